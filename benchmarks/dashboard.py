@@ -22,8 +22,9 @@ from spread import spread
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from musicsvc.clock import MovableClock
 from musicsvc.store import opening
-from musicsvc.store.accounts import sessions, users
+from musicsvc.store.accounts import users
 from musicsvc.store.schema import schema
+from musicsvc.store.security import sessions
 from tests.support.threaded_server import Connection, threaded_server
 
 ROUNDS, REPEATS = 9, 15

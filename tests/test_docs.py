@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from musicsvc.cli.main import command
 from musicsvc.config import Settings
-from musicsvc.store.accounts.security_events import Kind
+from musicsvc.store.security.security_events import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,9 @@ from musicsvc.cli.session import Session
 from musicsvc.clock import parse_time_or_age
 
 if TYPE_CHECKING:
-    from musicsvc.store.accounts import security_events
     from musicsvc.store.activity import calls
     from musicsvc.store.engine.store import Store
+    from musicsvc.store.security import security_events
 
 app = typer.Typer()
 EXAMPLES = show_examples(

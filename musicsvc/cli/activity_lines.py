@@ -13,8 +13,8 @@ from musicsvc.store.activity.calls import Entry
 from musicsvc.wording import escape_controls, quantity
 
 if TYPE_CHECKING:
-    from musicsvc.store.accounts.security_events import Event
     from musicsvc.store.engine.store import Store
+    from musicsvc.store.security.security_events import Event
 
 
 class Printer:

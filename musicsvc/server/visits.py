@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Forbidden
-from musicsvc.store.accounts import sessions
+from musicsvc.store.security import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from multidict import CIMultiDictProxy
 
-    from musicsvc.store.accounts.sessions import SessionIdentity
+    from musicsvc.store.security.sessions import SessionIdentity
 
 COOKIE = "musicsvc"
 NOTICE = "musicsvc_notice"

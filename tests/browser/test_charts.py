@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from musicsvc.store.accounts import sessions, users
+from musicsvc.store.accounts import users
+from musicsvc.store.security import sessions
 from musicsvc.store.seeding import fixtures, plays
 
 if TYPE_CHECKING:

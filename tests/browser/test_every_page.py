@@ -11,11 +11,12 @@ from musicsvc.server.routes.route import Access, Family
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
-from musicsvc.store.accounts import api_access, password_links, sessions, tokens, users
+from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.models import User
 from musicsvc.store.plays.periods import window
 from musicsvc.store.plays.subjects import ARTIST, Subject
+from musicsvc.store.security import sessions
 from musicsvc.store.seeding import fixtures, plays
 from tests.support.program import until
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.clock import DAY, SECOND, Clock
-from musicsvc.store.accounts import security_events, tokens, users
+from musicsvc.store.accounts import tokens, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.models import Token
+from musicsvc.store.security import security_events
 from tests.support.traffic import BEGAN, SlidingWindow, profiles
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ import pytest
 
 from musicsvc.clock import MINUTE, Clock, isoformat
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.accounts.security_events import Administrator
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.engine.store import Store
+from musicsvc.store.security.security_events import Administrator
 from tests.cli.conftest import Json, Run
 from tests.support.program import Program, until
 

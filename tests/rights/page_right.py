@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.server.routes.route import SAFE, Access
-from musicsvc.store.accounts import sessions as store_sessions
 from musicsvc.store.accounts import users
+from musicsvc.store.security import sessions as store_sessions
 from tests.support.page_client import password_hash
 
 if TYPE_CHECKING:

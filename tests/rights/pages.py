@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.accounts import password_links, tokens, users
-from musicsvc.store.accounts import sessions as store_sessions
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays.periods import window
 from musicsvc.store.plays.subjects import TRACK, Subject
+from musicsvc.store.security import sessions as store_sessions
 from tests.rights import admin
 from tests.rights.page_right import OWNER, SIGNED_IN, PageRight
 from tests.rights.table import endpoint

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from musicsvc.clock import DAY, SECOND
 from musicsvc.server.handlers import art
 from musicsvc.server.shapes import signed_urls
-from musicsvc.store.accounts import secrets, tokens, users
+from musicsvc.store.accounts import tokens, users
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -24,6 +24,7 @@ from musicsvc.store.models import (
     User,
 )
 from musicsvc.store.playlists import playlists
+from musicsvc.store.security import secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

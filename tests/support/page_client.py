@@ -13,7 +13,8 @@ from urllib.parse import urlencode
 import aiohttp
 
 from musicsvc.clock import SECOND
-from musicsvc.store.accounts import passwords, sessions, users
+from musicsvc.store.accounts import passwords, users
+from musicsvc.store.security import sessions
 from tests.support.serving import Answer, connector
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from musicsvc.reports.art import avatars, covers
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.shapes import signed_urls
 from musicsvc.server.shapes.envelope import JSON, Download, Site, ok
-from musicsvc.store.accounts import secrets, users
+from musicsvc.store.accounts import users
+from musicsvc.store.security import secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,9 +15,10 @@ from musicsvc.clock import DAY
 from musicsvc.errors import Damaged, Failure
 from musicsvc.server.jobs.anonymous_calls import AnonymousCalls
 from musicsvc.server.jobs.periodic import Periodic
-from musicsvc.store.accounts import security_events, tokens
+from musicsvc.store.accounts import tokens
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity.calls import Entry
+from musicsvc.store.security import security_events
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:

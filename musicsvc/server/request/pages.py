@@ -22,7 +22,7 @@ from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
 from musicsvc.server.visits import Visit
-from musicsvc.store.accounts import sessions
+from musicsvc.store.security import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from musicsvc.server.request.bodies import Bodies
     from musicsvc.server.routes.route import Route
     from musicsvc.server.schemas.parsed_body import ParsedBody
-    from musicsvc.store.accounts.sessions import SessionIdentity
     from musicsvc.store.engine.store import Store
+    from musicsvc.store.security.sessions import SessionIdentity
 
 SIGN_IN = "/sign-in"
 API = "/api/"

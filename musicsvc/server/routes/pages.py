@@ -15,7 +15,8 @@ from musicsvc.server.schemas.pages.accounts import (
 )
 from musicsvc.server.schemas.pages.developers import AccessForm, PasswordForm, TokenForm
 from musicsvc.server.schemas.pages.sign_in import SignInForm, SignInQuery
-from musicsvc.store.accounts import sessions, tokens
+from musicsvc.store.accounts import tokens
+from musicsvc.store.security import sessions
 
 OPEN, SESSION = Access.OPEN, Access.SESSION
 PASSWORD = "/password/{link}"  # noqa: S105 - a path

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from musicsvc.errors import NotFound
 from musicsvc.server.shapes import signed_urls
-from musicsvc.store.accounts import secrets
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.insights import figures
 from musicsvc.store.plays.periods import to_date
+from musicsvc.store.security import secrets
 
 if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON, Site

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, NotFound
-from musicsvc.store.accounts import security_events, users
+from musicsvc.store.accounts import users
 from musicsvc.store.models import PasswordLink, User
+from musicsvc.store.security import security_events
 
 if TYPE_CHECKING:
-    from musicsvc.store.accounts.security_events import Actor
+    from musicsvc.store.security.security_events import Actor
 
 SECRET_BYTES = 32
 LIFETIME = DAY

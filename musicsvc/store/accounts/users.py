@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from peewee import IntegrityError
 
 from musicsvc.errors import Conflict, Invalid, NotFound
-from musicsvc.store.accounts import email_addresses, security_events, sessions, user_search
-from musicsvc.store.accounts.security_events import Administrator
+from musicsvc.store.accounts import email_addresses, user_search
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.models import PasswordLink, User
+from musicsvc.store.security import security_events, sessions
+from musicsvc.store.security.security_events import Administrator
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from musicsvc.store.accounts.security_events import Actor
+    from musicsvc.store.security.security_events import Actor
 
 NAME_LENGTH = 100
 TAKEN = "The email has already been taken."

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, NotFound
-from musicsvc.store.accounts import security_events
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures
 from musicsvc.store.models import ReportLink, User
 from musicsvc.store.plays.periods import CUSTOM, Window, between, to_date
 from musicsvc.store.plays.subjects import Subject
+from musicsvc.store.security import security_events
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from musicsvc.store.accounts.security_events import Actor
-    from musicsvc.store.accounts.sessions import SessionIdentity
+    from musicsvc.store.security.security_events import Actor
+    from musicsvc.store.security.sessions import SessionIdentity
 
 LIFETIME = 30 * DAY
 MOST = 100  # links of an account that have not expired

@@ -6,10 +6,10 @@ import hmac
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import MINUTE
-from musicsvc.store.accounts import secrets
 from musicsvc.store.plays import log as play_log
 from musicsvc.store.plays.ingest import AHEAD
 from musicsvc.store.plays.periods import SLOT
+from musicsvc.store.security import secrets
 
 if TYPE_CHECKING:
     from musicsvc.store.plays.subjects import Subject

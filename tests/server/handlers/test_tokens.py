@@ -11,7 +11,8 @@ import pytest
 from musicsvc.clock import DAY, isoformat
 from musicsvc.config import Access, Limits, Settings
 from musicsvc.store import opening
-from musicsvc.store.accounts import passwords, security_events, tokens, users
+from musicsvc.store.accounts import passwords, tokens, users
+from musicsvc.store.security import security_events
 from tests.faults import system
 from tests.rights.world import OWNER, PASSWORD, World
 from tests.store.engine.test_disk_full import FullDisk

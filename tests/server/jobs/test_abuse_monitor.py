@@ -12,8 +12,9 @@ import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.config import Abuse, Activity, Limits, Settings
-from musicsvc.store.accounts import security_events, tokens, users
+from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.binding import current
+from musicsvc.store.security import security_events
 from tests.support.serving import Client, person, running
 from tests.support.waiting import until
 

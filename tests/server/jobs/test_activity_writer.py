@@ -16,9 +16,10 @@ from musicsvc.config import Settings
 from musicsvc.server.call import Call
 from musicsvc.server.jobs import activity_writer as recording
 from musicsvc.server.jobs.activity_writer import ActivityWriter
-from musicsvc.store.accounts import security_events, tokens
+from musicsvc.store.accounts import tokens
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.security import security_events
 from tests.faults import disk
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client, person, running

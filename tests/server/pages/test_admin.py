@@ -11,9 +11,10 @@ import pytest_asyncio
 
 from musicsvc.server.routes.route import Access
 from musicsvc.server.routes.table import ROUTES
-from musicsvc.store.accounts import api_access, password_links, security_events, tokens, users
+from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.security import security_events
 from tests.cli.test_activity import CALL
 from tests.faults import system
 from tests.store.engine.test_disk_full import FullDisk

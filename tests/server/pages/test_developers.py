@@ -10,9 +10,10 @@ import pytest
 import pytest_asyncio
 
 from musicsvc.clock import DAY, SECOND
-from musicsvc.store.accounts import api_access, security_events, tokens, users
+from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.security import security_events
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
 from tests.support.shared_server import on_shared_loop
 from tests.support.waiting import until
@@ -20,9 +21,9 @@ from tests.support.waiting import until
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from musicsvc.store.accounts.security_events import Event
     from musicsvc.store.activity.calls import Entry
     from musicsvc.store.models import Token, User
+    from musicsvc.store.security.security_events import Event
     from tests.support.serving import Answer
     from tests.support.shared_server import Shared
 

@@ -9,7 +9,8 @@ import pytest_asyncio
 
 from musicsvc.clock import DAY
 from musicsvc.config import Registration, Settings
-from musicsvc.store.accounts import password_links, sessions, users
+from musicsvc.store.accounts import password_links, users
+from musicsvc.store.security import sessions
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
 from tests.support.shared_server import Shared, on_shared_loop, shared_server
 

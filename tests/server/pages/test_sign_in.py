@@ -13,8 +13,9 @@ import pytest_asyncio
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.config import Limits, Server, Settings
 from musicsvc.store import opening
-from musicsvc.store.accounts import sessions, users
 from musicsvc.store.accounts import sign_in as credentials
+from musicsvc.store.accounts import users
+from musicsvc.store.security import sessions
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
 from tests.support.raw_connection import connected, request
 from tests.support.serving import running

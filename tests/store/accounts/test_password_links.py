@@ -8,9 +8,10 @@ import pytest
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import Conflict, NotFound
-from musicsvc.store.accounts import password_links, security_events, users
-from musicsvc.store.accounts.security_events import Administrator
+from musicsvc.store.accounts import password_links, users
 from musicsvc.store.models import PasswordLink
+from musicsvc.store.security import security_events
+from musicsvc.store.security.security_events import Administrator
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store

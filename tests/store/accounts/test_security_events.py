@@ -6,10 +6,11 @@ from typing import get_args
 import pytest
 
 from musicsvc.errors import Conflict, Failure
-from musicsvc.store.accounts import api_access, password_links, security_events, tokens, users
-from musicsvc.store.accounts.security_events import Event, Filter, Kind
+from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import SecurityEvent
+from musicsvc.store.security import security_events
+from musicsvc.store.security.security_events import Event, Filter, Kind
 from musicsvc.store.seeding import fixtures
 
 EMAIL = "ada@example.test"

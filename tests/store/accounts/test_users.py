@@ -8,8 +8,8 @@ import pytest
 from musicsvc.clock import Clock
 from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store.accounts import users
-from musicsvc.store.accounts.security_events import Administrator
 from musicsvc.store.engine.store import Store
+from musicsvc.store.security.security_events import Administrator
 
 
 def test_an_account_is_named_after_the_part_before_the_at(store: Store, clock: Clock) -> None:

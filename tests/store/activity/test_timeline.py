@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from musicsvc.store.accounts import security_events
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import SLICE, Entry
 from musicsvc.store.activity.timeline import Timeline
 from musicsvc.store.models import Activity, SecurityEvent
+from musicsvc.store.security import security_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,12 +14,13 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store import opening
-from musicsvc.store.accounts import password_links, sessions, users
+from musicsvc.store.accounts import password_links, users
 from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import restore as restore_backup
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.models import PasswordLink, Session, Tag, User
 from musicsvc.store.schema import schema
+from musicsvc.store.security import sessions
 from tests.faults import small_disk
 from tests.store.backups.killed_restoring import NOW, contents, names
 

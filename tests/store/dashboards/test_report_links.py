@@ -9,13 +9,14 @@ import pytest
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import Conflict, Forbidden, NotFound
-from musicsvc.store.accounts import security_events, users
-from musicsvc.store.accounts.sessions import SessionIdentity
+from musicsvc.store.accounts import users
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.insights import figures
 from musicsvc.store.models import Artist, Track
 from musicsvc.store.plays.periods import Window, window
 from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
+from musicsvc.store.security import security_events
+from musicsvc.store.security.sessions import SessionIdentity
 from tests.support.listening_world import Catalog, catalog
 
 if TYPE_CHECKING:

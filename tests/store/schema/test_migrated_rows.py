@@ -9,8 +9,7 @@ import pytest
 
 from musicsvc.errors import NotFound
 from musicsvc.store import opening
-from musicsvc.store.accounts import password_links, security_events, sessions, tokens, users
-from musicsvc.store.accounts.security_events import Event
+from musicsvc.store.accounts import password_links, tokens, users
 from musicsvc.store.catalog import engagement_days
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.sql import fetch
@@ -20,6 +19,8 @@ from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups import histograms, parts
 from musicsvc.store.plays.subjects import TRACK
 from musicsvc.store.schema import schema
+from musicsvc.store.security import security_events, sessions
+from musicsvc.store.security.security_events import Event
 from tests.support import upgrades
 
 if TYPE_CHECKING:

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes import newest
 from musicsvc.server.shapes.pages import Redirect, View
-from musicsvc.store.accounts import api_access, password_links, security_events, tokens, users
-from musicsvc.store.accounts.security_events import Administrator
+from musicsvc.store.accounts import api_access, password_links, tokens, users
+from musicsvc.store.security import security_events
+from musicsvc.store.security.security_events import Administrator
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.pages.admin import AccountForm, ReasonForm, SearchQuery
     from musicsvc.server.shapes.envelope import Site
     from musicsvc.store.accounts.password_links import NewLink
-    from musicsvc.store.accounts.sessions import SessionIdentity
     from musicsvc.store.models import User
+    from musicsvc.store.security.sessions import SessionIdentity
 
 PATH = "/admin/accounts"
 EVENTS = 20

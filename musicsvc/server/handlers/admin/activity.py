@@ -9,7 +9,7 @@ from musicsvc.errors import NotFound
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.shapes import newest
 from musicsvc.server.shapes.pages import FormState, View
-from musicsvc.store.accounts import security_events, users
+from musicsvc.store.accounts import users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity.timeline import Timeline, build_filters
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from musicsvc.server.schemas.pages.admin import ActivityQuery
     from musicsvc.store.activity.log_store import Log
     from musicsvc.store.engine.store import Store
+    from musicsvc.store.security import security_events
 
     Filters = tuple[calls.Filter | None, security_events.Filter | None]
 

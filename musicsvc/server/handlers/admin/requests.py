@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from musicsvc.server.shapes import newest
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access
-from musicsvc.store.accounts.security_events import Administrator
+from musicsvc.store.security.security_events import Administrator
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.pages.admin import ReasonForm, RequestsQuery
     from musicsvc.server.shapes.envelope import Site
-    from musicsvc.store.accounts.sessions import SessionIdentity
     from musicsvc.store.models import AccessRequest
+    from musicsvc.store.security.sessions import SessionIdentity
 
 PATH = "/admin"
 

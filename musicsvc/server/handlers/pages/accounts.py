@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from musicsvc.errors import Invalid
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, View
-from musicsvc.store.accounts import password_links, passwords, sessions, users
+from musicsvc.store.accounts import password_links, passwords, users
+from musicsvc.store.security import sessions
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.server.schemas.pages.accounts import NewPasswordForm, RegisterForm
     from musicsvc.server.visits import Visit
-    from musicsvc.store.accounts.sessions import SessionIdentity
+    from musicsvc.store.security.sessions import SessionIdentity
 
 
 def show_registration(caller: SessionIdentity | None, form: FormState) -> View | Redirect:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from musicsvc.server.schemas.pages.developers import AccessForm, TokenForm
     from musicsvc.server.shapes.developers import ShownToken
     from musicsvc.server.shapes.envelope import Site
-    from musicsvc.store.accounts.sessions import SessionIdentity
     from musicsvc.store.accounts.sign_in import Credentials
     from musicsvc.store.activity.log_store import Log
     from musicsvc.store.models import Token, User
+    from musicsvc.store.security.sessions import SessionIdentity
 
 HOME = "/settings/developers"
 MOST_SHOWN = 200

@@ -15,8 +15,8 @@ from musicsvc.store.plays import history
 if TYPE_CHECKING:
     from musicsvc.server.schemas.pages.insights import ArtistsQuery, PagePeriod, ShareForm
     from musicsvc.server.shapes.envelope import Site
-    from musicsvc.store.accounts.sessions import SessionIdentity
     from musicsvc.store.plays.subjects import Subject
+    from musicsvc.store.security.sessions import SessionIdentity
 
 
 def show_artists(query: ArtistsQuery, caller: SessionIdentity, now: int) -> View:

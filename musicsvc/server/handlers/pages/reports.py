@@ -10,8 +10,8 @@ from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.dashboards import dashboards, report_links
 
 if TYPE_CHECKING:
-    from musicsvc.store.accounts.sessions import SessionIdentity
     from musicsvc.store.models import ReportLink
+    from musicsvc.store.security.sessions import SessionIdentity
 
 
 def show(link: str, now: int) -> View:

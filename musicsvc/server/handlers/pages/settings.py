@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 from musicsvc.errors import Invalid
 from musicsvc.server.shapes import agents, share_links
 from musicsvc.server.shapes.pages import Redirect, View
-from musicsvc.store.accounts import passwords, sessions, users
+from musicsvc.store.accounts import passwords, users
 from musicsvc.store.accounts import sign_in as credentials
 from musicsvc.store.dashboards import report_links
+from musicsvc.store.security import sessions
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm
     from musicsvc.server.shapes.envelope import Site
-    from musicsvc.store.accounts.sessions import SessionIdentity
     from musicsvc.store.accounts.sign_in import Credentials
     from musicsvc.store.models import Session
+    from musicsvc.store.security.sessions import SessionIdentity
 
 PATH = "/settings"
 

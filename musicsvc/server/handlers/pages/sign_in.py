@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from musicsvc.errors import Invalid
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
-from musicsvc.store.accounts import sessions
 from musicsvc.store.accounts import sign_in as credentials
+from musicsvc.store.security import sessions
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.server.schemas.pages.sign_in import SignInQuery
     from musicsvc.server.visits import Visit
-    from musicsvc.store.accounts.sessions import SessionIdentity
     from musicsvc.store.accounts.sign_in import Credentials
+    from musicsvc.store.security.sessions import SessionIdentity
 
 
 def show(query: SignInQuery, caller: SessionIdentity | None, form: FormState, settings: Settings) -> View | Redirect:

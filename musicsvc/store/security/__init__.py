@@ -1,0 +1,1 @@
+"""Secrets of the installation, sessions of browsers, and the record of security events."""
