@@ -125,6 +125,8 @@ class Album(Base):
     release_date: Mapped[str | None]
     description: Mapped[str | None]
     created_at: Mapped[int]
+    upc: Mapped[str | None]
+    label: Mapped[str | None]
     tracks: Mapped[list[Track]] = relationship(back_populates="album", order_by=Track.id)
     artists: Mapped[list[Artist]] = relationship(secondary="album_artist", order_by=AlbumArtist.position)
 
@@ -179,6 +181,8 @@ class AlbumOut(Dated):
     artists: list[ArtistSummary]
     model_type: Literal["album"] = "album"
     plays: int
+    upc: str | None
+    label: str | None
 
 
 class Page(BaseModel, Generic[Item]):

@@ -38,6 +38,8 @@ class Album(models.Model):
     release_date = models.TextField(null=True)
     description = models.TextField(null=True)
     created_at = models.BigIntegerField()
+    upc = models.TextField(null=True)
+    label = models.TextField(null=True)
 
     class Meta:
         db_table = "album"

@@ -57,7 +57,7 @@ class AlbumSerializer(CreditedSerializer):
         model = Album
         fields = [
             *("id", "name", "image", "release_date", "description", "tracks", "artists"),
-            *("model_type", "created_at", "plays"),
+            *("model_type", "created_at", "plays", "upc", "label"),
         ]
 
     def get_plays(self, album):
