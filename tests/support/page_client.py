@@ -48,6 +48,9 @@ class PageClient:
     async def get(self, path: str, **headers: str) -> Answer:
         return await self._send("GET", path, None, headers)
 
+    async def head(self, path: str, **headers: str) -> Answer:
+        return await self._send("HEAD", path, None, headers)
+
     async def post(self, path: str, fields: Mapping[str, Any] | None = None, **headers: str) -> Answer:
         """Send a form, with the token of a form that this browser was shown unless `fields` has another one."""
         sent = dict(fields or {})

@@ -118,7 +118,10 @@ def _page(request: BaseRequest, page: Html, headers: CIMultiDict[str]) -> list[b
 
 
 async def _send(request: BaseRequest, status: int, body: list[bytes], headers: CIMultiDict[str]) -> StreamResponse:
-    if sum(map(len, body)) > PIECE and request.method != hdrs.METH_HEAD:
+    size = sum(map(len, body))
+    if request.method == hdrs.METH_HEAD:
+        headers[hdrs.CONTENT_LENGTH] = str(size)  # aiohttp would omit that of an empty body
+    elif size > PIECE:
         return await send_bytes(request, body, status, headers)
     return Response(status=status, body=b"".join(body), headers=headers)
 

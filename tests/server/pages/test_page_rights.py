@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ALL = [route for route in ROUTES if route.family is Family.PAGE]
 ROWS = [route for route in ALL if endpoint(route) in PAGES]
 each_page = pytest.mark.parametrize("route", ROWS, ids=endpoint)
+each_shown = pytest.mark.parametrize("route", [route for route in ROWS if route.method in SAFE], ids=endpoint)
 each_form = pytest.mark.parametrize("route", [route for route in ROWS if route.method not in SAFE], ids=endpoint)
 NUMBERS = count()
 POLICY = (
@@ -63,6 +64,25 @@ async def test_each_kind_of_visitor_is_answered_as_the_table_says(shared: Shared
             assert answer.headers["Referrer-Policy"] == "same-origin"
             assert answer.headers["Cache-Control"] == "no-store"
     assert found == right(route).expected(route)
+
+
+@each_shown
+@on_shared_loop
+async def test_head_is_answered_as_get_without_the_body(shared: Shared, route: Route) -> None:
+    same = ("Content-Length", "Content-Type", "Content-Security-Policy", "Cache-Control", "Location", "HX-Redirect")
+    async with page_client(shared.client.root) as browser:
+        # Compressed, the page's length would depend on the random token of its form.
+        for who, asked in ((who_may(route), {}), ("signed out", {}), ("signed out", {"HX-Request": "true"})):
+            world = PageWorld(shared, next(NUMBERS), who)
+            path = path_of(world, route)
+            found = []
+            for request in (browser.get, browser.head):
+                browser.cookies = {"musicsvc": world.sessions[who]} if who in world.sessions else {}
+                found.append(await request(path, **{"Accept-Encoding": "identity"}, **asked))
+            got, head = found
+            assert head.status == got.status
+            assert [head.headers.get(name) for name in same] == [got.headers.get(name) for name in same]
+            assert (head.headers["Content-Length"], head.body) == (str(len(got.body)), b"")
 
 
 def test_the_table_is_complete() -> None:
