@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from multidict import CIMultiDict
 
+from tests.fuzzing.pages import check_outside_document, check_page, is_page
 from tests.support.response_checks import conforms
 from tests.support.serving import Answer
 
@@ -58,11 +59,15 @@ def _answer(head: bytes, rest: bytes, *, whole: bool) -> tuple[Answer, bytes]:
 
 
 def check_answer(answer: Answer) -> None:
-    """Assert that the answer is no internal error, reveals nothing of the server, and has our shapes if it is JSON."""
+    """Assert that the answer is no internal error, reveals nothing of the server, and is our JSON or page."""
     assert 200 <= answer.status < 500, (answer.status, answer.body)
     assert answer.headers["Server"] == "musicsvc"
     assert re.fullmatch(r"[A-Za-z0-9._~-]{1,128}", answer.headers["X-Request-Id"])
     assert b"Traceback" not in answer.body
+    if is_page(answer):
+        check_page(unpacked(answer))
+        return
+    assert answer.status in {200, 201, 202, 204, 304} or answer.status >= 400, answer.status  # only pages redirect
     if answer.status == 304 or not answer.body:
         return
     if answer.status >= 400:
@@ -79,12 +84,16 @@ def check_answer(answer: Answer) -> None:
 
 
 def check_against_document(answer: Answer, sent: FuzzRequest) -> None:
-    """Assert that the OpenAPI document allows this answer to the request."""
+    """Assert that the OpenAPI document, or for pages their table, allows this answer to the request."""
     check_answer(answer)
-    below = answer.status >= 400 and answer.body and answer.json.get("message") in BELOW
-    silent = answer.status in {400, 403} and sent.method == "HEAD"  # possibly one of these
-    if sent.documented and not below and not silent:
-        conforms(unpacked(answer), sent.method, sent.target)
+    answer = unpacked(answer)
+    in_json = answer.headers.get("Content-Type") == JSON
+    below = answer.status >= 400 and in_json and answer.body and answer.json.get("message") in BELOW
+    silent = answer.status in {400, 403} and sent.method == "HEAD" and in_json  # possibly one of these
+    if below or silent or check_outside_document(answer, sent):
+        return
+    if sent.documented:
+        conforms(answer, sent.method, sent.target)
 
 
 def unpacked(answer: Answer) -> Answer:

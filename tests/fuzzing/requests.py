@@ -45,6 +45,7 @@ HEADERS = (
     ),
     *("Expect: 100-continue", "Connection: keep-alive", "Accept: text/html", "Range: bytes=0-1", "Cookie: a=b; \udcff"),
     *("If-Modified-Since: x", "Origin: https://elsewhere.test", "Sec-Fetch-Site: cross-site", "Host: [", "Via: 1.1 a"),
+    *("Accept: application/json", "Sec-Fetch-Site: same-origin"),
 )
 
 
