@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.errors import Forbidden, NotFound
+from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import engagement
 from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.plays.periods import Window
@@ -34,6 +35,11 @@ MANAGED = {
     """,
     ARTIST: "SELECT manager_id = ? FROM artist WHERE id = ?",
 }
+MANAGED_ALBUMS = """
+    SELECT count(*) FROM album t WHERE t.id {among}
+    AND EXISTS (SELECT 1 FROM album_artist l JOIN artist a ON a.id = l.artist_id
+                WHERE l.album_id = t.id AND a.manager_id = ?)
+"""
 NAMES = {kind: f"SELECT name FROM {noun} WHERE id = ?" for noun, kind in KINDS.items()}  # noqa: S608 - our own nouns
 ARTIST_COUNTS = """
     SELECT (SELECT COUNT(*) FROM follow f WHERE f.followed_id = a.manager_id),
@@ -93,6 +99,14 @@ def check_manager(subject: Subject, user_id: int) -> None:
             return
         raise Forbidden(NOT_YOURS)
     raise NotFound(f"There is no such {noun(subject)}.")
+
+
+def check_albums(ids: Collection[int], *, actor: Identity) -> None:
+    """Raise Forbidden if `actor` manages no artist of one of these albums. `ids` has none twice."""
+    among, value = dialect.in_list(ids)
+    ((managed,),) = fetch(MANAGED_ALBUMS.format(among=among), value, actor.user_id)
+    if managed < len(ids):
+        raise Forbidden(NOT_YOURS)
 
 
 def noun(subject: Subject) -> str:

@@ -16,9 +16,11 @@ from musicsvc.server.routes.route import Access, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.store.catalog import albums, artists, tracks
+from musicsvc.store.insights.listening.releases import MOST_ALBUMS
 from musicsvc.store.messaging import notifications
 from musicsvc.store.playlists import collections
 from musicsvc.store.plays import ingest
+from musicsvc.store.plays.periods import day_of, to_date
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS
 from tests.rights.table import endpoint
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
 
 MANY = 20  # rows; the insights list ten tracks and albums of an artist
 MOST = 9  # queries of a page
-LONGER = 3  # queries of a longer period more: whole weeks and whole months have rows of their own
+# Queries of a longer period more: whole weeks and whole months have rows of their own. Milestones take two queries for
+# each that was reached; the owner of many reached one.
+LONGER = 3
 EXPORT = f"{INSIGHTS}/export"
 PAGED = [route for route in ROUTES if route.query is not None and issubclass(route.query, Pages)]
 # Every other read whose answer has rows, requested by an owner of one row and by an owner of many.
@@ -51,6 +55,13 @@ UNPAGED: Mapping[str, Any] = {
     f"GET {INSIGHTS}/artists/{{artist}}": None,
     f"GET {INSIGHTS}/artists/{{artist}}/charts?timeframe={{timeframe}}": None,
     f"GET {INSIGHTS}/artists/{{artist}}/collaborations": None,
+    f"GET {INSIGHTS}/tracks/{{track}}/hours?period={{period}}": None,
+    f"GET {INSIGHTS}/tracks/{{track}}/milestones": None,
+    f"GET {INSIGHTS}/albums/{{album}}/hours?period={{period}}": None,
+    f"GET {INSIGHTS}/albums/{{album}}/milestones": None,
+    f"GET {INSIGHTS}/artists/{{artist}}/hours?period={{period}}": None,
+    f"GET {INSIGHTS}/artists/{{artist}}/milestones": None,
+    f"GET {INSIGHTS}/albums/{{album}}/release?against={{against}}": None,
     f"POST {EXPORT}/csv": {"type": "tracks"},
     f"POST {EXPORT}/json": {"type": "albums"},
     f"POST {EXPORT}/xlsx": {"type": "artists"},
@@ -130,7 +141,8 @@ def add_owner(world: World, rows: int) -> dict[str, Any]:
     token, owner = accounts[0]
     others = [artists.create(f"Artist {each}", None, None, now=world.now, actor=owner).id for each in range(rows)]
     main = artists.create("Main", None, None, now=world.now, actor=owner).id
-    records = [albums.create({"name": "Album"}, main, [f"word {rows}"], now=world.now, actor=owner).id for _ in others]
+    fields = {"name": "Album", "release_date": to_date(day_of(world.now) - rows).isoformat()}
+    records = [albums.create(fields, main, [f"word {rows}"], now=world.now, actor=owner).id for _ in others]
     made = []
     for album in records:
         for on in {album, records[0]}:
@@ -141,9 +153,11 @@ def add_owner(world: World, rows: int) -> dict[str, Any]:
                 tracks.create(values, credit, genre=f"Genre {album}", tag_names=words, now=world.now, actor=owner).id
             )
     heard = [ingest.ReportedPlay(track, world.now) for track in made]
-    heard += [ingest.ReportedPlay(made[0], world.now - each * MINUTE) for each in range(rows)]
+    heard += [ingest.ReportedPlay(made[0], world.now - each * MINUTE) for each in range(6 * rows)]  # many: over 100
     ingest.report(heard, now=world.now, actor=owner)
     notifications.update_choices(owner.user_id, [(f"n{each}", {"email": True}) for each in range(rows)])
     collection = collections.create("All", None, made, now=world.now, actor=owner).id
     subjects = {"artist": main, "album": records[0], "track": made[0], "collection": collection}
-    return subjects | {"token": token, "rows": rows, "timeframe": "90d" if rows == 1 else "1y"}
+    against = ",".join(map(str, records[1 : MOST_ALBUMS + 1]))
+    periods = {"timeframe": "90d", "period": "90-days"} if rows == 1 else {"timeframe": "1y", "period": "1-year"}
+    return subjects | periods | {"token": token, "rows": rows, "against": against}

@@ -38,6 +38,7 @@ ALLOWED = {
     'ORDER BY "t1"."release_date"': "the albums of one artist",
     'ORDER BY "t1"."last_at"': "the conversations of one account",
     "name LIKE .* ORDER BY key": "the accounts whose names contain the text, found by an index",
+    "ORDER BY p.played_at LIMIT 1 OFFSET": "the plays that one track, album or artist has in an hour",
     "AND o.artist_id <> (l|mine).artist_id": "the tracks that one artist has with others",
 }
 ENDED_BY_LIMIT = {"Limit", "Incremental Sort"}

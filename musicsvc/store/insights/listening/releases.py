@@ -17,9 +17,10 @@ from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ALBUM
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.plays.rollups.reader import PlayStats
     from musicsvc.store.plays.subjects import Subject
 
 ALBUMS = "SELECT id, name, release_date FROM album WHERE id {among}"
@@ -48,8 +49,9 @@ def build(ids: Sequence[int], days: int, now: int) -> list[Release]:
     """Return the first days of each album since its release, up to the day of `now`."""
     among, values = dialect.in_list(ids)
     found = {each: (each, name, released) for each, name, released in fetch(ALBUMS.format(among=among), values)}
-    named = [found[each] for each in ids]
-    return [Release(each, name, released, _points(each, released, days, now)) for each, name, released in named]
+    numbers = {each: _numbers(released, days, now) for each, _, released in found.values()}
+    counts = reader.days_of_each(ALBUM, numbers)
+    return [Release(*found[each], _points(numbers[each], counts[each])) for each in ids]
 
 
 def window(release: Release) -> Window:
@@ -65,7 +67,8 @@ def albums_of(album: Subject, against: Sequence[int], *, actor: Identity) -> lis
     """
     others = [each for each in dict.fromkeys(against) if each != album.id]
     require_existing(others)
-    return [album.id, *(figures.album_of(each, actor=actor).id for each in others)]
+    figures.check_albums(others, actor=actor)
+    return [album.id, *others]
 
 
 def require_existing(against: Sequence[int]) -> None:
@@ -74,16 +77,19 @@ def require_existing(against: Sequence[int]) -> None:
         raise Invalid({"against": f"{min(unknown)} does not exist."})
 
 
-def _points(album: int, release_date: str | None, days: int, now: int) -> list[ReleasePoint]:
+def _numbers(release_date: str | None, days: int, now: int) -> range:
+    """Return the first days since the release, up to the day of `now`."""
     if release_date is None:
-        return []
+        return range(0)
     first = to_day(date.fromisoformat(release_date))
-    numbers = range(first, min(first + days, day_of(now) + 1))
-    found = reader.days(ALBUM, [album], numbers) if numbers else {}
+    return range(first, min(first + days, day_of(now) + 1))
+
+
+def _points(numbers: range, counts: Mapping[int, PlayStats]) -> list[ReleasePoint]:
     heard = BitMap()
     points = []
-    for day in numbers:
-        stats = found.get(day, reader.NO_PLAYS)
+    for number, day in enumerate(numbers):
+        stats = counts.get(day, reader.NO_PLAYS)
         heard |= stats.listeners
-        points.append(ReleasePoint(day - first, stats.plays, len(heard)))
+        points.append(ReleasePoint(number, stats.plays, len(heard)))
     return points

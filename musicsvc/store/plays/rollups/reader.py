@@ -18,7 +18,7 @@ from musicsvc.store.plays.rollups import histograms, listeners, monthly, parts, 
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from musicsvc.store.plays.periods import Window
     from musicsvc.store.plays.rollups.histograms import Histogram
@@ -263,6 +263,17 @@ def days(kind: int, ids: Sequence[int], numbers: range) -> dict[int, PlayStats]:
             plays[day] += count
             sets[day].append(packed)
     return {day: PlayStats(plays[day], listeners.union(some)) for day, some in sets.items()}
+
+
+def days_of_each(kind: int, numbers: Mapping[int, range]) -> dict[int, dict[int, PlayStats]]:
+    """Return plays and listeners by id and day, for the days of each id in `numbers` that have plays."""
+    asked = {each: _numbers(some) for each, some in numbers.items() if some}
+    parts = [DAYS.format(sets=SETS, subjects="= ?", numbers=some) for some in asked.values()]
+    found: dict[int, dict[int, PlayStats]] = {each: {} for each in numbers}
+    rows = fetch(" UNION ALL ".join(parts), *(value for each in asked for value in (kind, each))) if parts else ()
+    for subject, day, _, plays, packed in rows:
+        found[subject][day] = PlayStats(plays, listeners.union([packed]))
+    return found
 
 
 def all_time_plays(kind: int, ids: Collection[int]) -> dict[int, int]:
