@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-import urllib.error
-import urllib.request
+import shlex
+import shutil
+import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -89,16 +89,15 @@ def create_token(window: Visit) -> str:
     return line
 
 
-def run(line: str) -> tuple[int, bytes]:
-    """Send the request that the line for curl sends."""
-    header, url = re.fullmatch(r'curl -H "Authorization: (.+)" (http://127\.0\.0\.1:\d+/\S+)', line).groups()  # type: ignore[union-attr]  # else the line is wrong
-    request = urllib.request.Request(url, headers={"Authorization": header})  # noqa: S310 - this machine
-    try:
-        with urllib.request.urlopen(request) as answer:  # noqa: S310 - this machine
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read()
+def run(line: str) -> tuple[int, dict[str, Any]]:
+    """Run the line for curl. Return the status and the body of the answer."""
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not on the path")
+    done = subprocess.run(
+        [*shlex.split(line), "-sS", "-w", "\n%{http_code}"], capture_output=True, text=True, check=True
+    )
+    body, _, status = done.stdout.rpartition("\n")
+    return int(status), json.loads(body)
 
 
 def delete_token(window: Visit) -> None:
@@ -137,17 +136,23 @@ def share(window: Visit) -> str:
     return page.locator("#share-link").inner_text()
 
 
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 def test_from_a_link_to_a_token_and_the_figures(
-    visit: Callable[..., Visit], links: dict[str, str], tmp_path: Path
+    visit: Callable[..., Visit],
+    links: dict[str, str],
+    tmp_path: Path,
+    width: int,
+    theme: Literal["light", "dark"],
 ) -> None:
-    creator, administrator, stranger = (visit(accept_downloads=True) for _ in range(3))
+    options = {"viewport": {"width": width, "height": 800}, "color_scheme": theme}
+    creator, administrator, stranger = (visit(**options) for _ in range(3))
     set_password_and_sign_in(creator, CREATOR, links[CREATOR])
     set_password_and_sign_in(administrator, ADMINISTRATOR, links[ADMINISTRATOR])
     ask_for_access(creator)
     approve(administrator)
     line = create_token(creator)
     status, body = run(line)
-    assert (status, json.loads(body)["user"]["display_name"]) == (200, "creator")
+    assert (status, body["user"]["display_name"]) == (200, "creator")
     delete_token(creator)
     assert run(line)[0] == 401
     look_at_figures(creator)
