@@ -149,7 +149,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=1000, help="of musicsvc in a round")
     parser.add_argument("--peer-requests", type=int, default=24, help="of each peer in a round")
     given = parser.parse_args()
-    with ExitStack() as opened, tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as opened:
         folder = Path(name)
         url = synthetic_catalog.sqlite(folder, given.albums)
         token = synthetic_catalog.fill(url, given.albums)

@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=8000)
     parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args()
-    with ExitStack() as open_, tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as open_:
         folder = Path(name)
         fill = partial(mixed_world.fill, albums=given.albums)
         settings = {"workers": given.workers}

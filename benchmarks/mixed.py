@@ -144,7 +144,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=4000, help="in a round")
     parser.add_argument("--warm-up", type=int, default=20_000, help="requests before the first round")
     given = parser.parse_args()
-    with ExitStack() as open_, tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as open_:
         folder = Path(name)
         fill = partial(mixed_world.fill, albums=given.albums)
         server = open_.enter_context(running(folder / "mixed", {}, tls=False, fill=fill, more=limits(LIMITS)))

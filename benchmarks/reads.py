@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="keep the SQLite database there, and use it again")
     given = parser.parse_args()
     chosen = [case for case in cases(given.albums, given.requests) if re.search(given.only, case.name)]
-    with ExitStack() as open_, tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as open_:
         folder = Path(name)
         variants = {"full": limits(LIMITS), "without limits": limits({"enabled": "false"})}
         url = synthetic_catalog.sqlite(given.folder or folder, given.albums)

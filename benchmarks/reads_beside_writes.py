@@ -104,7 +104,7 @@ def main() -> None:
     if given.write:
         write(given.write, given.writes, given.table)
         return
-    with ExitStack() as open_, tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as open_:
         folder = Path(name)
         if given.postgres:
             url = open_.enter_context(synthetic_catalog.own_postgres())

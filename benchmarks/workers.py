@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=16, help="of each worker")
     parser.add_argument("--only", default="", help="loads whose name matches this pattern")
     given = parser.parse_args()
-    with ExitStack() as open_, tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as open_:
         folder = Path(name)
         url = synthetic_catalog.sqlite(folder, given.albums)
         token = synthetic_catalog.fill(url, given.albums)

@@ -147,7 +147,7 @@ def main() -> None:
     def fill(store: Store) -> None:
         synthetic.create(store, 1, 1, on_progress=lambda *_: None)
 
-    with ExitStack() as opened, tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as opened:
         servers, made = {}, list[bytes]()
         for workers in given.workers:
             place = Path(name) / str(workers)
