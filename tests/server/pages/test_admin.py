@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-import pytest_asyncio
 
 from musicsvc.clock import DAY, to_datetime
 from musicsvc.server.routes.route import Access
 from musicsvc.server.routes.table import ROUTES
-from musicsvc.store.accounts import api_access, password_links, tokens, users
+from musicsvc.store.accounts import password_links, tokens, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.models import Token
@@ -20,73 +19,18 @@ from musicsvc.store.security import security_events
 from tests.cli.test_activity import CALL
 from tests.faults import system
 from tests.store.engine.test_disk_full import FullDisk
-from tests.support.page_client import PageClient, add_account, add_session, page_client, text
+from tests.support.office import Office
+from tests.support.page_client import add_session, page_client, text
 from tests.support.serving import running
 from tests.support.shared_server import Shared, on_shared_loop
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
     from musicsvc.clock import MovableClock
     from musicsvc.store.activity.calls import Entry
     from musicsvc.store.engine.store import Store
-    from tests.support.serving import Answer
 
 SCRIPT = "<script>alert('x')</script>\"'><img src=x onerror=alert(1)>"
-WISH = ("A player", "100 a day", "Engines Ltd")
-
-
-class Office:
-    """An administrator in a browser, and the store."""
-
-    def __init__(self, shared: Shared, browser: PageClient, number: int) -> None:
-        self.shared = shared
-        self.browser = browser
-        self.domain = f"admin{number}.test"
-        self.admin = add_account(shared, f"ann@{self.domain}", admin=True)
-        browser.cookies = {"musicsvc": add_session(shared, self.admin)}
-
-    def do(self, unit: Callable[[], Any]) -> Any:
-        return self.shared.store.write(unit).result()
-
-    def account(self, name: str = "ben", **options: Any) -> int:
-        return add_account(self.shared, f"{name}@{self.domain}", **options)
-
-    def request(self, name: str = "cleo", *texts: str) -> int:
-        now = self.shared.clock.now()
-        asked = self.do(lambda: api_access.request(f"{name}@{self.domain}", *(texts or WISH), now=now))
-        return int(asked.id)
-
-    def token(self, user_id: int, name: str = "laptop") -> tuple[int, str]:
-        now = self.shared.clock.now()
-        token, value = self.do(lambda: tokens.create(users.get(user_id), name, now=now))
-        return token.id, value
-
-    async def page(self, path: str) -> str:
-        answer = await self.browser.get(path)
-        assert answer.status == 200, path
-        return text(answer)
-
-    async def act(self, path: str, status: int = 303, **fields: str) -> Answer:
-        answer = await self.browser.post(path, fields)
-        assert answer.status == status, text(answer)
-        return answer
-
-    def events(self) -> list[tuple[str, int | None, int | None, str | None]]:
-        """Return kind, account, token and reason of the events that the administrator caused, and check that."""
-        found = self.do(lambda: security_events.find(limit=500))
-        return [
-            (event.kind, event.account_id, event.token_id, event.reason)
-            for event in found
-            if (event.actor, event.actor_id) == ("admin", self.admin)
-        ]
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def office(shared: Shared, request: Any) -> AsyncIterator[Office]:
-    async with page_client(shared.client.root) as browser:
-        yield Office(shared, browser, abs(hash(request.node.name)))
 
 
 def link_of(page: str, root: str) -> str:
