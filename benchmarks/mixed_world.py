@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.clock import DAY, Clock, isoformat
 from musicsvc.store.accounts import api_access, tokens, users
-from musicsvc.store.catalog import comments
+from musicsvc.store.engagement import comments
 from musicsvc.store.models import Album, Artist, Track, TrackArtist
 from musicsvc.store.playlists import playlists
 from musicsvc.store.plays import ingest

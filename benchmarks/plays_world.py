@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.clock import parse
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.catalog import engagement_days
+from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import (

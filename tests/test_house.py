@@ -19,7 +19,6 @@ LARGE_FOLDERS = {
     "server/routes",
     "server/schemas",
     "server/shapes",
-    "store/catalog",
     "store/importing",
     "store/models",
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from musicsvc.store.catalog import albums, artists, comments, likes, tracks
+from musicsvc.store.catalog import albums, artists, tracks
+from musicsvc.store.engagement import comments, likes
 from musicsvc.store.models import AlbumArtist, Comment
 from musicsvc.store.plays import ingest, periods
 

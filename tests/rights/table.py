@@ -13,7 +13,8 @@ from musicsvc.server.pages import html
 from musicsvc.server.routes.paths import INSIGHTS, V1
 from musicsvc.server.routes.route import Access, Family
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.catalog import albums, artists, comments, tracks
+from musicsvc.store.catalog import albums, artists, tracks
+from musicsvc.store.engagement import comments
 from musicsvc.store.insights import figures
 from musicsvc.store.messaging import messages, notifications
 from musicsvc.store.playlists import collections, invites, playlists

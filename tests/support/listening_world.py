@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.catalog import likes as catalog_likes
+from musicsvc.store.engagement import likes as catalog_likes
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.rollups import listeners

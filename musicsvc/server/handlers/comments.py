@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
-from musicsvc.store.catalog import comments
+from musicsvc.store.engagement import comments
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.comments import CommentIn

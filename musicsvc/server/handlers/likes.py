@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes.envelope import JSON, ok
-from musicsvc.store.catalog import likes
-from musicsvc.store.catalog.likes import LIKE, REPOST
+from musicsvc.store.engagement import likes
+from musicsvc.store.engagement.likes import LIKE, REPOST
 
 if TYPE_CHECKING:
     from musicsvc.store.accounts.tokens import Identity

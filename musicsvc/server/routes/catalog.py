@@ -9,8 +9,8 @@ from musicsvc.server.schemas.comments import Comment, CommentIn, OneComment
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.store.catalog import albums as album_store
 from musicsvc.store.catalog import artists as artist_store
-from musicsvc.store.catalog import comments as comment_store
 from musicsvc.store.catalog import tracks as track_store
+from musicsvc.store.engagement import comments as comment_store
 
 PUBLIC = Access.PUBLIC
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from musicsvc.server.schemas.answers import Answer, Success, UserSummary
 from musicsvc.server.schemas.fields import Body, Id, Text
-from musicsvc.store.catalog import comments
+from musicsvc.store.engagement import comments
 
 
 class CommentIn(Body):

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from musicsvc.server.shapes.envelope import JSON, Site
     from musicsvc.store.catalog.albums import AlbumRow
     from musicsvc.store.catalog.artists import ArtistRow
-    from musicsvc.store.catalog.comments import CommentRow
     from musicsvc.store.catalog.genres import GenreRow
     from musicsvc.store.catalog.tracks import TrackRow
+    from musicsvc.store.engagement.comments import CommentRow
 
 
 def duration_text(milliseconds: int) -> str:

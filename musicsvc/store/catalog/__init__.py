@@ -1,1 +1,1 @@
-"""The catalog: artists, albums, tracks, genres, tags, comments and likes."""
+"""The catalog: artists, albums, tracks, genres and tags."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from musicsvc.store.catalog import engagement_days
+from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date

@@ -6,7 +6,7 @@ from collections import defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from musicsvc.store.catalog import engagement_days
+from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays import subjects

@@ -9,7 +9,7 @@ import musicsvc
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.catalog import genres, tags
-from musicsvc.store.catalog.comments import GAP
+from musicsvc.store.engagement.comments import GAP
 from musicsvc.store.models import (
     Album,
     AlbumArtist,

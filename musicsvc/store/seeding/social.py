@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import follows
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.catalog import likes
+from musicsvc.store.engagement import likes
 from musicsvc.store.messaging import devices, messages, notifications
 from musicsvc.store.models import (
     Collection,

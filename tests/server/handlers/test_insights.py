@@ -11,7 +11,7 @@ import pytest
 from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, isoformat
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
-from musicsvc.store.catalog import likes
+from musicsvc.store.engagement import likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Album, AlbumArtist, Artist, Follow, Secret, Track, TrackArtist
 from musicsvc.store.plays.rollups import monthly

@@ -12,7 +12,8 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store import opening
-from musicsvc.store.catalog import albums, artists, comments, genres, tracks
+from musicsvc.store.catalog import albums, artists, genres, tracks
+from musicsvc.store.engagement import comments
 from musicsvc.store.engine import bulk, list_blocks
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.list_blocks import LISTS, LONGEST

@@ -14,7 +14,7 @@ from musicsvc.errors import Failure, NotFound
 from musicsvc.store import models
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.catalog import likes
+from musicsvc.store.engagement import likes
 from musicsvc.store.engine import sql
 from musicsvc.store.importing import batches, catalog, follows, histories, playlists, plays, readers
 from musicsvc.store.importing.undoing import made_rows, restoring, runs, undo

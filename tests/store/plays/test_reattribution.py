@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from musicsvc.clock import DAY
-from musicsvc.store.catalog import engagement_days, likes
+from musicsvc.store.engagement import engagement_days, likes
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import catalog, readers
 from musicsvc.store.insights import engagement

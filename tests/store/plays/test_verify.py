@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import DAY
-from musicsvc.store.catalog import likes
+from musicsvc.store.engagement import likes
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store

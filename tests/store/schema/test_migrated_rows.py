@@ -10,7 +10,7 @@ import pytest
 from musicsvc.errors import NotFound
 from musicsvc.store import opening
 from musicsvc.store.accounts import password_links, tokens, users
-from musicsvc.store.catalog import engagement_days
+from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.undoing import runs, undo

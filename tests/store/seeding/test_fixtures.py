@@ -12,7 +12,7 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.catalog.comments import GAP
+from musicsvc.store.engagement.comments import GAP
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Comment, Track, TrackArtist, TrackTag, User
 from musicsvc.store.seeding import fixtures

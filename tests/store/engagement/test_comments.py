@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from musicsvc.errors import Failure, Invalid
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.catalog import comments
+from musicsvc.store.engagement import comments
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store

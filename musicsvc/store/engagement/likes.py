@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.store.catalog import engagement_days
+from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.tables import counting
 from musicsvc.store.models import Track, TrackLike, TrackRepost

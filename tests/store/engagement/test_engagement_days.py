@@ -6,7 +6,7 @@ import random
 from functools import partial
 
 from musicsvc.clock import DAY
-from musicsvc.store.catalog import engagement_days, likes
+from musicsvc.store.engagement import engagement_days, likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from tests.conftest import NOW

@@ -1,0 +1,1 @@
+"""Comments, likes and reposts, and the likes and reposts of each day."""
