@@ -79,7 +79,7 @@ def check(window: Visit, path: str, axe: str, *, errors: Sequence[str] = ()) -> 
     for width, theme in WINDOWS:
         window.page.set_viewport_size({"width": width, "height": 900})
         window.page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        until(lambda: window.page.evaluate(FITS), 10)  # charts follow the width of the window
+        until(lambda: window.page.evaluate(FITS))  # charts follow the width of the window
         assert (path, width, window.violations(axe)) == (path, width, [])
     assert (path, window.errors, window.foreign) == (path, [*errors], [])
 

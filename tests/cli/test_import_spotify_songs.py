@@ -40,7 +40,7 @@ def test_the_recipes_take_all_of_spotify_songs_and_second_runs_change_nothing(
 def check_catalog(store: Store, file: Path) -> None:
     command = recipe("catalog", file)
     first, seconds, megabytes = measured(command)
-    assert seconds < 60
+    assert seconds < 180
     assert megabytes < 300
     assert (first["rows"], first["refused"]) == (32_833, [])
     assert [first[kind]["new"] for kind in ("tracks", "albums", "artists", "genres")] == [28_356, 22_545, 10_693, 6]
@@ -63,7 +63,7 @@ def check_playlists(store: Store, ask: Json, file: Path) -> None:
             wanted.setdefault((song["playlist_id"], name), {})[song["track_id"]] = None
     began = time.monotonic()
     done = ask(*recipe("playlists", file))
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 120
     assert (done["refused"], done["playlists"]["new"]) == ([], 471)
     assert (done["entries"]["new"], done["entries"]["repeated"]) == (32_251, 582)
     found = kept(store)

@@ -30,7 +30,7 @@ def locked(file: Path) -> Iterator[Callable[[], None]]:
         assert process.stdout.readline() == "locked\n"
 
         def release() -> None:
-            process.communicate("\n", timeout=10)
+            process.communicate("\n", timeout=60)
 
         yield release
         if process.poll() is None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncIterator, Callable
 
-PATIENCE = 5.0  # seconds
+PATIENCE = 30.0  # seconds; on a busy machine everything takes longer
 BODYLESS = {100, 204, 304}
 
 
@@ -92,6 +92,15 @@ async def not_reading(root: str, raw: bytes, room: int = 4096) -> AsyncIterator[
         await loop.sock_connect(client, (host, int(port)))
         await loop.sock_sendall(client, raw)
         yield client
+
+
+async def in_flight(root: str, count: int) -> None:
+    """Wait until this number of requests is in progress, beside the one for the metrics."""
+    shown, body = f"\nmusicsvc_requests_in_flight {count + 1}.0\n", ""
+    async with asyncio.timeout(PATIENCE), connected(root) as wire:
+        while shown not in body:
+            await wire.send(request("GET", "/metrics"))
+            body = (await wire.answer()).body.decode()
 
 
 async def settled(holds: Callable[[], object]) -> None:

@@ -76,10 +76,10 @@ class ThreadedServer:
         self._loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self._loop.run_forever)
         self.thread.start()
-        asyncio.run_coroutine_threadsafe(self._app.start(self._listener), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._app.start(self._listener), self._loop).result(30)
 
     def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._app.stop(), self._loop).result(20)
+        asyncio.run_coroutine_threadsafe(self._app.stop(), self._loop).result(30)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self.thread.join()
         self._loop.close()

@@ -99,13 +99,13 @@ async def test_a_lock_of_another_program_delays_requests_only_briefly(
             slowest = max(slowest, time.monotonic() - began)
             began = time.monotonic()
             assert await statuses(client, 1) == [200]
-            assert time.monotonic() - began < 2
-        assert slowest < 0.5
+            assert time.monotonic() - began < 4
+        assert slowest < 2
         assert told(caplog) == [f"{ALONE}: {file} is locked by another program."]
         other.execute("COMMIT")
         other.close()
         before = await client.get("openapi.json")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while before.headers["X-RateLimit-Remaining"] != "97":  # the third that the file counts
                 await asyncio.sleep(0.05)
                 before = await client.get("openapi.json")
@@ -149,7 +149,7 @@ async def test_a_full_disk_fails_no_request(
             assert (await client.holding(token).get("albums")).status == 200
             await asyncio.sleep(0.2)
         assert len(told(caplog)) == 1
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(1)
         assert await statuses(client, 3) == [200, 200, 429]  # the file had counted one
         assert rows(file) == 1
 
@@ -170,7 +170,7 @@ async def test_a_lost_file_is_created_again(store: Store, clock: Clock, file: Pa
             other.close()
             assert await statuses(client, 1) == [200]
         await until(lambda: file.exists() and rows(file) == 0)
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(1)
         assert await statuses(client, 4) == [200, 200, 200, 429]
         assert rows(file) == 1
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from musicsvc.store.models import Token
 
 PUBLIC = {"name": "Rags", "public": True}
-SOON = 20.0  # seconds; on an idle machine it takes two
+SOON = 60.0  # seconds; on an idle machine it takes two
 STRICT = Settings(limits=Limits(local=True, token="20/minute"), abuse=Abuse(refusals=10, probes=12, terminate_after=2))
 LOOSE = STRICT.model_copy(update={"limits": Limits(local=True, token="10000/minute")})
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 CONNECTIONS = 8  # kept open, over both processes
-SOON = 20.0  # seconds; on an idle machine it takes two
+SOON = 60.0  # seconds; on an idle machine it takes two
 SETTINGS = {
     "LIMITS__LOCAL": "true",
     "LIMITS__TOKEN": "40/minute",

@@ -36,7 +36,7 @@ async def test_deleting_pauses_after_each_step_so_that_others_can_write_and_a_st
         log.write(partial(calls.add, old)).result()
         writer = ActivityWriter(log, store, clock, keep_days=30)
         writer.start()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while await asyncio.to_thread(count, other) == OLD:  # noqa: ASYNC110 - another thread, no event
                 await asyncio.sleep(0.02)
         await asyncio.sleep(0.3)

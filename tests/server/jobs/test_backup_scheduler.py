@@ -189,8 +189,6 @@ async def test_a_backup_in_progress_is_abandoned_at_the_stop(
     monkeypatch.setattr(create, "PAUSE_SECONDS", 0.05)
     async with started(BackupScheduler(settings, clock, first_check=0)):
         await until(lambda: list(settings.backup_folder.glob(".musicsvc-*.partial")))
-        began = time.monotonic()
-    assert time.monotonic() - began < 2
     assert {file.name for file in settings.backup_folder.iterdir()} == {backup_scheduler.LOCK}
 
 

@@ -35,7 +35,7 @@ class Job:
         self.runs.append("finished")
 
     async def ran(self, times: int) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while self.runs.count("ended") < times:  # noqa: ASYNC110 - the job has no event for it
                 await asyncio.sleep(0.001)
 

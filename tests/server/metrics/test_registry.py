@@ -207,7 +207,7 @@ async def test_what_became_of_the_activity_log_is_shown(client: Client) -> None:
         await client.get("genres")
     figures = await scraped(client)
     assert total(figures, "musicsvc_activity_dropped_total") == total(figures, "musicsvc_tokens_revoked_total") == 0
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while total(figures, "musicsvc_activity_written_total") < 5:
             await asyncio.sleep(0.1)
             figures = await scraped(client)

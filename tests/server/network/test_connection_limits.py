@@ -252,7 +252,7 @@ async def test_a_process_without_descriptors_waits_and_goes_on(start: Start, sta
         began = time.monotonic()
         async with connected(program.root) as wire:
             assert await ask(wire) == 200
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
     assert program.process.poll() is None
     assert program.err.count("cannot accept connections") == 1
 
@@ -273,7 +273,7 @@ async def test_a_flood_beyond_the_cap_keeps_nobody_out_and_leaves_nothing(start:
     assert sockets(program) <= before + 50
     stack.close()
     await asyncio.sleep(0.05)  # the last connection of this test is being closed
-    until(lambda: sockets(program) == before, 5)
+    until(lambda: sockets(program) == before)
 
 
 async def test_failed_handshakes_leave_nothing(
@@ -296,10 +296,10 @@ async def test_failed_handshakes_leave_nothing(
     async with connected(program.root, trusting) as wire:
         assert await ask(wire) == 200
         assert sockets(program) <= before + 20
-        until(lambda: sockets(program) == before + 1, 5)
+        until(lambda: sockets(program) == before + 1)
         assert await ask(wire) == 200
     await asyncio.sleep(0.05)  # the last connection of this test is being closed
-    until(lambda: sockets(program) == before, 5)
+    until(lambda: sockets(program) == before)
     assert "Traceback" not in program.err
 
 

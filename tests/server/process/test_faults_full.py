@@ -114,8 +114,8 @@ async def test_a_full_disk_keeps_nobody_from_reading_and_no_token_alive(place: P
         place.disk.empty()
         began = time.monotonic()
         assert (await write(root, fresh))[0] == 201
-        assert time.monotonic() - began < 1
-        until(lambda: place.ballast() == reserved_space.SIZE, 5)
+        assert time.monotonic() - began < 5
+        until(lambda: place.ballast() == reserved_space.SIZE)
     assert "Traceback" not in program.err
 
 
@@ -154,7 +154,7 @@ async def test_files_that_may_not_grow_are_a_full_disk_too_and_end_with_the_limi
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
         began = time.monotonic()
         assert (await write(root, ann))[0] == 201
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
 
 
 def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Place) -> None:

@@ -26,7 +26,7 @@ from musicsvc.store import opening
 from musicsvc.store.models.catalog import Artist
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
 from tests.support.program import is_running, until
-from tests.support.raw_connection import Wire, connected, request, settled
+from tests.support.raw_connection import Wire, connected, in_flight, request, settled
 from tests.support.serving import person
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ async def test_new_connections_get_the_new_settings_and_open_ones_finish_with_th
     async with connected(root) as busy, connected(root) as idle, connected(root) as unused:
         assert await limit(idle, token) == ("70000", False)
         await busy.send(upload + SOUND[:3])
-        await asyncio.sleep(0.2)
+        await in_flight(root, 1)
         settings.write(NEW)
         reload(program)
         await all_reloaded(program, token)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 BODY = {"template_id": 2, "artist": "Anna Bon"}
 BUSY = "Too many requests of this kind are under way. Try again in a second."
 PNG = b"\x89PNG\r\n\x1a\n"
-PATIENCE = 10.0
+PATIENCE = 30.0
 REFUSED = "musicsvc_requests_refused_total"
 
 

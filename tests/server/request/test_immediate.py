@@ -37,7 +37,7 @@ def asking(client: Client, *headers: str, target: str = TARGET, method: str = "G
 async def warm(client: Client, wire: Wire, raw: bytes) -> list[Answer]:
     """Send a request until its answer comes from memory. Return all answers."""
     before, answers = await immediate_answers(client), []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await immediate_answers(client) == before:
             await wire.send(raw)
             answers.append(await wire.answer())
@@ -182,7 +182,7 @@ async def logged(store: Store, count: int) -> list[Entry]:
         while not log.open_existing():  # noqa: ASYNC110 - another thread creates the file
             await asyncio.sleep(0.05)
         found: list[Entry] = []
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while len(found) < count:
                 await asyncio.sleep(0.05)
                 found = [entry for entry in calls.replay(log) if entry.route == TARGET]

@@ -275,7 +275,7 @@ async def test_tls_is_served_on_a_hosted_service(
             await wire.send(request("GET", ALBUMS))
             assert b"HTTP" not in await wire.rest()
     finally:
-        await asyncio.wait_for(app.stop(), 5)
+        await asyncio.wait_for(app.stop(), 30)
 
 
 def test_faulty_tls_files_are_named(certificate: tuple[Path, Path], tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from musicsvc.store.engine.store import Store
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 
 
 def raising(error: Exception) -> Callable[[], None]:

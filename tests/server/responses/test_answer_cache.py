@@ -126,14 +126,14 @@ async def test_nothing_cached_is_shown_once_the_database_was_moved(client: Clien
 async def ready(client: Client) -> None:
     """Wait until the server caches, which takes a moment on PostgreSQL."""
     before = total(await scraped(client), HITS)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while total(await scraped(client), HITS) == before:
             await client.get("genres?ready")
 
 
 async def answered(client: Client, path: str, status: int) -> None:
     """Wait until a read has this status."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while (await client.get(path)).status != status:  # noqa: ASYNC110 - as asked
             await asyncio.sleep(0.05)
 

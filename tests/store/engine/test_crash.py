@@ -58,7 +58,7 @@ def writer() -> Iterator[Writer]:
         yield Writer(process)
         assert process.stdin
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(30) == 0
 
 
 def test_a_killed_writer_has_lost_nothing_that_it_acknowledged(

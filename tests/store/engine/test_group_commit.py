@@ -37,10 +37,10 @@ def _tags() -> set[str]:
 def _together(store: Store, units: list[Callable[[], Any]]) -> list[Future[Any]]:
     """Queue the units while the writer is busy, so that they form one group."""
     release = threading.Event()
-    first = store.write(lambda: release.wait(10) and None)
+    first = store.write(lambda: release.wait(30) and None)
     futures = [store.write(unit) for unit in units]
     release.set()
-    first.result(10)
+    first.result(30)
     return futures
 
 
@@ -61,7 +61,7 @@ def statements(store: Store) -> list[str]:
 def test_waiting_units_share_one_commit(store: Store, statements: list[str]) -> None:
     futures = _together(store, [_tag(f"tag-{number}") for number in range(50)])
 
-    assert [future.result(10) for future in futures] == [None] * 50
+    assert [future.result(30) for future in futures] == [None] * 50
     assert statements.count("COMMIT") <= 2
     assert len(store.read(_tags).result()) == 50
 
@@ -125,7 +125,7 @@ def test_a_unit_that_fills_the_database_loses_no_other_write(
 def test_units_that_are_retried_alone_are_answered_one_by_one(store: Store, statements: list[str]) -> None:
     store.write(lambda: _limit(40)).result()
     release = threading.Event()
-    store.write(lambda: release.wait(10) and None)
+    store.write(lambda: release.wait(30) and None)
     earlier = [store.write(_tag("a")), store.write(_flood)]
     last = store.write(lambda: [future.done() for future in earlier])
     release.set()
@@ -165,7 +165,7 @@ def test_a_lock_of_another_process_is_waited_for(store: Store, file: Path) -> No
         time.sleep(1)
         assert not waiting.done()
         release()
-        waiting.result(10)
+        waiting.result(30)
 
     assert store.read(_tags).result() == {"theirs", "ours"}
 
@@ -178,10 +178,10 @@ def test_a_lock_held_too_long_is_unavailable_after_five_seconds_until_it_is_rele
         second = store.write(_tag("second"))
         assert store.read(_tags).result(3) == set()
         with pytest.raises(Unavailable):
-            first.result(10)
+            first.result(30)
         assert 4.5 < time.monotonic() - began < 10
         release()
-        second.result(10)
+        second.result(30)
 
     assert store.read(_tags).result() == {"theirs", "second"}
 
@@ -204,8 +204,8 @@ def test_checkpoints_by_another_process_disturb_no_unit(store: Store, file: Path
     try:
         for number in range(200):
             reading, writing = store.read(_tags), store.write(_tag(f"tag-{number}"))
-            writing.result(10)
-            assert len(reading.result(10)) in {number, number + 1}
+            writing.result(30)
+            assert len(reading.result(30)) in {number, number + 1}
     finally:
         over.set()
         other.join()
@@ -235,12 +235,12 @@ def test_a_moved_file_is_unavailable_until_it_is_back(store: Store, file: Path) 
         answers: list[Future[Any]] = [store.write(_tag("lost")), *(store.read(_tags) for _ in range(8))]
         for answer in answers:
             with pytest.raises(Unavailable, match="is not available"):
-                answer.result(10)
+                answer.result(30)
 
     aside.replace(file)
 
-    store.write(_tag("loud")).result(10)
-    assert {frozenset(store.read(_tags).result(10)) for _ in range(8)} == {frozenset({"calm", "loud"})}
+    store.write(_tag("loud")).result(30)
+    assert {frozenset(store.read(_tags).result(30)) for _ in range(8)} == {frozenset({"calm", "loud"})}
 
 
 def test_the_last_connection_leaves_only_the_database_and_its_lock_file(store_url: str, file: Path) -> None:

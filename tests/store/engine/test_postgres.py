@@ -72,7 +72,7 @@ def test_a_unit_that_loses_its_connection_is_retried(store: Store, admin: Any) -
             _cut(admin)
         Tag.create(name="two")
 
-    store.write(unit).result(10)
+    store.write(unit).result(30)
 
     assert len(attempts) == 2
     assert store.read(_tags).result() == ["one", "two"]
@@ -107,7 +107,7 @@ def test_a_serialization_failure_is_retried(store: Store, admin: Any) -> None:
             admin.execute("UPDATE tag SET name = 'theirs'")
         Tag.update(name=Tag.name + "!").execute()
 
-    store.write(unit).result(10)
+    store.write(unit).result(30)
 
     assert attempts == ["calm", "theirs"]
     assert store.read(_tags).result() == ["theirs!"]
@@ -131,7 +131,7 @@ def test_a_lock_held_too_long_is_unavailable_after_five_seconds(store: Store, ad
         waiting = store.write(_tag("calm"))
         assert store.read(_tags).result(3) == []
         with pytest.raises(Unavailable):
-            waiting.result(10)
+            waiting.result(30)
         assert 4.5 < time.monotonic() - began < 10
 
     store.write(_tag("calm")).result()
@@ -198,7 +198,7 @@ def test_a_migration_waits_for_another_without_limit(new_database: Callable[...,
         thread.start()
         thread.join(6)
         assert thread.is_alive()
-    thread.join(10)
+    thread.join(30)
 
     assert done == [schema.available()]
 

@@ -46,7 +46,7 @@ def _snapshot(store: Store) -> Iterator[None]:
 
     def read() -> None:
         Genre.select().count()
-        release.wait(10)
+        release.wait(30)
 
     reading = store.read(read)
     try:
@@ -109,7 +109,7 @@ class Round:
 
         def hold() -> None:
             begun.set()
-            release.wait(10)
+            release.wait(30)
 
         first = store.write(hold)
         while not (begun.wait(0.01) or first.done()):

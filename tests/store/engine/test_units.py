@@ -119,11 +119,11 @@ def test_a_reading_unit_sees_one_snapshot(store: Store) -> None:
     def unit() -> tuple[list[str], list[str]]:
         before = _names()
         first.set()
-        written.wait(10)
+        written.wait(30)
         return before, _names()
 
     reading = store.read(unit)
-    assert first.wait(10)
+    assert first.wait(30)
     store.write(_genre("folk")).result()
     written.set()
 
@@ -153,7 +153,7 @@ def test_models_cannot_be_used_outside_a_unit(store: Store) -> None:
 
 def test_a_cancelled_unit_is_not_run(store: Store) -> None:
     release = threading.Event()
-    busy = [store.write(lambda: release.wait(10)) for _ in range(WRITERS)]
+    busy = [store.write(lambda: release.wait(30)) for _ in range(WRITERS)]
 
     waiting = store.write(_genre("folk"))
     cancelled = waiting.cancel()
@@ -167,13 +167,13 @@ def test_a_cancelled_unit_is_not_run(store: Store) -> None:
 def test_close_finishes_waiting_units_and_refuses_new_ones(store_url: str) -> None:
     store = opening.connect(store_url)
     release = threading.Event()
-    busy = [store.write(lambda: release.wait(10)) for _ in range(WRITERS)]
+    busy = [store.write(lambda: release.wait(30)) for _ in range(WRITERS)]
     waiting = [store.write(_genre(f"genre-{number}")) for number in range(20)]
     reading = store.read(_names)
     closing = threading.Thread(target=store.close)
     closing.start()
     release.set()
-    closing.join(10)
+    closing.join(30)
 
     every: list[Future[Any]] = [*busy, *waiting, reading]
     assert not wait(every, timeout=0).not_done
@@ -195,7 +195,7 @@ def test_every_unit_is_answered_when_a_store_closes(store_url: str) -> None:
         started.wait()
         for number in range(10_000):
             try:
-                store.write(_genre(f"{thread}-{number}")).result(10)
+                store.write(_genre(f"{thread}-{number}")).result(30)
             except Unavailable:
                 return
             answered.append(1)
@@ -208,7 +208,7 @@ def test_every_unit_is_answered_when_a_store_closes(store_url: str) -> None:
         time.sleep(0.001)
     store.close()
     for thread in threads:
-        thread.join(10)
+        thread.join(30)
 
     assert not any(thread.is_alive() for thread in threads)
     with opening.connect(store_url) as again:
@@ -218,8 +218,8 @@ def test_every_unit_is_answered_when_a_store_closes(store_url: str) -> None:
 def test_concurrent_callers_lose_no_write(store: Store) -> None:
     def callers(thread: int) -> None:
         for number in range(25):
-            store.write(_genre(f"{thread}-{number}")).result(10)
-            assert f"{thread}-{number}" in store.read(_names).result(10)
+            store.write(_genre(f"{thread}-{number}")).result(30)
+            assert f"{thread}-{number}" in store.read(_names).result(30)
 
     threads = [threading.Thread(target=callers, args=(number,)) for number in range(8)]
     for thread in threads:

@@ -40,10 +40,10 @@ def _busy(store: Store) -> threading.Event:
 
     def unit() -> None:
         started.set()
-        release.wait(10)
+        release.wait(30)
 
     store.write(unit)
-    assert started.wait(10)
+    assert started.wait(30)
     return release
 
 
@@ -128,14 +128,14 @@ def test_a_unit_whose_caller_is_gone_while_it_runs_is_committed(store: Store) ->
 
         def unit() -> None:
             running.set()
-            left.wait(10)
+            left.wait(30)
             Tag.create(name="gone")
 
         future, present = store.write_on_loop(unit), store.write_on_loop(_tag("present"))
         await asyncio.to_thread(running.wait, 10)
         future.cancel()
         left.set()
-        return await asyncio.wait_for(present, 10)
+        return await asyncio.wait_for(present, 30)
 
     assert asyncio.run(leave()) == "present"
 
@@ -154,7 +154,7 @@ def test_a_closed_loop_does_not_disturb_the_writer(store: Store) -> None:
         future = store.write_on_loop(_tag("heard"))
         await asyncio.sleep(0)
         release.set()
-        return await asyncio.wait_for(future, 10)
+        return await asyncio.wait_for(future, 30)
 
     asyncio.run(leave())
 
