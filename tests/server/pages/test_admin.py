@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.clock import DAY, to_datetime
 from musicsvc.server.routes.route import Access
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import password_links, tokens, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
-from musicsvc.store.models import Token
 from musicsvc.store.security import security_events
 from tests.cli.test_activity import CALL
 from tests.faults import system
@@ -43,35 +41,6 @@ def test_every_path_of_administration_is_for_administrators() -> None:
     paths = [route for route in ROUTES if route.path.startswith("/admin")]
     assert len(paths) > 19
     assert {route.access for route in paths} == {Access.ADMIN}
-
-
-def cells(page: str, token_id: int) -> list[str]:
-    """Return the texts in the row of the token."""
-    (row,) = re.findall(rf'<tr>\s*<th scope="row"><a href="/admin/tokens/{token_id}">.*?</tr>', page, re.DOTALL)
-    return [re.sub(r"<[^>]+>", "", cell).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)]
-
-
-@on_shared_loop
-async def test_the_tables_of_tokens_show_what_each_token_is(office: Office) -> None:
-    owner = office.account(api_access=True)
-    made = [office.token(owner, name) for name in ("laptop", "phone")]
-    shown = office.do(
-        lambda: [(each.created_at, each.expires_at) for each in map(tokens.get, (made[0][0], made[1][0]))]
-    )
-    office.do(lambda: tokens.revoke(made[1][0], "lost", now=office.shared.clock.now()))
-    used = shown[0][0] + 7 * DAY
-    office.do(lambda: Token.update(last_used_at=used).where(Token.id == made[0][0]).execute())
-
-    everybodys, own = await office.page("/admin/tokens"), await office.page(f"/admin/accounts/{owner}")
-
-    def minute(instant: int) -> str:
-        return f"{to_datetime(instant):%Y-%m-%d %H:%M}"
-
-    laptop = ["valid", made[0][1][-4:], minute(used), minute(shown[0][1])]
-    phone = ["revoked", made[1][1][-4:], "–", minute(shown[1][1])]
-    assert cells(everybodys, made[0][0]) == ["laptop", f"ben@{office.domain}", *laptop]
-    assert cells(everybodys, made[1][0]) == ["phone", f"ben@{office.domain}", *phone]
-    assert [cells(own, made[0][0]), cells(own, made[1][0])] == [["laptop", *laptop], ["phone", *phone]]
 
 
 @on_shared_loop

@@ -1,0 +1,300 @@
+"""The pages of administration show each text, time, link and button that belongs to them, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest_asyncio
+
+from musicsvc.clock import MINUTE
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
+from tests.cli.test_activity import CALL
+from tests.support.admin_world import World, at, fill, wish
+from tests.support.office import Office
+from tests.support.page_client import page_client
+from tests.support.shared_server import on_shared_loop
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.support.shared_server import Shared
+
+TOKENS = "Name | State | Ends in | Last used (UTC) | Expires (UTC)"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(shared: Shared) -> AsyncIterator[World]:
+    async with page_client(shared.client.root) as browser:
+        yield fill(Office(shared, browser, 1))
+
+
+@on_shared_loop
+async def test_requests_are_listed_pending_or_decided(world: World) -> None:
+    ids = world.requests
+
+    def entry(number: int, state: str) -> list[str]:
+        return [f"[/admin/requests/{ids[number]}] asker{number}@{world.office.domain}", state, *wish(number)]
+
+    def answers(number: int) -> str:
+        path = f"/admin/requests/{ids[number]}"
+        return f"[{path}/approve] Approve [{path}#deny] Deny …"
+
+    assert await world.lines("/admin") == [
+        "Requests for API access",
+        "[/admin?show=decided] Show decided requests",
+        *entry(3, "pending"),
+        answers(3),
+        *entry(0, "pending"),
+        answers(0),
+    ]
+    assert await world.lines("/admin?show=decided") == [
+        "Decided requests",
+        "[/admin] Show pending requests",
+        *entry(2, "[bad] denied"),
+        f"Decided: {at(19)}",
+        "Reason: Too vague.",
+        *entry(1, "[good] approved"),
+        f"Decided: {at(18)}",
+    ]
+
+
+@on_shared_loop
+async def test_a_request_shows_its_decision_or_the_forms_to_decide(world: World) -> None:
+    decisions = {
+        0: ["State: pending", "–", "–"],
+        1: ["State: [good] approved", at(18), "–"],
+        2: ["State: [bad] denied", at(19), "Too vague."],
+    }
+    for number, (state, decided, reason) in decisions.items():
+        path = f"/admin/requests/{world.requests[number]}"
+        forms = [
+            f"[{path}/approve] Approve",
+            "Deny",
+            f"[{path}/deny]",
+            "Reason",
+            "The person who asked reads it. They can ask again. Deny the request",
+        ]
+        assert await world.lines(path) == [
+            f"Request by asker{number}@{world.office.domain}",
+            state,
+            *wish(number),
+            f"Decided: {decided}",
+            f"Reason: {reason}",
+            *(forms if number == 0 else []),
+        ]
+
+
+@on_shared_loop
+async def test_accounts_are_listed_with_their_state(world: World) -> None:
+    domain, path = world.office.domain, "/admin/accounts"
+    created, *shown = (await world.lines(f"{path}?q=@{domain}"))[-4:]
+    assert created.endswith(f"] asker1@{domain} | [good] API access | asker1 | 2026-03-01 12:18")
+    assert shown == [
+        f"[{path}/{world.cleo}] cleo@{domain} | [bad] suspended | Cleopatra | 2026-03-01 12:00",
+        f"{world.owner} | [good] API access | Ben B. | 2026-03-01 12:00",
+        f"[{path}/{world.office.admin}] ann@{domain} | no API access administrator | ann | 2026-03-01 12:00",
+    ]
+    assert (await world.lines(f"{path}?q=cleo"))[:-1] == [
+        "Accounts",
+        "Create an account …",
+        f"[{path}]",
+        "E-mail",
+        "[]",
+        "Display name",
+        "[] By default, the part of the e-mail before the @. Create the account",
+        "You get a link with which the account's owner sets a password.",
+        f"[{path}]",
+        "Search by e-mail or name",
+        "[cleo] Search",
+        "E-mail | State | Name | Created (UTC)",
+    ]
+
+
+@on_shared_loop
+async def test_an_account_has_its_tokens_and_last_events(world: World) -> None:
+    path, domain = f"/admin/accounts/{world.ben}", world.office.domain
+    laptop, phone, radio, lost = world.tokens
+    assert await world.lines(path) == [
+        f"ben@{domain}",
+        "State: [good] API access",
+        "Name: Ben B.",
+        "Password: set",
+        "Reports plays: of all listeners",
+        f"Created: {at(0)}",
+        f"[{path}/password-link] Make a password link",
+        f"[{path}/revoke-access] Revoke API access [/admin/activity?account=ben%40{domain}] Activity",
+        "Suspend the account …",
+        "The account is signed out, and its tokens stop working at once. You can reinstate it.",
+        f"[{path}/suspend]",
+        "Reason",
+        "Suspend",
+        "Tokens",
+        TOKENS,
+        *world.token_rows(),
+        "Last security events",
+        "Time (UTC) | Event | By | Reason",
+        f"2026-03-01 12:12 | account.reinstated | admin ann@{domain} |",
+        f"2026-03-01 12:11 | account.suspended | admin ann@{domain} | scraping",
+        f"2026-03-01 12:10 | token.revoked token {lost} | abuse | hurried",
+        f"2026-03-01 12:06 | token.revoked token {phone} | abuse | probed",
+        f"2026-03-01 12:05 | token.created token {lost} | cli |",
+        f"2026-03-01 12:04 | token.created token {radio} | cli |",
+        f"2026-03-01 12:03 | token.created token {phone} | cli |",
+        f"2026-03-01 12:02 | token.created token {laptop} | cli |",
+        "2026-03-01 12:01 | access.granted | cli | with plays of other listeners",
+        "2026-03-01 12:00 | account.created | cli |",
+    ]
+
+
+@on_shared_loop
+async def test_a_suspended_account_can_be_reinstated(world: World) -> None:
+    path, domain = f"/admin/accounts/{world.cleo}", world.office.domain
+    assert await world.lines(path) == [
+        f"cleo@{domain}",
+        "State: [bad] suspended",
+        f"Suspended: {at(7)}: abuse: three tokens",
+        "Name: Cleopatra",
+        "Password: not set",
+        "Reports plays: of their own only",
+        f"Created: {at(0)}",
+        f"[{path}/reinstate] Reinstate the account",
+        f"[{path}/grant-access] Grant API access [/admin/activity?account=cleo%40{domain}] Activity",
+        "Tokens",
+        "The account has no tokens. Its owner creates them in the settings, under Developers.",
+        "Last security events",
+        "Time (UTC) | Event | By | Reason",
+        "2026-03-01 12:07 | account.suspended | abuse | three tokens",
+        "2026-03-01 12:00 | account.created | cli |",
+    ]
+
+
+@on_shared_loop
+async def test_tokens_of_all_accounts_are_listed_with_their_state(world: World) -> None:
+    assert await world.lines("/admin/tokens") == [
+        "Tokens",
+        "[/admin/tokens]",
+        "Search by name or e-mail",
+        "[] Search",
+        TOKENS.replace("Name", "Name | Account"),
+        *world.token_rows(f"{world.owner} | "),
+    ]
+
+
+@on_shared_loop
+async def test_a_token_can_be_revoked_or_reinstated(world: World) -> None:
+    laptop, phone, *_ = world.tokens
+
+    def links(token_id: int) -> str:
+        path = f"/admin/abuse/{token_id}"
+        return f"[{path}] Explain by the abuse rules [/admin/activity?token={token_id}] Activity"
+
+    assert await world.lines(f"/admin/tokens/{laptop}") == [
+        "Token laptop",
+        "State: [good] valid",
+        f"Account: {world.owner}",
+        f"Ends in: {world.ends[0]}",
+        "Scope: read",
+        f"Created: {at(2)}",
+        f"Last used: {at(8)}",
+        "Expires: 30 May 2026, 12:02 UTC",
+        links(laptop),
+        "Revoke",
+        "The next request with the token is refused. You can reinstate it.",
+        f"[/admin/tokens/{laptop}/revoke]",
+        "Reason",
+        "The token's owner can read it. Revoke the token",
+    ]
+    assert await world.lines(f"/admin/tokens/{phone}") == [
+        "Token phone",
+        "State: [bad] revoked",
+        f"Revoked: {at(6)}: abuse: probed",
+        f"Account: {world.owner}",
+        f"Ends in: {world.ends[1]}",
+        "Scope: read-write",
+        f"Created: {at(3)}",
+        "Last used: –",
+        "Expires: 30 May 2026, 12:03 UTC",
+        f"[/admin/tokens/{phone}/reinstate] Reinstate the token {links(phone)}",
+    ]
+
+
+@on_shared_loop
+async def test_actions_of_the_abuse_monitor_can_be_undone_while_in_force(world: World) -> None:
+    phone, lost, cleo = world.tokens[1], world.tokens[3], f"/admin/accounts/{world.cleo}"
+    assert (await world.lines("/admin/abuse"))[2:] == [
+        "Account suspended: a deleted account",
+        "undone",
+        f"When: {at(13)}",
+        "Why: 4",
+        f"Token revoked: {world.owner}",
+        "undone",
+        f"When: {at(10)}",
+        f"Token: {lost}, deleted",
+        "Why: hurried",
+        f"Account suspended: [{cleo}] cleo@{world.office.domain}",
+        "[bad] in force",
+        f"When: {at(7)}",
+        "Why: three tokens",
+        f"[{cleo}/reinstate] Undo: reinstate the account",
+        f"Token revoked: {world.owner}",
+        "[bad] in force",
+        f"When: {at(6)}",
+        f"Token: [/admin/tokens/{phone}] phone ({world.ends[1]})",
+        "Why: probed",
+        f"[/admin/tokens/{phone}/reinstate] Undo: reinstate the token [/admin/abuse/{phone}] Explain",
+    ]
+
+
+@on_shared_loop
+async def test_calls_and_events_are_listed_and_calls_explained(world: World) -> None:
+    laptop, now = world.tokens[0], world.office.shared.clock.now()
+    own = CALL._replace(account_id=world.ben, token_id=laptop, address="198.51.100.77", at=now, size=12_345)
+    stranger = CALL._replace(account_id=None, token_id=None, route=None, resource=None, address="198.51.100.77")
+    with activity_log.build(world.office.shared.store.url) as log:
+        log.prepare()
+        rows = [
+            own,
+            own._replace(at=now + MINUTE, request_id="second"),
+            own._replace(at=now + 2 * MINUTE, request_id="third", status=429, retry_after=17, resource=None),
+            stranger._replace(at=now + 3 * MINUTE, status=404, method="POST"),
+            stranger._replace(at=now + 4 * MINUTE, status=404, request_id=""),
+            stranger._replace(at=now + 5 * MINUTE, status=403, request_id="", calls=1_200),
+        ]
+        log.write(lambda: calls.add(rows)).result()
+
+    token, route = f"{world.owner} | [/admin/tokens/{laptop}] {laptop}", "/api/v1/playlists/{id}"
+    size = "3.2 ms, 12,345 bytes"
+    head = "Time (UTC) | What | Account | Token | Details"
+    shown = await world.lines("/admin/activity?address=198.51.100.77")
+    assert shown[shown.index(head) + 1 :] == [
+        "2026-03-01 12:24:00 | 403 1,200 more calls without a token in this minute | – | | 198.51.100.77",
+        "2026-03-01 12:23:00 | 404 1 more call without a token in this minute | – | | 198.51.100.77",
+        "2026-03-01 12:22:00 | 404 POST (no endpoint) | – | | 198.51.100.77, 3.2 ms, 80 bytes, first",
+        f"2026-03-01 12:21:00 | 429 GET {route} | {token} | 198.51.100.77, {size}, retry after 17 s, third",
+        f"2026-03-01 12:20:00 | 200 GET {route} playlists/7 | {token} | 198.51.100.77, {size}, second",
+        f"2026-03-01 12:19:00 | 200 GET {route} playlists/7 | {token} | 198.51.100.77, {size}, first",
+    ]
+    shown = await world.lines(f"/admin/activity?kind=events&account=ben@{world.office.domain}")
+    admin = f"[/admin/accounts/{world.office.admin}] ann@{world.office.domain}"
+    lost = f"[/admin/tokens/{world.tokens[3]}] {world.tokens[3]}"
+    assert shown[shown.index(head) + 1 :][:3] == [
+        f"2026-03-01 12:12:00 | account.reinstated | {world.owner} | | by admin {admin}",
+        f"2026-03-01 12:11:00 | account.suspended | {world.owner} | | by admin {admin}: scraping",
+        f"2026-03-01 12:10:00 | token.revoked | {world.owner} | {lost} | by abuse: hurried",
+    ]
+    assert await world.lines(f"/admin/abuse/{laptop}") == [
+        f"Token {laptop} by the abuse rules",
+        f"Account: {world.owner}",
+        f"Token: [/admin/tokens/{laptop}] {laptop}",
+        "Revoked: –",
+        "Result: These calls break no rule.",
+        "Rate limit: 1 of 100 requests refused with 429 in 300 s without a pause; 0 came too early",
+        "Probing: 0 of 50 different resources denied in 60 s; 0 of 0 calls successful (10 % required)",
+        f"First call: {at(19)}",
+        f"Last call: {at(21)}",
+        "Answers to its calls",
+        "Status | Endpoint | Calls",
+        f"200 | {route} | 2",
+        f"429 | {route} | 1",
+    ]

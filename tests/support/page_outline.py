@@ -1,0 +1,31 @@
+"""All that the main part of an HTML page shows, as lines of text, so that a test can compare a page as a whole."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+# `[…]` stands for the target of a link or form, the class of a badge, the value of a field, and the chosen option.
+RULES = (
+    (r"\s+", " "),
+    (r".*<main[^>]*>(.*)</main>.*", r"\1"),
+    (r'<nav class="tabs".*?</nav>', ""),
+    (r'<input [^>]*name="form_token"[^>]*>', ""),
+    (r'<a [^>]*href="([^"]*)"[^>]*>', r"[\1] "),
+    (r'<form [^>]*action="([^"]*)"[^>]*>', r"\n[\1] "),
+    (r'<span class="badge (\w+)">', r"[\1] "),
+    (r'<input [^>]*name="(\w+)"[^>]* value="([^"]*)"[^>]*>', r" [\2]"),
+    (r'<option value="(\w+)" selected>', r"[\1] "),
+    (r"</dt> *<dd[^>]*>", ": "),
+    (r"</t[dh]> *<t[dh][^>]*>", " | "),
+    (r"</?(tr|dt|dd|p|h1|h2|summary|label|article|header|footer|div|details)\b[^>]*>", r"\n"),
+    (r"<[^>]+>", ""),
+)
+
+
+def outline(body: bytes) -> list[str]:
+    """Return the lines of the page's main part that have text, without the list of pages of administration."""
+    text = body.decode()
+    for pattern, replacement in RULES:
+        text = re.sub(pattern, replacement, text)
+    return [" ".join(line.split()) for line in unescape(text).split("\n") if line.strip()]
