@@ -31,6 +31,7 @@ WITHOUT_DATABASE = [
     *(TESTS / "server" / name for name in ("logs", "openapi/test_document.py")),
     *((TESTS / "server" / "network").glob("test_[!f]*.py")),  # all but the fuzzing
     TESTS / "reports" / "test_covers.py",
+    TESTS / "server" / "test_doctor.py",
 ]
 
 # The same examples in every run. Shrinking a failing example can take minutes, so only `--slow` does it.
@@ -142,6 +143,12 @@ def new_database(template: databases.Template, tmp_path: Path) -> Iterator[Calla
 def store_url(new_database: Callable[..., str]) -> str:
     """Return the URL of a new, migrated database."""
     return new_database()
+
+
+@pytest.fixture
+def file(store_url: str) -> Path:
+    """Return the path of the new database, on SQLite."""
+    return Path(store_url.removeprefix("sqlite:///"))
 
 
 @pytest.fixture

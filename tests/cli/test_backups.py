@@ -28,12 +28,6 @@ EMAIL = "ann@label.test"
 
 
 @pytest.fixture
-def file(store_url: str) -> Path:
-    """Return the path of the database of `run`."""
-    return Path(store_url.removeprefix("sqlite:///"))
-
-
-@pytest.fixture
 def served(run: Run, tmp_path: Path) -> Iterator[Program]:  # noqa: ARG001 - it names the database
     """Run a server on the database of `run`."""
     with Program(tmp_path, "serve", "--port", "0") as program:

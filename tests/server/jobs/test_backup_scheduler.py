@@ -20,6 +20,7 @@ from musicsvc.server.jobs.backup_scheduler import BackupScheduler
 from musicsvc.server.metrics.collectors import add_backups
 from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import folder as backup_folder
+from tests.support.damage import overwrite_middle_page
 from tests.support.program import Program
 from tests.support.program import until as until_true
 from tests.support.waiting import until
@@ -103,13 +104,6 @@ async def test_a_truncated_or_future_backup_does_not_count(settings: config.Sett
     await scheduler.stop()
 
 
-def spoil(file: Path) -> None:
-    """Damage the middle of the file without changing its size."""
-    content = file.read_bytes()
-    at = len(content) // 2 // 4096 * 4096
-    file.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
-
-
 async def test_a_damaged_backup_counts_neither_for_the_schedule_nor_for_metrics(
     settings: config.Settings, clock: MovableClock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,7 +114,7 @@ async def test_a_damaged_backup_counts_neither_for_the_schedule_nor_for_metrics(
     await first.stop()
     clock.advance(2 * HOUR)
     spoiled, good = made(settings)
-    spoil(spoiled)
+    overwrite_middle_page(spoiled)
     figures: dict[str, Callable[[], float | None]] = {}
     add_backups(SimpleNamespace(on_scrape=lambda name, _, ask: figures.update({name: ask})), settings, clock)  # type: ignore[arg-type]
 

@@ -56,11 +56,6 @@ REFUSED = "The database is not available."
 
 
 @pytest.fixture
-def file(store_url: str) -> Path:
-    return Path(store_url.removeprefix("sqlite:///"))
-
-
-@pytest.fixture
 def calls(file: Path) -> Iterator[system.System]:
     with system.calls(file.parent) as calls:
         yield calls

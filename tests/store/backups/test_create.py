@@ -20,6 +20,7 @@ from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Tag
 from tests.faults import disk, small_disk
+from tests.support.damage import overwrite_middle_page
 
 pytestmark = pytest.mark.only_on("sqlite")
 ROOT = Path(__file__).resolve().parents[3]
@@ -285,9 +286,7 @@ def test_a_damaged_database_gives_no_backup(store_url: str, folder: Path) -> Non
     with opening.connect(store_url) as store:
         store.write(lambda: current().execute_sql(GENRES) and None).result()
     path = Path(store_url.removeprefix("sqlite:///"))
-    content = path.read_bytes()
-    at = len(content) // 2 // 4096 * 4096
-    path.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
+    overwrite_middle_page(path)
     with pytest.raises(Failure, match="damaged"):
         create.create(path, folder / "one.db")
     assert list(folder.iterdir()) == []

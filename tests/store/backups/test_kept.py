@@ -12,6 +12,7 @@ from musicsvc.clock import DAY, parse
 from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups.folder import SCHEDULED, new_name
+from tests.support.damage import overwrite_middle_page
 
 pytestmark = pytest.mark.only_on("sqlite")
 NOW = parse("2026-03-01T12:00:00Z")
@@ -25,10 +26,9 @@ def sound(store_url: str, tmp_path: Path) -> Path:
 @pytest.fixture
 def damaged(sound: Path, tmp_path: Path) -> Path:
     """A backup that is damaged in its middle, which a glance does not tell."""
-    content = sound.read_bytes()
-    at = len(content) // 2 // 4096 * 4096
     damaged = tmp_path / "damaged.db"
-    damaged.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
+    shutil.copy(sound, damaged)
+    overwrite_middle_page(damaged)
     verify.check_header(damaged)
     return damaged
 

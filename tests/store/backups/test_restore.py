@@ -23,6 +23,7 @@ from musicsvc.store.schema import schema
 from musicsvc.store.security import sessions
 from tests.faults import small_disk
 from tests.store.backups.killed_restoring import NOW, contents, names
+from tests.support.damage import add_dangling_row, overwrite_middle_page
 
 pytestmark = pytest.mark.only_on("sqlite")
 ROOT = Path(__file__).resolve().parents[3]
@@ -161,26 +162,14 @@ def _newer(file: Path) -> None:
     connection.close()
 
 
-def _dangling(file: Path) -> None:
-    connection = apsw.Connection(str(file))
-    connection.execute("INSERT INTO track_tag (track_id, tag_id) VALUES (7, 1)")
-    connection.close()
-
-
-def _middle(file: Path) -> None:
-    content = file.read_bytes()
-    at = len(content) // 2 // 4096 * 4096
-    file.write_bytes(content[:at] + b"\xa5" * 4096 + content[at + 4096 :])
-
-
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
         (lambda file: file.write_bytes(b""), "is empty"),
         (lambda file: file.write_bytes(file.read_bytes()[:-4096]), "is cut short"),
         (lambda file: file.write_bytes(b"a note\n" * 1000), "is not a SQLite database"),
-        (_middle, "is damaged"),
-        (_dangling, "is damaged: a row refers to a missing row"),
+        (overwrite_middle_page, "is damaged"),
+        (add_dangling_row, "is damaged: a row refers to a missing row"),
         (_foreign, "belongs to another program"),
         (_newer, "was written by a newer musicsvc. Install that version"),
         (lambda file: file.unlink(), "There is no file"),
@@ -326,7 +315,7 @@ def test_a_restore_killed_before_any_step_leaves_the_old_or_the_new_database(
     if kind == "closed":
         names(old / "musicsvc.db")  # closing it checkpoints the WAL
     if kind == "damaged":
-        _middle(old / "musicsvc.db")
+        overwrite_middle_page(old / "musicsvc.db")
     if kind == "missing":
         shutil.rmtree(old)
         old.mkdir()

@@ -26,11 +26,6 @@ NOW = 1_772_366_400_000_000
 TOKENS = 30
 
 
-@pytest.fixture
-def file(store_url: str) -> Path:
-    return Path(store_url.removeprefix("sqlite:///"))
-
-
 def _people() -> None:
     """Create an account with tokens to revoke."""
     user = users.create("ann@label.test", api_access=True, now=NOW)

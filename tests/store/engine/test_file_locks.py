@@ -19,11 +19,6 @@ pytestmark = pytest.mark.only_on("sqlite")
 HOLD = "import sys; from musicsvc.store import opening; s = opening.connect(sys.argv[1]); print(1, flush=True); input()"
 
 
-@pytest.fixture
-def file(store_url: str) -> Path:
-    return Path(store_url.removeprefix("sqlite:///"))
-
-
 def _is_free(file: Path) -> bool:
     try:
         with file_locks.exclusive(file, timeout=0):

@@ -45,11 +45,6 @@ def _together(store: Store, units: list[Callable[[], Any]]) -> list[Future[Any]]
 
 
 @pytest.fixture
-def file(store_url: str) -> Path:
-    return Path(store_url.removeprefix("sqlite:///"))
-
-
-@pytest.fixture
 def statements(store: Store) -> list[str]:
     """Record the statements of the writer from now on."""
     assert isinstance(store, SqliteStore)

@@ -1,0 +1,96 @@
+"""Checks of the database: each fault is found, with a hint."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from musicsvc.clock import DAY, Clock, isoformat, parse
+from musicsvc.store import opening
+from musicsvc.store.accounts import users
+from musicsvc.store.doctor import database
+from musicsvc.store.doctor.finding import Finding, problem
+from musicsvc.store.engine.sqlite import files as sqlite_files
+from tests.support import old_databases
+from tests.support.damage import add_dangling_row, overwrite_middle_page
+
+sqlite = pytest.mark.only_on("sqlite")
+NOW = parse("2026-12-01T12:00:00Z")
+
+
+@pytest.mark.only_on("postgres")
+def test_a_clock_that_is_not_that_of_postgres_is_told(store_url: str) -> None:
+    found = list(database.check_database(store_url, now=Clock().now() + DAY))
+    (clock,) = [finding for finding in found if finding.check == "clock" and finding.level == "warning"]
+    assert clock.finding.startswith("PostgreSQL's clock is 86,")
+
+
+@sqlite
+@pytest.mark.parametrize(
+    ("spoil", "message", "hint"),
+    [
+        (lambda file: file.unlink(), "There is no database at ", "musicsvc init"),
+        (lambda file: file.write_bytes(b""), "is empty (0 bytes).", "musicsvc db restore FILE"),
+        (overwrite_middle_page, "is damaged.", "musicsvc db restore FILE"),
+    ],
+    ids=["missing", "empty", "damaged"],
+)
+def test_an_unusable_database_is_reported_with_a_hint(
+    file: Path, spoil: Callable[[Path], object], message: str, hint: str
+) -> None:
+    spoil(file)
+    found = by_check(database.check_database(f"sqlite:///{file}", now=NOW))
+    assert found["database"].level == "problem"
+    assert message in found["database"].finding
+    assert hint in found["database"].hint
+
+
+def by_check(found: list[Finding]) -> dict[str, Finding]:
+    return {finding.check: finding for finding in found if finding.level != "ok"}
+
+
+@sqlite
+def test_another_schema_is_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "musicsvc.db"
+    old_databases.make(path, 1)
+    found = by_check(database.check_database(f"sqlite:///{path}", now=NOW))
+    assert found["schema"] == problem(
+        "schema", "The database is of an older schema (0001_catalog).", "Run: musicsvc db upgrade"
+    )
+
+
+@sqlite
+def test_damage_that_a_start_does_not_detect_is_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_files, "QUICK_CHECK_BYTES", 0)
+    whole = file.read_bytes()
+    for page in range(3, len(whole) // 4096, 7):
+        file.write_bytes(whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :])
+        found = by_check(database.check_database(f"sqlite:///{file}", now=NOW))
+        assert {finding.level for finding in found.values()} == {"problem"}, page
+    file.write_bytes(whole)
+    add_dangling_row(file)
+    found = by_check(database.check_database(f"sqlite:///{file}", now=NOW))
+    assert "refers to a missing row" in found["integrity"].finding
+
+
+def test_a_clock_before_the_newest_row_is_a_problem(store_url: str) -> None:
+    now = Clock().now()
+    assert "clock" not in by_check(database.check_database(store_url, now=now))
+    with opening.connect(store_url) as store:
+        store.write(lambda: users.create("ann@label.test", now=now + DAY)).result()
+    found = by_check(database.check_database(store_url, now=now))
+    assert found["clock"].level == "problem"
+    assert isoformat(now + DAY) in found["clock"].finding
+
+
+def test_a_clock_decades_off_is_a_problem() -> None:
+    assert [database.check_clock(parse(f"{year}-01-01")).level for year in (1970, 2027, 2106)] == [
+        *("problem", "ok", "problem")
+    ]
+
+
+@sqlite
+def test_a_sqlite_version_with_a_corruption_bug_is_a_warning(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
+    assert by_check(database.check_database(store_url, now=NOW))["SQLite"].level == "warning"

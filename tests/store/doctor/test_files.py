@@ -1,0 +1,108 @@
+"""Checks of files: permissions, disk space, backups, leftovers."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from musicsvc.clock import DAY, Clock
+from musicsvc.store.backups import create
+from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.doctor import files
+from musicsvc.store.engine.sqlite import reserved_space
+from tests.support.damage import add_dangling_row, overwrite_middle_page
+
+pytestmark = pytest.mark.only_on("sqlite")
+
+
+def test_files_that_others_may_open_are_reported(file: Path) -> None:
+    folder = file.parent
+    assert [finding.level for finding in files.check_permissions([file], [folder])] == ["ok"]
+    for mode, level in ((0o604, "problem"), (0o640, "warning")):
+        file.chmod(mode)
+        (finding,) = files.check_permissions([file], [folder])
+        assert (finding.level, finding.hint) == (level, f"Run: chmod 600 {file}")
+    file.chmod(0o600)
+    folder.chmod(0o755)
+    (finding,) = files.check_permissions([file], [folder])
+    assert (finding.level, finding.hint) == ("warning", f"Run: chmod 700 {folder}")
+
+
+def test_low_disk_space_is_reported(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(tmp_path)
+
+    def levels_at(free: int) -> list[str]:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
+        return [finding.level for finding in files.check_disks(file, tmp_path / "none", (tmp_path,))]
+
+    size = file.stat().st_size
+    assert levels_at(files.MIN_FREE - 1) == ["problem"]
+    assert levels_at(files.MIN_FREE) == levels_at(files.MIN_FREE + size - 1) == ["warning"]
+    assert levels_at(files.MIN_FREE + 2 * size) == ["ok"]
+
+
+def test_released_reserved_space_is_reported(file: Path) -> None:
+    place = file.with_name(reserved_space.NAME)
+    for size, level in ((0, "warning"), (reserved_space.SIZE // 2, "warning"), (reserved_space.SIZE, "ok")):
+        place.write_bytes(bytes(size))
+        assert [finding.level for finding in files.check_reserved_space(file)] == [level]
+
+
+SPOILT: list[tuple[Callable[[Path], object], str]] = [
+    (lambda file: file.write_bytes(b""), "is empty"),
+    (lambda file: file.write_bytes(file.read_bytes()[:-1]), "is cut short"),
+    (lambda file: file.write_bytes(b"a note " * 1000), "is not a SQLite database"),
+    (overwrite_middle_page, "is damaged"),
+    (add_dangling_row, "is damaged: a row refers to a missing row"),
+]
+
+
+def test_the_age_of_the_last_good_backup_is_checked(file: Path) -> None:
+    folder = file.parent / "backups"
+
+    def look(now: int, every: int = 24) -> list[str]:
+        found = list(files.check_backups(file, folder, every, now=now))
+        assert {finding.check for finding in found} == {"backups"}
+        return [finding.level for finding in found]
+
+    now = Clock().now()
+    assert look(now) == ["warning"]
+    folder.mkdir()
+    made = create.create(file, backup_folder.new_name(folder, now)).file
+    assert (look(now), look(now, every=0)) == (["ok"], ["warning", "ok"])
+    assert look(now + 30 * DAY) == ["ok"]  # for nothing has changed since
+    connection = apsw.Connection(str(file))
+    connection.execute("INSERT INTO tag (name) VALUES ('later')")
+    connection.close()
+    made.rename(backup_folder.new_name(folder, now - DAY // 2))
+    assert [look(now + days * DAY // 4) for days in (1, 3, 7)] == [["ok"], ["warning"], ["problem"]]
+    (kept,) = folder.iterdir()
+    newer = backup_folder.new_name(folder, now)
+    for spoil, message in SPOILT:
+        shutil.copy(kept, newer)
+        spoil(newer)
+        damaged, last = files.check_backups(file, folder, 24, now=now)
+        assert (damaged.level, last.level) == ("warning", "ok")
+        assert f"{newer} {message}" in damaged.finding
+        assert str(kept) in last.finding
+    assert look(now - 2 * DAY) == ["warning", "warning", "problem"]
+
+
+def test_leftovers_of_interrupted_work_are_reported(file: Path) -> None:
+    folder = file.parent / "backups"
+    folder.mkdir()
+    assert [finding.level for finding in files.check_leftovers(file, folder)] == ["ok"]
+    left = [
+        folder / ".musicsvc-20260101T000000Z.db.partial",
+        file.with_name(".musicsvc.db.restoring"),
+        file.with_name(".musicsvc.db.replaced"),
+        file.with_name(".init-x"),
+    ]
+    for path in left:
+        path.touch()
+    with backup_folder.draft(folder / "musicsvc-20260102T000000Z.db"):
+        left[0].touch()  # which the draft has swept
+        leftovers = files.check_leftovers(file, folder)
+    assert [str(path) for path in left] == [finding.finding.split()[0] for finding in leftovers]
