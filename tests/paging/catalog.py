@@ -118,6 +118,7 @@ def _track_values(number: int) -> Row:
         "licensing_type": LICENSES[number % 3],
         "exclusive_status": EXCLUSIVE[number % 3],
         "exclusive_price": 100.5 + number if number % 4 else None,
+        "external_id": f"ext {number}" if number % 2 else None,
         "isrc": f"GBAYE68{number:05}" if number % 3 else None,
         "track_number": 1 + number if number % 5 else None,
         "disc_number": 1 + number % 2 if number % 4 else None,

@@ -28,6 +28,10 @@ class View:
     caller: str | None
     rows: Sequence[Row]
 
+    def at(self, query: str) -> str:
+        """Return the path with more of a query string."""
+        return f"{self.path}{'&' if '?' in self.path else '?'}{query}"
+
 
 def _pick(row: Row, *names: str) -> Row:
     return {name: row[name] for name in names}
@@ -167,6 +171,32 @@ def _tracks_of_artist(world: World) -> Iterable[View]:
             yield View(f"artists/{one['id']}/tracks", caller, [track(row, caller) for row in rows])
 
 
+def _tracks(world: World) -> Iterable[View]:
+    """All tracks, and those that match one or several filters, the newest first."""
+    star, third = world.star["id"], world.artists[3]["id"]
+    code = world.tracks[1]["isrc"]
+    filters: Mapping[str, Callable[[Row], bool]] = {
+        "": lambda _row: True,
+        f"?artist_id={star}": lambda row: world.star in row["by"],
+        f"?artist_id={third}&genre=zouk-0": lambda row: world.artists[3] in row["by"] and "zouk-0" in _slugs(row),
+        f"?artist_id={star}&genre=10%20Step%200": lambda row: world.star in row["by"] and "10-step-0" in _slugs(row),
+        "?genre=Ambient+0": lambda row: "ambient-0" in _slugs(row),
+        "?genre=polka": lambda _row: False,
+        f"?isrc={code[:2].lower()}-{code[2:5]}-{code[5:7]}-{code[7:]}": lambda row: row["isrc"] == code,
+        f"?isrc={code}&artist_id={third}": lambda row: row["isrc"] == code and world.artists[3] in row["by"],
+        f"?isrc={code}&genre=ambient-0": lambda row: row["isrc"] == code and "ambient-0" in _slugs(row),
+        f"?isrc={code}&external_id=none": lambda _row: False,
+        "?external_id=ext%201": lambda row: row["external_id"] == "ext 1",
+    }
+    for query, holds in filters.items():
+        rows = [track(row, "ben") for row in _newest(world.tracks) if holds(row)]
+        yield View(f"tracks{query}", "ben", rows)
+
+
+def _slugs(row: Row) -> list[str]:
+    return [each["name"] for each in row["genres"]]
+
+
 def _genres(world: World) -> Iterable[View]:
     rows = sorted(world.genres, key=lambda row: row["name"].encode())
     for caller in ANYBODY:
@@ -261,6 +291,7 @@ LISTS: Mapping[str, Callable[[World], Iterable[View]]] = {
     f"{V1}/artists/{{id}}/albums": _albums_of_artist,
     f"{V1}/artists/{{id}}/tracks": _tracks_of_artist,
     f"{V1}/genres": _genres,
+    f"{V1}/tracks": _tracks,
     f"{V1}/tracks/{{id}}/comments": _comments,
     f"{V1}/users/me/followed-users": _followed,
     f"{V1}/users/me/followers": _followers,

@@ -107,6 +107,7 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     f"GET {V1}/users/search": {"": Right(query="?query=owner")},
     f"GET {V1}/albums": ANYBODY,
     f"POST {V1}/albums": {"": owner_only(make.artist, 403)},
+    f"GET {V1}/tracks": ANYBODY,
     f"POST {V1}/tracks": {"": owner_only(make.artist, 403), "on an album": owner_only(make.album, 403, _on_album)},
     f"GET {V1}/artists": ANYBODY,
     f"POST {V1}/artists": ANYBODY,

@@ -1,19 +1,29 @@
-"""Read and create tracks, and read the status of their fingerprints."""
+"""List, read and create tracks, and read the status of their fingerprints."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from musicsvc.server.shapes import catalog as shapes
-from musicsvc.server.shapes.envelope import JSON, ok
-from musicsvc.store.catalog import albums, tracks
+from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.store.catalog import albums, track_lists, tracks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.server.responses.large import AnswerBuilder
     from musicsvc.server.schemas.catalog import TrackIn
+    from musicsvc.server.schemas.track_lists import TrackPages
     from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.catalog.tracks import TrackRow
 
 LINKS = {"artists", "genre", "tags"}
+
+
+def index(query: TrackPages, answer: AnswerBuilder) -> JSON:
+    """List all tracks, or those that match the filters, newest first."""
+    found = track_lists.find(query.to_filters(), query.to_page())
+    return ok(pagination=paginator(found, answer.page(found, tracks.measure, _full)))
 
 
 def show(subject: TrackRow, caller: Identity | None) -> JSON:
@@ -33,3 +43,7 @@ def create(body: TrackIn, caller: Identity, now: int) -> JSON:
 def fingerprint_status(subject: TrackRow) -> JSON:
     """Read the status of a track's fingerprint."""
     return ok(fingerprint_status=subject.fingerprint_status)
+
+
+def _full(rows: Sequence[TrackRow]) -> list[JSON]:
+    return [shapes.track_full(row) for row in tracks.complete(rows)]

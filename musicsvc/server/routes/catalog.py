@@ -7,6 +7,7 @@ from musicsvc.server.schemas import answers, catalog
 from musicsvc.server.schemas.catalog import AlbumIn, AlbumPages, AlbumParts, ArtistIn, TrackIn
 from musicsvc.server.schemas.comments import Comment, CommentIn, OneComment
 from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.track_lists import TrackPages
 from musicsvc.store.catalog import albums as album_store
 from musicsvc.store.catalog import artists as artist_store
 from musicsvc.store.catalog import tracks as track_store
@@ -21,6 +22,8 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/albums", albums.create, status=201, body=AlbumIn, answer=catalog.OneAlbum[catalog.Album]),
     Route("GET", f"{V1}/albums/{{id}}", albums.show, PUBLIC, find=album_store.get, query=AlbumParts,
           answer=catalog.OneAlbum[catalog.Album], public_answer=catalog.OneAlbum[catalog.AlbumPublic]),
+    Route("GET", f"{V1}/tracks", tracks.index, query=TrackPages, extension=True,
+          answer=answers.Paged[catalog.Track]),
     Route("POST", f"{V1}/tracks", tracks.create, status=201, body=TrackIn, answer=catalog.OneTrack[catalog.Track]),
     Route("GET", f"{V1}/tracks/{{id}}", tracks.show, PUBLIC, find=track_store.get, extension=True,
           answer=catalog.OneTrack[catalog.Track], public_answer=catalog.OneTrack[catalog.TrackPublic]),

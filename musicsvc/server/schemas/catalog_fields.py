@@ -67,6 +67,16 @@ Isrc = Annotated[
         json_schema_extra={"pattern": r"^\s*[A-Za-z]{2}-?[A-Za-z0-9]{3}-?[0-9]{2}-?[0-9]{5}\s*$"},
     ),
 ]
+QueriedIsrc = Annotated[
+    str,
+    Field(strict=True),
+    AfterValidator(_identifier(identifiers.isrc)),
+    Field(
+        examples=["GBAYE6800011"],
+        description="ISO 3901, with or without hyphens.",
+        json_schema_extra={"pattern": "^[A-Za-z]{2}-?[A-Za-z0-9]{3}-?[0-9]{2}-?[0-9]{5}$"},
+    ),
+]
 Upc = Annotated[
     str,
     StringConstraints(strict=True, strip_whitespace=True),

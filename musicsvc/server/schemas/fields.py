@@ -94,6 +94,7 @@ TRIMMED = BeforeValidator(_trimmed)  # for literals; `Text` trims by itself
 DIGITS_ONLY = BeforeValidator(_digits)  # integers of a query string: ASCII digits, no sign, no leading zero
 Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
 Secret = Annotated[str, Field(strict=True), AfterValidator(_no_nul)]
+ExternalId = Annotated[str, Field(strict=True, min_length=1, max_length=255), AfterValidator(_no_nul)]
 Name = Annotated[str, Text(1, 255)]
 Description = Annotated[str, Text(0, 10_000)]
 Url = Annotated[

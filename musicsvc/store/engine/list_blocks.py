@@ -7,7 +7,7 @@ in the same transaction. Shorter lists have no blocks and are counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from musicsvc.store.engine.dialect import is_sqlite
@@ -115,10 +115,13 @@ MESSAGES = LongList(11, "messages of conversation {}", "message", "conversation_
 CONVERSATIONS = LongList(12, "conversations of {}", "participant", "user_id", "conversation_id, 0", descending=None)
 COLLECTIONS = LongList(13, "collections of account {}", "collection", "user_id")
 TRACK_RANKS = LongList(14, "ranked tracks of artist {}", "track_rank", "artist_id", "plays, track_id")
+TRACKS = LongList(15, "tracks", "track")
+GENRE_TRACKS = LongList(16, "tracks of genre {}", "track_genre", "genre_id", "track_id, 0")
 LISTS = (
     ALBUMS, ARTISTS, GENRES, PLAYLISTS, COMMENTS, ARTIST_ALBUMS, ARTIST_TRACKS, PLAYLIST_TRACKS, FOLLOWERS, FOLLOWED,
-    MESSAGES, CONVERSATIONS, COLLECTIONS, TRACK_RANKS,
+    MESSAGES, CONVERSATIONS, COLLECTIONS, TRACK_RANKS, TRACKS, GENRE_TRACKS,
 )  # fmt: skip
+NEWEST_ARTIST_TRACKS = replace(ARTIST_TRACKS, descending=True)  # the same blocks, for pages in another order
 
 
 def differences() -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from peewee import Ordering, Tuple
+from peewee import SQL, Ordering, Tuple, fn
 
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.list_blocks import LONGEST
@@ -70,16 +70,19 @@ def paginate(
     page: Page,
     make: Callable[..., Row],
     *arguments: object,
-    counted: LongList,
+    counted: LongList | None,
     more: Sequence[int] = (),
 ) -> Listing[Row]:
     """Return one page of a list. `make` builds a row of its columns. `build` is called with `arguments`.
 
     The queries are compiled (see `compiled`), so `build` gets placeholders and must be a function of a module. The
-    owner of the list `counted` is the first of `arguments`. `more` are ids of a few rows of other owners that are shown
-    among those of a list in descending order of id.
+    owner of the list `counted` is the first of `arguments`; without `counted`, the rows are counted. `more` are ids of
+    a few rows of other owners that are shown among those of a list in descending order of id.
     """
-    own = counted.total(arguments[0] if arguments else 0)
+    if counted is None:
+        ((own,),) = _count(*arguments, build=build)
+    else:
+        own = counted.total(arguments[0] if arguments else 0)
     total, before = own + len(more), page.offset
     size = min(page.size, total - before)
     # Of the rows before the page, at most as many belong to others as there are.
@@ -98,11 +101,11 @@ def _read(
     before: int,
     size: int,
     total: int,
-    counted: LongList,
+    counted: LongList | None,
 ) -> list[int]:
     """Return the ids of a page. The `before` rows before it are skipped from the nearer end, or within a block."""
     after = total - before - size
-    if counted.descending is not None and min(before, after) > LONGEST:
+    if counted is not None and counted.descending is not None and min(before, after) > LONGEST:
         smaller = after if counted.descending else before
         block = counted.locate(arguments[0] if arguments else 0, smaller)
         if block is not None:
@@ -112,6 +115,11 @@ def _read(
     if after < before:
         return [key for (key,) in reversed(_ids_from_end(size, after, *arguments, build=build))]
     return [key for (key,) in _ids(size, before, *arguments, build=build)]
+
+
+@compiled
+def _count(*arguments: object, build: Callable[..., ListQuery]) -> Any:
+    return build(*arguments).keys.select(fn.COUNT(SQL("*")))
 
 
 @compiled

@@ -111,10 +111,11 @@ class Genre(Table):
 
 class TrackGenre(Table):
     track = link(Track, index=False)
-    genre = link(Genre)
+    genre = link(Genre, index=False)
 
     class Meta:
         primary_key = CompositeKey("track", "genre")
+        indexes = ((("genre", "track"), False),)
 
 
 class Tag(Table):

@@ -14,7 +14,7 @@ from musicsvc.server.routes.paths import V1
 from musicsvc.store.engine import bulk, tables
 from musicsvc.store.engine.list_blocks import LONGEST
 from musicsvc.store.engine.sqlite import database
-from musicsvc.store.models import Album, Comment
+from musicsvc.store.models import Album, Comment, Track
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS
 from tests.rights.table import BODIES, RIGHTS, endpoint, key
@@ -37,6 +37,7 @@ ALLOWED = {
     r'ORDER BY COALESCE\("t3"."plays"': "artists with at most 4,096 tracks; others have ranks",
     'ORDER BY "t1"."release_date"': "the albums of one artist",
     'ORDER BY "t1"."last_at"': "the conversations of one account",
+    '"external_id" = ': "the tracks with one external id: at most one per account",
     "name LIKE .* ORDER BY key": "the accounts whose names contain the text, found by an index",
     "ORDER BY p.played_at LIMIT 1 OFFSET": "the plays that one track, album or artist has in an hour",
     "AND o.artist_id <> (l|mine).artist_id": "the tracks that one artist has with others",
@@ -107,12 +108,13 @@ def requests(shared: Shared) -> Iterator[tuple[str, str | None, Any]]:
         for view in LISTS[route.path](world):
             token = view.caller and world.tokens[view.caller]
             for page in (1, len(view.rows), LONG // 2):
-                yield f"GET {V1}/{view.path}?perPage=1&page={page}", token, None
+                yield f"GET {V1}/{view.at(f'perPage=1&page={page}')}", token, None
 
 
 def lengthen(world: worlds.World) -> None:
     """Make lists long enough for blocks; in a unit of work."""
     bulk.insert(Album, ("name", "created_at"), [("Album", 1)] * LONG)
+    bulk.insert(Track, ("name", "duration", "created_at"), [("Track", 1, 1)] * LONG)
     user, track = world.callers["ann"].user_id, world.tracks[0]["id"]
     names = ("track", "user", "content", "position", "depth", "place", "created_at")
     bulk.insert(Comment, names, [(track, user, "hm", 0, 0, 10**15 + each, 1) for each in range(LONG)])

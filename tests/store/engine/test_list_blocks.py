@@ -6,7 +6,7 @@ import random
 from concurrent.futures import wait
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -35,12 +35,12 @@ from musicsvc.store.plays import ingest, verify
 from musicsvc.store.schema import schema
 from tests.paging import world as worlds
 from tests.support import upgrades
+from tests.support.page_checks import SIZES, check_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.engine.pagination import Listing
     from musicsvc.store.engine.store import Store
 
 MANY = 9_001
@@ -48,7 +48,6 @@ PLAYED = """
     SELECT l.track_id FROM track_artist l LEFT JOIN track_plays p ON p.track_id = l.track_id WHERE l.artist_id = ?
     ORDER BY coalesce(p.plays, 0) DESC, l.track_id DESC
 """
-SIZES = (1, 7, 20, 100)
 
 
 class UndoError(Failure):
@@ -82,16 +81,6 @@ def blocks(owner: int, number: int) -> list[int]:
     """The sizes of a list's blocks."""
     select = "SELECT sum(size) FROM list_block WHERE list = ? AND owner = ? GROUP BY first_key, first_id"
     return [int(size) for (size,) in fetch(select, number, owner)]
-
-
-def check_pages(ids: Sequence[int], pages: Callable[[Page], Listing[Any]], chance: random.Random) -> None:
-    """Compare pages of all sizes with the ids of the whole list."""
-    for size in SIZES:
-        last = -(-len(ids) // size)
-        for number in {1, 2, 1 + last // 3, 1 + last // 2, last, last + 1, chance.randrange(1, last + 1)}:
-            found = pages(Page(number, size))
-            assert [row.id for row in found.rows] == list(ids[(number - 1) * size : number * size]), (size, number)
-            assert found.total == len(ids)
 
 
 def test_pages_equal_the_whole_list_while_rows_come_and_go(store: Store, owner: Identity, seed: int) -> None:
@@ -276,12 +265,17 @@ def test_an_upgrade_counts_the_lists_of_an_old_database(new_database: Callable[.
         "0009_email_keys",
         f"INSERT INTO artist (name, verified, created_at) {numbers.format(MANY)} i, '0', 1 FROM n",
         f"INSERT INTO genre (name, display_name) {numbers.format(LONGEST)} i, i FROM n",
+        "INSERT INTO track (name, duration, currency, licensing_type, exclusive_status, fingerprint_status, created_at)"
+        f" {numbers.format(MANY + 1)} i, 1, 'USD', 'both', 'sold', 'failed', 1 FROM n",
+        f"INSERT INTO track_genre (genre_id, track_id) {numbers.format(LONGEST + 2)} 3, i FROM n",
     )
     schema.upgrade(url)
     with opening.connect(url) as store:
         assert store.read(schema.problems).result() == []
         found = [store.read(partial(blocks, 0, each.number)).result() for each in LISTS]
-        assert found == [[], [2048, 2048, 2048, 2048, MANY - 8192], *[[]] * 12]
+        many = [2048, 2048, 2048, 2048]
+        assert found == [[], [*many, MANY - 8192], *[[]] * 12, [*many, MANY + 1 - 8192], []]
+        assert store.read(partial(blocks, 3, list_blocks.GENRE_TRACKS.number)).result() == [2048, 2048, 2]
         assert store.read(lambda: artists.list_all(Page(250, 20)).ids[0]).result() == MANY - 249 * 20
 
 

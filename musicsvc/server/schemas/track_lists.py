@@ -1,0 +1,30 @@
+"""Query string of the list of all tracks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from musicsvc.server.schemas.catalog_fields import GenreName, QueriedIsrc
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, ExternalId, Pages
+from musicsvc.store.catalog import genres
+from musicsvc.store.catalog.track_lists import TrackFilters
+
+
+class TrackPages(Pages):
+    """Page number and size, and the properties that the tracks of the list must have."""
+
+    artist_id: Annotated[int, Field(ge=1, le=MAX_ID), DIGITS_ONLY] | None = Field(
+        None, description="Tracks of this artist."
+    )
+    genre: GenreName | None = Field(None, description="Tracks of this genre, by its `name` or `display_name`.")
+    external_id: ExternalId | None = Field(
+        None, description="The id of the track in another service, as imported.", examples=["6habFhsOp2NvshLv26DqMb"]
+    )
+    isrc: QueriedIsrc | None = None
+
+    def to_filters(self) -> TrackFilters:
+        """Return the filters of the query as store functions take them."""
+        slug = None if self.genre is None else genres.slug(self.genre)
+        return TrackFilters(self.artist_id, slug, self.external_id, self.isrc)

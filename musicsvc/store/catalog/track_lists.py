@@ -1,0 +1,85 @@
+"""Lists of all tracks, and of those that match filters, newest first."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from peewee import fn
+
+from musicsvc.errors import Invalid
+from musicsvc.store.catalog import artists, genres, tracks
+from musicsvc.store.catalog.tracks import TrackRow
+from musicsvc.store.engine import list_blocks
+from musicsvc.store.engine.compiled import compiled
+from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
+from musicsvc.store.models import Track, TrackArtist, TrackGenre
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+# The lists whose rows need not be counted, by the names of their filters.
+COUNTED = {
+    (): list_blocks.TRACKS,
+    ("artist_id",): list_blocks.NEWEST_ARTIST_TRACKS,
+    ("genre_id",): list_blocks.GENRE_TRACKS,
+}
+
+
+class TrackFilters(NamedTuple):
+    """Properties that tracks must have; None: any. `genre` is a slug, `external_id` the id in another service."""
+
+    artist_id: int | None = None
+    genre: str | None = None
+    external_id: str | None = None
+    isrc: str | None = None
+
+
+def find(filters: TrackFilters, page: Page) -> Listing[TrackRow]:
+    """Return the tracks that match all filters, newest first. Raises Invalid if the artist does not exist."""
+    wanted: dict[str, Any] = {name: value for name, value in filters._asdict().items() if value is not None}
+    if filters.artist_id is not None and artists.missing([filters.artist_id]):
+        raise Invalid({"artist_id": f"{filters.artist_id} does not exist."})
+    if (slug := wanted.pop("genre", None)) is not None:
+        wanted["genre_id"] = genres.find([slug]).get(slug, 0)
+    names = tuple(wanted)
+    found = paginate(_query(names), page, TrackRow, *wanted.values(), counted=COUNTED.get(names))
+    return Listing(found.ids, found.total, page, lambda ids: [TrackRow(*row) for row in _newest(ids)])
+
+
+@cache
+def _query(names: tuple[str, ...]) -> Callable[..., ListQuery]:
+    """Return a function that takes the values of these filters and builds the query of the tracks."""
+
+    def build(*values: Any) -> ListQuery:
+        wanted = dict(zip(names, values, strict=True))
+        key = _shortest(wanted)
+        conditions = [_condition(key, name, value) for name, value in wanted.items()]
+        keys = key.model.select(key)
+        return ListQuery(keys.where(*conditions) if conditions else keys, tracks.select(), [key.desc()])
+
+    return build
+
+
+def _shortest(names: Collection[str]) -> Any:
+    """Return the id of a track in the table with the fewest rows for these filters, which has them in order."""
+    if "isrc" in names or "external_id" in names:
+        return Track.id
+    if "artist_id" in names:
+        return TrackArtist.track
+    return TrackGenre.track if "genre_id" in names else Track.id
+
+
+def _condition(key: Any, name: str, value: Any) -> Any:
+    """Return the condition that the track `key` has this property."""
+    if name in {"isrc", "external_id"}:
+        return getattr(Track, name) == value
+    link, column = (TrackArtist, TrackArtist.artist) if name == "artist_id" else (TrackGenre, TrackGenre.genre)
+    if key.model is link:
+        return column == value
+    return fn.EXISTS(link.select(link.track).where(link.track == key, column == value))
+
+
+@compiled
+def _newest(ids: Collection[int]) -> Any:
+    return tracks.select().where(Track.id.in_(ids)).order_by(Track.id.desc())
