@@ -2,7 +2,7 @@
 
 import sys
 import traceback
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -81,6 +81,7 @@ def _account(
     """Declare `--user`, the option of all commands that take an account as an argument."""
 
 
+@cache
 def command() -> TyperGroup:
     """Build the root command with all command groups and shared options."""
     app = typer.Typer(

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.cli.main import main
+from musicsvc.cli.main import command, main
+from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from musicsvc.clock import Clock
 
 
 def run_in_process(
@@ -32,6 +35,17 @@ def run_in_process(
     code = end.value.code
     assert isinstance(code, int)
     return CompletedProcess(["musicsvc", *arguments], code, _written(out), _written(err))
+
+
+def run_at(clock: Clock, *arguments: str) -> str:
+    """Run `musicsvc` with these arguments at a time of this clock; it must succeed. Return its stdout."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, stream in (("stdout", out), ("stderr", err)):
+            patch.setattr(sys, name, stream)
+        code = command().main(arguments, prog_name="musicsvc", obj=Session(clock=clock), standalone_mode=False)
+    assert not code, _written(err)
+    return _written(out)
 
 
 def _written(stream: io.TextIOWrapper) -> str:

@@ -130,6 +130,7 @@ def _remember(made: Catalog) -> None:
     past = made.past
     past.names = {track: f"Track {each}" for each, track in enumerate(made.tracks)}
     past.album_names = {album: f"Album {each}" for each, album in enumerate(made.albums)}
+    past.artist_names = {artist: f"Artist {each}" for each, artist in enumerate(made.artists)}
     for each, artists in enumerate(ALBUMS):
         for artist in artists:
             past.albums_by_artist.setdefault(made.artists[artist], []).append(made.albums[each])

@@ -41,6 +41,7 @@ class Past:
 
     names: dict[int, str] = field(default_factory=dict)
     album_names: dict[int, str] = field(default_factory=dict)
+    artist_names: dict[int, str] = field(default_factory=dict)
     on_album: dict[int, list[int]] = field(default_factory=dict)
     by_artist: dict[int, list[int]] = field(default_factory=dict)
     albums_by_artist: dict[int, list[int]] = field(default_factory=dict)

@@ -1,0 +1,55 @@
+"""`musicsvc import list` and `import undo`: what is kept, what cannot be undone, and an undo that is killed."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from musicsvc.store.models import ImportRun, Track
+from tests.support import label_world
+from tests.support.label_world import write
+from tests.support.program import Program, until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from musicsvc.store.engine.store import Store
+    from tests.cli.conftest import Json, Run
+
+LABEL = "label@label.test"
+
+
+def test_what_something_refers_to_is_kept_until_nothing_does(run: Run, ask: Json, tmp_path: Path) -> None:
+    run("user", "create", LABEL)
+    ask("import", "catalog", write(tmp_path / "songs.csv", label_world.catalog()), "--user", LABEL)
+    ask("import", "plays", write(tmp_path / "plays.csv", label_world.plays_of_others(50)), "--user", LABEL)
+    rows = [(row["id"], row["kind"], row["file"], row["user"], row["state"]) for row in ask("import", "list")]
+    assert rows == [(2, "plays", "plays.csv", LABEL, "done"), (1, "catalog", "songs.csv", LABEL, "done")]
+
+    kept = ask("import", "undo", "1")
+    assert (kept["import"]["state"], kept["tracks"]) == ("partly", {"taken_back": 7, "kept": 2})
+    assert kept["kept"][0] == {"kind": "tracks", "reason": "plays", "ids": [1, 4]}
+    assert ask("import", "undo", "2")["plays"] == {"taken_back": 34, "kept": 0}
+    assert ask("import", "undo", "1")["import"]["state"] == "undone"
+    assert "undone on" in run("import", "undo", "1", expect=1).stderr
+    assert "There is no import 99" in run("import", "undo", "99", expect=1).stderr
+
+
+def test_an_undo_that_is_killed_is_continued_by_the_next(run: Run, ask: Json, store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "many.csv"
+    file.write_text("track,artist,genre\n" + "".join(f"S{at},A{at % 97},g{at % 7}\n" for at in range(6_000)))
+    assert ask("import", "catalog", str(file))["tracks"]["new"] == 6_000
+
+    def tracks() -> int:
+        return store.read(Track.select().count).result()
+
+    with Program(tmp_path, "import", "undo", "1") as program:
+        until(lambda: tracks() < 6_000)
+        program.end(signal.SIGKILL)
+    assert 0 < tracks() < 6_000
+    assert store.read(lambda: ImportRun.get_by_id(1).state).result() == "undoing"
+    assert run("db", "check").stderr.endswith("No problems found.\n")
+    assert ask("import", "undo", "1")["import"]["state"] == "undone"
+    assert [ask("import", "list")[0][name] for name in ("state", "rows")] == ["undone", 6_000]
+    assert tracks() == 0
+    assert run("db", "check").stderr.endswith("No problems found.\n")

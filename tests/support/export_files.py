@@ -1,0 +1,96 @@
+"""Rows of export files, read without the program, and the rows that single plays add up to."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import openpyxl  # type: ignore[import-untyped]
+
+from tests.support.oracle import bounds, day
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.oracle import Past, Period
+
+Rows = list[dict[str, Any]]
+TEXTS = {"date", "track", "album", "artist", "artists"}
+TABLES = ("csv", "json", "xlsx", "parquet")
+TYPES = ("tracks", "albums", "artists", "plays")
+
+
+def rows(file: Path) -> Rows:
+    """Return the rows of an export, with dates as text and null in place of empty cells."""
+    return {"csv": _csv, "json": _json, "xlsx": _xlsx, "parquet": _parquet}[file.suffix[1:]](file)
+
+
+def _csv(file: Path) -> Rows:
+    with file.open(encoding="utf-8", newline="") as text:
+        return [
+            {name: part if name in TEXTS else json.loads(part or "null") for name, part in row.items()}
+            for row in csv.DictReader(text)
+        ]
+
+
+def _json(file: Path) -> Rows:
+    found: Rows = json.loads(file.read_bytes())["data"]["rows"]
+    return found
+
+
+def _xlsx(file: Path) -> Rows:
+    header, *lines = openpyxl.load_workbook(file, read_only=True).worksheets[0].iter_rows(values_only=True)
+    return [dict(zip(header, map(_plain, line), strict=True)) for line in lines]
+
+
+def _parquet(file: Path) -> Rows:
+    with duckdb.connect() as connection:
+        found = connection.read_parquet(str(file))
+        return [dict(zip(found.columns, map(_plain, line), strict=True)) for line in found.fetchall()]
+
+
+def _plain(cell: Any) -> Any:
+    if isinstance(cell, datetime):
+        return cell.date().isoformat()
+    return cell.isoformat() if isinstance(cell, date) else cell
+
+
+def expected(past: Past, type_: str, period: Period, now: int) -> Rows:
+    """Return the rows of an export of everything, without the names of artists beside tracks and albums."""
+    if type_ == "plays":
+        return _days(past, period, now)
+    noun = type_.removesuffix("s")
+    numbers = {"track": past.names, "album": past.album_names, "artist": past.artist_names}[noun]
+    found = []
+    for number, name in sorted(numbers.items()):
+        of = past.figures(noun, number, period, now)
+        found.append(
+            {f"{noun}_id": number, noun: name}
+            | {f"plays_{part}": of["plays"][part] for part in ("total", "period")}
+            | {"listeners_total": of["listeners"]["total"], "listeners_period": of["listeners"]["unique"]}
+            | of["engagement"]
+            | of["growth"]
+        )
+    return found
+
+
+def _days(past: Past, period: Period, now: int) -> Rows:
+    """Return a row for each day and track with plays."""
+    start, end, *_ = bounds(period, now)
+    heard: dict[tuple[date, int], list[str]] = {}
+    for play in past.plays:
+        if start <= play.at < end:
+            heard.setdefault((day(play.at), play.track), []).append(play.listener)
+    return [
+        {
+            "date": each.isoformat(),
+            "track_id": track,
+            "track": past.names[track],
+            "plays": len(listeners),
+            "listeners": len(set(listeners)),
+        }
+        for (each, track), listeners in sorted(heard.items())
+    ]
