@@ -93,10 +93,11 @@ def insert_many(statement: str, types: Sequence[str], rows: Sequence[Sequence[An
     """
     if not rows:
         return
-    if is_sqlite():
-        current().cursor().executemany(statement.format(rows=f"VALUES {_placeholders(types)}"), rows)
-    else:
+    if not is_sqlite():
         _insert_arrays(statement, types, rows)
+        return
+    for _ in _insert_values(statement, types, rows):
+        pass
 
 
 def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
@@ -105,15 +106,18 @@ def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequen
         return []
     if not is_sqlite():
         return list(_insert_arrays(statement, types, rows).fetchall())
-    found: list[tuple[Any, ...]] = []
+    return [row for cursor in _insert_values(statement, types, rows) for row in cursor.fetchall()]
+
+
+def _insert_values(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[Any]:
+    """Run a statement on SQLite, hundreds of rows at once, which takes half the time of one by one. Yield cursors."""
     start = 0
     for size in SIZES:
         values = f"VALUES {', '.join([_placeholders(types)] * size)}"
         while len(rows) - start >= size:
             batch = tuple(chain.from_iterable(rows[start : start + size]))
-            found += current().execute_sql(statement.format(rows=values), batch).fetchall()
+            yield current().execute_sql(statement.format(rows=values), batch)
             start += size
-    return found
 
 
 def _placeholders(columns: Sequence[object]) -> str:

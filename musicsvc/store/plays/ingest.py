@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.plays.rollups.tables import Key
 
 OLDEST = 400 * DAY
 AHEAD = 5 * MINUTE
@@ -148,14 +147,16 @@ def _add_to_rollups(plays: Sequence[tuple[int, int, int, int | None]]) -> None:
     """
     lengths, by_track = subjects.of_tracks({play[0] for play in plays})
     totals: dict[int, int] = defaultdict(int)
-    played: dict[tuple[int, int], bytes] = defaultdict(bytes)
+    played: dict[int, dict[int, bytes]] = defaultdict(lambda: defaultdict(bytes))  # by day and track
     for track, slot, listener, duration_ms in plays:
-        played[slot // SLOTS_PER_DAY, track] += tables.pack(slot, listener, duration_ms, lengths[track])
-    days: dict[Key, bytes] = defaultdict(bytes)
-    for (day, track), some in played.items():
-        totals[track] += len(some) // tables.PLAY
-        for kind, subject in by_track[track]:
-            days[day, kind, subject] += some
+        played[slot // SLOTS_PER_DAY][track] += tables.pack(slot, listener, duration_ms, lengths[track])
+    days: dict[tuple[int, int], dict[int, bytes]] = {}  # by (day, kind) and id
+    for day, on_day in played.items():
+        of_kind = {kind: days.setdefault((day, kind), defaultdict(bytes)) for kind in subjects.KINDS.values()}
+        for track, some in on_day.items():
+            totals[track] += len(some) // tables.PLAY
+            for kind, subject in by_track[track]:
+                of_kind[kind][subject] += some
     tables.add(tables.DAILY, days)
     monthly.add(days)
     weekly.add(days)

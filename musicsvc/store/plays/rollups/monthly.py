@@ -14,9 +14,7 @@ from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.plays.rollups import tables, weekly
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from musicsvc.store.plays.rollups.tables import Counts, Key
+    from musicsvc.store.plays.rollups.tables import Counts, New
 
 DAYS = 32
 KINDS = 3
@@ -67,14 +65,17 @@ def open_days(done: Watermark) -> range:
     return range(0) if oldest is None else range(oldest, newest + 1)
 
 
-def add(new: Mapping[Key, bytes]) -> None:
-    """Add plays to existing monthly counts. `new` maps (day, kind, track/album/artist id) to plays."""
+def add(new: New) -> None:
+    """Add plays, by (day, kind) and by id of the track, album or artist, to existing monthly counts."""
     done = watermark()
-    late: dict[Key, bytes] = defaultdict(bytes)
-    end = done.day + DAYS
-    for (day, kind, subject), plays in new.items():
-        if day < end and done.rolled_up(day // DAYS, kind, subject):
-            late[kind, subject, day // DAYS] += plays
+    late: dict[tuple[int, int], dict[int, bytes]] = defaultdict(lambda: defaultdict(bytes))
+    for (day, kind), some in new.items():
+        month = day // DAYS
+        if not done.rolled_up(month, kind, 0):
+            continue
+        for subject, plays in some.items():
+            if done.rolled_up(month, kind, subject):
+                late[kind, subject][month] += plays
     if late:
         tables.add(tables.MONTHLY, late)
 

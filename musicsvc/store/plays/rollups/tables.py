@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
@@ -35,6 +35,7 @@ REPLACE = """
 PACKED_PLAY = Struct("<IBB")  # a new play: its listener's id, its hour of the week, its completion
 PLAY = PACKED_PLAY.size
 Key = tuple[int, int, int]
+New: TypeAlias = "Mapping[tuple[int, int], Mapping[int, bytes]]"  # by two columns of a key, then by the third
 Counts = tuple[int, bytes, bytes]  # plays, packed listeners, packed histogram
 
 
@@ -74,14 +75,16 @@ def split(new: bytes) -> tuple[int, bytes, bytes]:
     return len(new) // PLAY, people.tobytes(), pairs[2::3].tobytes()
 
 
-def add(table: Table, new: Mapping[Key, bytes]) -> None:
-    """Add new plays to the rows of a table. `new` maps row keys to plays of PLAY bytes each."""
+def add(table: Table, new: New) -> None:
+    """Add new plays, PLAY bytes each, to the rows of a table."""
     joined = {name: dialect.concat_blob(f"{table.name}.{name}", f"excluded.{name}") for name in BLOBS}
     statement = ADD.format(table=table.name, key=", ".join(table.key), **joined)
-    rows = [(*key, *split(plays)) for key, plays in sorted(new.items())]
+    rows: list[tuple[Any, ...]] = []
+    for a, b in sorted(new):
+        some = new[a, b]
+        rows += [(a, b, c, *split(some[c])) for c in sorted(some)]
     for a, b, c, plays in dialect.insert_returning(statement, table.types, rows):
-        fresh = len(new[a, b, c]) // PLAY
-        if plays // COMPACT_EVERY > (plays - fresh) // COMPACT_EVERY:
+        if plays >= COMPACT_EVERY and plays % COMPACT_EVERY < len(new[a, b][c]) // PLAY:
             _compact(table, (a, b, c))
 
 

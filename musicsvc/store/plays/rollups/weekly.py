@@ -14,9 +14,9 @@ from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays.rollups import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
-    from musicsvc.store.plays.rollups.tables import Key
+    from musicsvc.store.plays.rollups.tables import Key, New
 
 DAYS = 8  # divides a month
 KEPT = 13  # weeks: the window of 30 days, the 30 days before it, and a margin
@@ -52,13 +52,14 @@ def days_of(week: int) -> range:
     return range(week * DAYS, (week + 1) * DAYS)
 
 
-def add(new: Mapping[Key, bytes]) -> None:
-    """Add plays to existing weekly counts. `new` maps (day, kind, track/album/artist id) to plays."""
+def add(new: New) -> None:
+    """Add plays, by (day, kind) and by id of the track, album or artist, to existing weekly counts."""
     ((watermark, _),) = fetch(WATERMARK)
     late: dict[Key, bytes] = defaultdict(bytes)
-    for (day, kind, subject), plays in new.items():
+    for (day, kind), some in new.items():
         if watermark - KEPT <= day // DAYS < watermark:
-            late[kind, subject, day // DAYS] += plays
+            for subject, plays in some.items():
+                late[kind, subject, day // DAYS] += plays
     rows = [(*tables.split(plays), *key) for key, plays in sorted(late.items())]
     run_many(ADD.format(**{name: concat_blob(name, "?") for name in tables.BLOBS}), rows)
 
