@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 PATIENCE = 30.0  # seconds; a busy machine is slow to start a process
 
@@ -24,13 +25,13 @@ def default_signals() -> None:
 
 
 class Program:
-    """`musicsvc` with these arguments; its output goes to files in the folder."""
+    """`musicsvc`, or another module, with these arguments; its output goes to files in the folder."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, module: str = "musicsvc") -> None:
         self._out, self._err = folder / "out", folder / "err"
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "musicsvc", *arguments],
+                [sys.executable, "-m", module, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
@@ -77,6 +78,18 @@ class Program:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+
+@contextmanager
+def held(*pids: int) -> Iterator[None]:
+    """Stop these processes for the block, so that they do not answer."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
 
 
 def is_running(pid: int) -> bool:

@@ -7,7 +7,6 @@ import os
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from musicsvc.server.metrics.multiprocess import SIZES, SharedMetrics
 from musicsvc.server.metrics.registry import METHODS, Metrics
 from musicsvc.server.responses.errors import STATUSES
 from musicsvc.server.routes.table import ROUTES
-from tests.support.program import Program, until
+from tests.support.program import Program, held, until
 from tests.support.prometheus import Figures, read, scraped, series, total
 from tests.support.serving import Client
 
@@ -45,16 +44,6 @@ async def client(program: Program) -> AsyncIterator[Client]:
     """Return a client that opens a connection for each request."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
         yield Client(session, program.root)
-
-
-@contextmanager
-def held(pid: int) -> Iterator[None]:
-    """Stop a process for the block, so that it does not answer."""
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 async def answered_by_both(client: Client, pids: list[int], path: str, count: int) -> None:
