@@ -28,7 +28,7 @@ CLI = TESTS / "cli"
 # No database takes part in what these test, so they run on SQLite only.
 WITHOUT_DATABASE = [
     *(TESTS / "cli" / f"test_{name}.py" for name in ("help", "extras")),
-    *(TESTS / "server" / name for name in ("logs", "openapi/test_document.py")),
+    *(TESTS / "server" / name for name in ("logs", "openapi/test_document.py", "openapi/test_examples.py")),
     *((TESTS / "server" / "network").glob("test_[!f]*.py")),  # all but the fuzzing
     TESTS / "reports" / "test_covers.py",
     TESTS / "server" / "test_doctor.py",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 import ssl
 import time
@@ -16,7 +15,6 @@ from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
 from musicsvc.server.network import tls
-from musicsvc.server.network.raw_responses import MAX_HEAD
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.raw_connection import Wire, connected, not_reading, request
 from tests.support.serving import Client, person, running
@@ -152,6 +150,17 @@ async def take(client: socket.socket, pause: float = 0.0) -> int:
     return size
 
 
+async def until_cut_off(client: Client, slow: socket.socket, more: bytes = b"") -> None:
+    """Wait until the server has closed the connection that reads nothing. Send `more` over it again and again."""
+    deadline = time.monotonic() + PATIENCE
+    fresh = {"Connection": "close"}  # a kept connection could be closed while the next request is sent
+    while b"\nmusicsvc_connections 1.0\n" not in (await client.get("/metrics", headers=fresh)).body:
+        assert time.monotonic() < deadline, "nobody was cut off"
+        await asyncio.sleep(SHORT)
+        with suppress(ConnectionError):
+            await asyncio.get_running_loop().sock_sendall(slow, more)
+
+
 @pytest.mark.parametrize(
     ("raw", "whole"),
     [(BUNDLE, 1_400_000), (DOCUMENT * 19 + request("GET", "/nothing", "Connection: close"), 2_000_000)],
@@ -159,7 +168,7 @@ async def take(client: socket.socket, pause: float = 0.0) -> int:
 )
 async def test_who_takes_nothing_of_an_answer_is_cut_off(store: Store, clock: Clock, raw: bytes, whole: int) -> None:
     async with running(store, clock, patience(write=SHORT)) as client, not_reading(client.root, raw) as slow:
-        await asyncio.sleep(SHORT * 4)
+        await until_cut_off(client, slow)
         assert await take(slow) < whole
     async with running(store, clock, patience()) as client, not_reading(client.root, raw) as slow:
         await asyncio.sleep(SHORT * 4)
@@ -168,11 +177,9 @@ async def test_who_takes_nothing_of_an_answer_is_cut_off(store: Store, clock: Cl
 
 async def test_who_takes_nothing_gains_no_time_by_asking_for_more(start_server: StartServer) -> None:
     client = await start_server(patience(write=SHORT * 3))
-    whole = len((await client.get(BUNDLE_PATH)).body)
+    whole = len((await client.get(BUNDLE_PATH, headers={"Connection": "close"})).body)
     async with not_reading(client.root, request("GET", BUNDLE_PATH)) as slow:
-        await asyncio.sleep(SHORT * 2)
-        await asyncio.get_running_loop().sock_sendall(slow, GET)
-        await asyncio.sleep(SHORT * 4)
+        await until_cut_off(client, slow, more=GET)
         assert await asyncio.wait_for(take(slow), PATIENCE) < whole
 
 
@@ -190,11 +197,7 @@ async def test_a_few_bytes_that_nobody_takes_do_not_hold_a_connection(start_serv
     settings = patience(write=SHORT * 2, keepalive=SHORT)
     client = await start_server(settings)
     async with not_reading(client.root, GET * 420) as slow:
-        deadline = time.monotonic() + PATIENCE
-        fresh = {"Connection": "close"}  # a kept connection could be closed while the next request is sent
-        while "musicsvc_connections 2.0" in (await client.get("/metrics", headers=fresh)).body.decode():
-            assert time.monotonic() < deadline, "nobody was cut off"
-            await asyncio.sleep(SHORT)
+        await until_cut_off(client, slow)
         assert await take(slow) < 420 * 400
 
 
@@ -254,70 +257,3 @@ async def test_observers_learn_of_a_head_that_came_too_late(anonymous: Client, s
     (call,) = seen
     assert (call.status, call.address, call.method, call.route) == (408, "127.0.0.1", "", None)
     assert (call.request_id, call.size) == (answer.headers["X-Request-Id"], len(answer.body))
-
-
-@pytest.mark.parametrize("pieces", [1, 40])
-async def test_a_head_may_have_32_kib(client: Client, pieces: int) -> None:
-    def head(size: int) -> bytes:
-        lines = [f"X-{number}: {'a' * 1000}" for number in range(size // 1000)]
-        return request("GET", ALBUMS, *lines)
-
-    for size, status in ((31_000, 200), (40_000, 431), (120_000, 431)):
-        async with connected(client.root) as wire:
-            await wire.send(GET)
-            assert (await wire.answer()).status == 200
-            raw = head(size)
-            step = len(raw) // pieces + 1
-            with suppress(ConnectionError):
-                for at in range(0, len(raw), step):
-                    await wire.send(raw[at : at + step])
-                    await asyncio.sleep(0)
-            answer = await wire.answer()
-            check_sound(answer)
-            assert answer.status == status, size
-
-
-@pytest.mark.parametrize(("more", "status"), [(0, 200), (1, 431)])
-async def test_the_path_and_the_headers_may_have_32_kib_to_the_byte(client: Client, more: int, status: int) -> None:
-    def head(last: int) -> bytes:
-        return request("GET", ALBUMS, *(f"X-{number}: {'a' * 6000}" for number in range(5)), f"X-Last: {'a' * last}")
-
-    rest = MAX_HEAD - len(f"{ALBUMS}Hostmusic.testX-Last") - 5 * (len("X-0") + 6000)
-    async with connected(client.root) as wire:
-        await wire.send(head(rest + more))
-        assert (await wire.answer()).status == status
-
-
-async def test_requests_sent_in_advance_are_all_answered_and_one_too_large_ends_them(client: Client) -> None:
-    large = request("GET", ALBUMS, *(f"X-{number}: {'a' * 8000}" for number in range(5)))
-    async with connected(client.root) as wire:
-        await wire.send(GET * 300)
-        assert [(await wire.answer()).status for _ in range(300)] == [200] * 300
-        await wire.send(GET + GET + large + GET)
-        assert [(await wire.answer()).status for _ in range(3)] == [200, 200, 431]
-        assert await wire.rest() == b""
-
-
-async def test_large_bodies_on_their_way_share_their_room(
-    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, start_server: StartServer
-) -> None:
-    monkeypatch.setattr("musicsvc.server.request.bodies.MAX_HELD", 2_500_000)
-    _, token = person(store, clock, "ann@label.test")
-    body = json.dumps({"name": "x", "more": "y" * 1_000_000}).encode()
-    whole = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, body=body)
-    client = await start_server()
-    async with AsyncExitStack() as stack:
-        first, second, third = [await stack.enter_async_context(connected(client.root)) for _ in range(3)]
-        for wire in (first, second):
-            await wire.send(whole[:-1])
-        await asyncio.sleep(SHORT)
-        await third.send(whole)
-        answer = await third.answer()
-        assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
-        assert (await client.holding(token).post("artists", {"name": "small"})).status == 201
-        await first.send(whole[-1:])
-        assert (await first.answer()).status == 201
-        await first.send(whole)
-        assert (await first.answer()).status == 201
-        await second.send(whole[-1:])
-        assert (await second.answer()).status == 201

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import re
 from contextlib import asynccontextmanager
@@ -18,7 +17,7 @@ from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.routes.route import Access, Family, RateLimit, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import api_access, users
-from tests.rights.table import RIGHTS, endpoint, key
+from tests.rights.table import RIGHTS, key
 from tests.rights.world import OWNER, World
 from tests.support.endpoint_cases import UNAUTHENTICATED, ValidRequest, each, is_error, takes_id
 from tests.support.raw_connection import connected, request
@@ -288,57 +287,3 @@ async def test_an_unknown_path_elsewhere_answers_in_the_general_body(client: Cli
     answer = await client.get(path)
     assert answer.status == 404
     assert answer.json == {"status": "error", "message": "There is nothing at this path.", "errors": {}}
-
-
-SOURCES = {
-    "body",
-    "query",
-    "caller",
-    "now",
-    "site",
-    "settings",
-    "peer",
-    "read_metrics",
-    "openapi_document",
-    "subject",
-    "prepared",
-    "answer",
-    "pictures",
-    "verified",
-    "visit",
-    "form",
-    "activity_log",
-    "backup_folder",
-    "check_installation",
-    "replay_token",
-    "store",
-}
-
-
-@pytest.mark.parametrize("route", ROUTES, ids=endpoint)
-def test_every_parameter_of_a_handler_has_a_source(route: Route) -> None:
-    on_page = route.family is Family.PAGE
-    there: dict[str, Any] = {
-        "body": route.body,
-        "query": route.query,
-        "subject": route.find,
-        "prepared": route.prepare,
-        "caller": route.access is not Access.OPEN or on_page,
-        "verified": route.password,
-        "visit": on_page,
-        "form": on_page,
-    }
-    sources = {name for name in SOURCES if there.get(name, True)} | (set() if route.find else {*route.parameters})
-    assert taken_by(route.handler) <= sources
-    assert taken_by(route.prepare) <= sources - {"subject", "prepared"}
-    if route.find is not None:
-        assert len(route.parameters) == 1
-        _, *rest = inspect.signature(route.find).parameters
-        assert rest in ([], ["actor"])
-        assert not rest or route.access in {Access.TOKEN, Access.SESSION, Access.ADMIN}
-    if route.access is Access.PUBLIC:
-        assert "caller" in taken_by(route.handler) or route.answer == route.public_answer
-
-
-def taken_by(function: Any) -> set[str]:
-    return set(inspect.signature(function).parameters) if function is not None else set()

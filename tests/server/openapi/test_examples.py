@@ -1,0 +1,97 @@
+"""The examples of the OpenAPI document are valid, and can be sent as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.server.routes.route import JSON_MEDIA, Access, Route
+from musicsvc.store.accounts import passwords, users
+from tests.server.openapi.conftest import SHOWN, each
+from tests.support import response_checks
+from tests.support.response_checks import conforms
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
+    from tests.support.serving import Answer, Client
+
+
+@each([route for route in SHOWN if route.answer is not None])
+def test_the_example_of_an_answer_is_such_an_answer(document: dict[str, Any], route: Route) -> None:
+    promised = document["paths"][route.path][route.method.lower()]["responses"][str(route.status)]
+    content = promised["content"][JSON_MEDIA]
+    examples = (
+        [part["value"] for part in content["examples"].values()] if "examples" in content else [content["example"]]
+    )
+    for example in examples:
+        response_checks.check(example, content["schema"], f"the example of {route.method} {route.path}")
+
+
+def test_the_examples_of_errors_are_such_errors(document: dict[str, Any]) -> None:
+    for name, promised in document["components"]["responses"].items():
+        for content in promised.get("content", {}).values():
+            response_checks.check(content["example"], content["schema"], f"the example of {name}")
+
+
+async def test_the_examples_of_reading_can_be_sent_as_they_stand(
+    anonymous: Client, world: dict[str, str], document: dict[str, Any]
+) -> None:
+    for route in SHOWN:
+        if route.method != "GET":
+            continue
+        answer = await send_example(caller_of(route, anonymous, world), document, route)
+        assert answer.status == 200, f"{route.path}: {answer.body!r}"
+        conforms(answer, "GET", route.path, public=False)
+        if route.access is Access.PUBLIC:
+            conforms(await send_example(anonymous, document, route), "GET", route.path, public=True)
+
+
+@each([route for route in SHOWN if route.method != "GET"])
+async def test_the_example_of_a_change_can_be_sent_as_it_stands(
+    anonymous: Client, store: Store, world: dict[str, str], document: dict[str, Any], route: Route
+) -> None:
+    if route.password is not None:
+        hashed = passwords.hash_password("three romances for violin")
+        store.write(lambda: users.set_password(users.by_email("demo@musicsvc.test"), hashed, now=1)).result()
+    answer = await send_example(caller_of(route, anonymous, world), document, route)
+    assert answer.status == route.status, answer.body
+    conforms(answer, route.method, route.path)
+
+
+def test_every_text_has_an_example(document: dict[str, Any]) -> None:
+    given_whole = {"Error", "InsightsError"}  # by the examples of answers
+    lacking = [
+        f"{name}.{field}"
+        for name, schema in document["components"]["schemas"].items()
+        for field, part in schema.get("properties", {}).items()
+        if name not in given_whole and is_bare_text(part)
+    ]
+    assert lacking == [], "give them Field(examples=[…])"
+
+
+def is_bare_text(schema: dict[str, Any]) -> bool:
+    if {"examples", "const", "enum", "default", "$ref"} & schema.keys():
+        return False
+    if "anyOf" in schema or "items" in schema:
+        return is_bare_text(schema["anyOf"][0] if "anyOf" in schema else schema["items"])
+    return bool(schema.get("type") == "string")
+
+
+def caller_of(route: Route, anonymous: Client, world: dict[str, str]) -> Client:
+    return anonymous.holding(None if route.access is Access.OPEN else world["demo"])
+
+
+async def send_example(client: Client, document: dict[str, Any], route: Route) -> Answer:
+    """Send the example that the document has for the endpoint."""
+    operation = document["paths"][route.path][route.method.lower()]
+    given = {
+        place: {
+            each["name"]: str(each["example"])
+            for each in operation["parameters"]
+            if "example" in each and each["in"] == place
+        }
+        for place in ("path", "query")
+    }
+    path = route.path.format(**given["path"])
+    query = "&".join(f"{name}={value}" for name, value in given["query"].items())
+    body = operation["requestBody"]["content"][JSON_MEDIA]["example"] if "requestBody" in operation else None
+    return await client(route.method, f"{path}?{query}" if query else path, body)
