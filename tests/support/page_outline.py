@@ -1,4 +1,4 @@
-"""All that the main part of an HTML page shows, as lines of text, so that a test can compare a page as a whole."""
+"""The title of an HTML page and all that its main part shows, as lines of text, so that a test can compare a page as a whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import unescape
 # `[…]` stands for the target of a link or form, the class of a badge, the value of a field, and the chosen option.
 RULES = (
     (r"\s+", " "),
-    (r".*<main[^>]*>(.*)</main>.*", r"\1"),
+    (r".*<title>(.*) · musicsvc</title>.*<main[^>]*>(.*)</main>.*", r"\1\n\2"),
     (r'<nav class="tabs".*?</nav>', ""),
     (r'<input [^>]*name="form_token"[^>]*>', ""),
     (r'<a [^>]*href="([^"]*)"[^>]*>', r"[\1] "),
@@ -24,7 +24,7 @@ RULES = (
 
 
 def outline(body: bytes) -> list[str]:
-    """Return the lines of the page's main part that have text, without the list of pages of administration."""
+    """Return the title of the page and the lines of its main part, without the list of pages of administration."""
     text = body.decode()
     for pattern, replacement in RULES:
         text = re.sub(pattern, replacement, text)

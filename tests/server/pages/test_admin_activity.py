@@ -1,0 +1,167 @@
+"""The pages of administration about API calls, security events, and the state of the installation."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import MINUTE
+from musicsvc.store.accounts import password_links, tokens, users
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.security import security_events
+from musicsvc.store.security.security_events import Administrator
+from tests.cli.test_activity import CALL
+from tests.support.office import Office
+from tests.support.page_client import page_client, text
+from tests.support.page_outline import outline
+from tests.support.shared_server import on_shared_loop
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from musicsvc.store.activity.calls import Entry
+
+HEAD = "Time (UTC) | What | Account | Token | Details"
+
+
+async def lines(office: Office, path: str) -> list[str]:
+    return outline((await office.browser.get(path)).body)
+
+
+async def rows_of(office: Office, query: str) -> list[str]:
+    """Return the rows of the table of activity."""
+    shown = await lines(office, f"/admin/activity?{query}")
+    return shown[shown.index(HEAD) + 1 :]
+
+
+@on_shared_loop
+async def test_calls_and_events_are_listed_and_calls_explained(office: Office) -> None:
+    ben, now = office.account(api_access=True), office.shared.clock.now()
+    laptop, _ = office.token(ben)
+    administrator = Administrator(office.admin)
+    admin = f"[/admin/accounts/{office.admin}] ann@{office.domain}"
+    owner, token = f"[/admin/accounts/{ben}] ben@{office.domain}", f"[/admin/tokens/{laptop}] {laptop}"
+    own = CALL._replace(account_id=ben, token_id=laptop, address="198.51.100.78", at=now, size=12_345)
+    stranger = CALL._replace(account_id=None, token_id=None, route=None, resource=None, address="198.51.100.78")
+    with activity_log.build(office.shared.store.url) as log:
+        log.prepare()
+        rows = [
+            own,
+            own._replace(at=now + MINUTE, request_id="second"),
+            own._replace(at=now + 2 * MINUTE, request_id="third", status=429, retry_after=17, resource=None),
+            stranger._replace(at=now + 3 * MINUTE, status=404, method="POST"),
+            stranger._replace(at=now + 4 * MINUTE, status=404, request_id=""),
+            stranger._replace(at=now + 5 * MINUTE, status=403, request_id="", calls=1_200),
+        ]
+        log.write(lambda: calls.add(rows)).result()
+
+    route, size = "/api/v1/playlists/{id}", "3.2 ms, 12,345 bytes"
+    assert await rows_of(office, "address=198.51.100.78") == [
+        "2026-03-01 12:05:00 | 403 1,200 more calls without a token in this minute | – | | 198.51.100.78",
+        "2026-03-01 12:04:00 | 404 1 more call without a token in this minute | – | | 198.51.100.78",
+        "2026-03-01 12:03:00 | 404 POST (no endpoint) | – | | 198.51.100.78, 3.2 ms, 80 bytes, first",
+        f"2026-03-01 12:02:00 | 429 GET {route} | {owner} | {token} | 198.51.100.78, {size}, retry after 17 s, third",
+        f"2026-03-01 12:01:00 | 200 GET {route} playlists/7 | {owner} | {token} | 198.51.100.78, {size}, second",
+        f"2026-03-01 12:00:00 | 200 GET {route} playlists/7 | {owner} | {token} | 198.51.100.78, {size}, first",
+    ]
+    office.do(lambda: tokens.revoke(laptop, "abuse: hurried", now=now + MINUTE, actor="abuse"))
+    office.do(lambda: users.suspend(users.get(ben), reason="scraping", now=now + 2 * MINUTE, actor=administrator))
+    office.do(lambda: users.reinstate(users.get(ben), now=now + 3 * MINUTE, actor=administrator))
+    assert await rows_of(office, f"kind=events&account=ben@{office.domain}") == [
+        f"2026-03-01 12:03:00 | account.reinstated | {owner} | | by admin {admin}",
+        f"2026-03-01 12:02:00 | account.suspended | {owner} | | by admin {admin}: scraping",
+        f"2026-03-01 12:01:00 | token.revoked | {owner} | {token} | by abuse: hurried",
+        f"2026-03-01 12:00:00 | token.created | {owner} | {token} | by cli",
+        f"2026-03-01 12:00:00 | access.granted | {owner} | | by cli",
+        f"2026-03-01 12:00:00 | account.created | {owner} | | by cli",
+    ]
+    assert await lines(office, f"/admin/abuse/{laptop}") == [
+        f"Token {laptop} by the abuse rules",
+        f"Token {laptop} by the abuse rules",
+        f"Account: {owner}",
+        f"Token: [/admin/tokens/{laptop}] {laptop}",
+        "Revoked: 1 March 2026, 12:01 UTC: abuse: hurried",
+        "Result: These calls break no rule.",
+        "Rate limit: 1 of 100 requests refused with 429 in 300 s without a pause; 0 came too early",
+        "Probing: 0 of 50 different resources denied in 60 s; 0 of 0 calls successful (10 % required)",
+        "First call: 1 March 2026, 12:00 UTC",
+        "Last call: 1 March 2026, 12:02 UTC",
+        "Answers to its calls",
+        "Status | Endpoint | Calls",
+        f"200 | {route} | 2",
+        f"429 | {route} | 1",
+    ]
+
+
+@on_shared_loop
+async def test_activity_is_filtered_and_continues(office: Office) -> None:
+    user_id, now = office.account(api_access=True), office.shared.clock.now()
+    own = CALL._replace(account_id=user_id, token_id=None, address="198.51.100.77")
+    # 120 calls, the 49th to 52nd newest at the same time: a page ends between calls of different times.
+    times = [now - 1000 - (max(n, 51) if 48 <= n <= 51 else n) for n in range(120)]
+    rows = [own._replace(at=at, request_id=f"r-{n}.", status=[200, 404][n % 2]) for n, at in enumerate(times)]
+    with activity_log.build(office.shared.store.url) as log:
+        log.prepare()
+        log.write(lambda: calls.add(rows)).result()
+    office.do(lambda: users.suspend(users.get(user_id), reason="late", now=now))
+
+    path, found, pages = f"/admin/activity?account=ben@{office.domain}&kind=calls", [], 0
+    while path and pages < 9:
+        page = await office.page(path)
+        assert "account.suspended" not in page
+        found += re.findall(r"<code>r-(\d+)\.</code>", page)
+        more = re.findall(r'href="(\?[^"]*before=[^"]*)"', page)
+        path, pages = f"/admin/activity{more[0]}" if more else "", pages + 1
+    assert sorted(map(int, found)) == list(range(120))
+    assert pages == 3
+
+    both = await office.page(f"/admin/activity?account=ben@{office.domain}")
+    assert "account.suspended" in both
+    assert "by cli: late" in both
+    assert "account.suspended" not in await office.page("/admin/activity?address=198.51.100.77&status=4xx")
+    assert len(re.findall(r"404 GET", await office.page("/admin/activity?address=198.51.100.77&status=4xx"))) == 50
+    assert "Nothing matches" in await office.page("/admin/activity?route=no-such-route")
+
+
+@on_shared_loop
+async def test_faulty_filters_are_marked(office: Office) -> None:
+    query = "account=nobody@x.test&token=x&status=9xx&since=yesterday&kind=events&address=192.0.2.1"
+    answer = await office.browser.get(f"/admin/activity?{query}")
+    shown = text(answer)
+    assert answer.status == 422
+    assert re.findall(r'id="(\w+)-error"', shown) == ["kind", "account", "token", "since", "status"]
+    assert 'value="yesterday"' in shown
+    await office.page("/admin/activity?since=999999999d")  # before 1970
+
+
+@on_shared_loop
+async def test_health_shows_the_checks_of_doctor(office: Office) -> None:
+    before = await office.page("/admin/health")
+    assert "Run the checks" in before
+    assert "The schema is up to date." not in before
+    shown = await office.page("/admin/health?checks=run")
+    assert "The schema is up to date." in shown
+    assert "The counts of all long lists are right." in shown
+    part = text(await office.browser.get("/admin/health?checks=run", **{"HX-Request-Type": "partial"}))
+    assert part.lstrip().startswith('<div id="checks">')
+
+
+@on_shared_loop
+async def test_a_password_link_shows_in_no_log(office: Office) -> None:
+    user_id, now = office.account(), office.shared.clock.now()
+    secret = office.do(lambda: password_links.create(users.get(user_id), now=now)).secret
+    async with page_client(office.shared.client.root) as other:
+        assert (await other.get(f"/password/{secret}")).status == 200
+        assert (await other.post(f"/password/{secret}", {"new_password": "x"})).status == 422
+
+    def logged() -> list[Entry]:
+        with activity_log.build(office.shared.store.url) as log:
+            log.prepare()
+            return log.read(lambda: calls.find(limit=1_000)).result()
+
+    def statuses() -> list[int]:
+        return sorted(entry.status for entry in logged() if entry.route == "/password/{link}")
+
+    await until(lambda: statuses() == [200, 422])
+    assert secret not in repr(logged())
+    assert secret not in repr(office.do(lambda: security_events.find(limit=500)))
