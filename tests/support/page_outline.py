@@ -1,8 +1,9 @@
-"""The title of an HTML page and all that its main part shows, as lines of text, so that a test can compare a page as a whole."""
+"""The title of an HTML page and all that its main part shows, as lines of text to compare as a whole."""
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from html import unescape
 
 # `[…]` stands for the target of a link or form, the class of a badge, the value of a field, and the chosen option.
@@ -16,16 +17,24 @@ RULES = (
     (r'<span class="badge (\w+)">', r"[\1] "),
     (r'<input [^>]*name="(\w+)"[^>]* value="([^"]*)"[^>]*>', r" [\2]"),
     (r'<option value="(\w+)" selected>', r"[\1] "),
+    (r"<details open>", r"\n[open] "),
     (r"</dt> *<dd[^>]*>", ": "),
     (r"</t[dh]> *<t[dh][^>]*>", " | "),
     (r"</?(tr|dt|dd|p|h1|h2|summary|label|article|header|footer|div|details)\b[^>]*>", r"\n"),
     (r"<[^>]+>", ""),
 )
+TIMES = ("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%-d %B %Y, %H:%M UTC")
 
 
 def outline(body: bytes) -> list[str]:
-    """Return the title of the page and the lines of its main part, without the list of pages of administration."""
+    """Return the title of the page and the lines of its main part, without the list of pages of administration.
+
+    Checks that each time is shown as it is written for machines.
+    """
     text = body.decode()
+    for instant, shown in re.findall(r'<time datetime="([^"]*)">([^<]*)</time>', text):
+        moment = datetime.fromisoformat(instant)
+        assert shown in {f"{moment:{form}}" for form in TIMES}, (instant, shown)
     for pattern, replacement in RULES:
         text = re.sub(pattern, replacement, text)
     return [" ".join(line.split()) for line in unescape(text).split("\n") if line.strip()]

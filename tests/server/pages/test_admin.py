@@ -100,6 +100,7 @@ async def test_an_account_is_created_and_gets_links(office: Office) -> None:
     assert "<details>" in await office.page("/admin/accounts")
     taken = text(await office.act("/admin/accounts", 422, **typed))
     assert "<details open>" in taken
+    assert "Please correct the marked field." in taken
     assert '<small class="error" id="email-error">The email has already been taken.</small>' in taken
     assert f'value="dora@{office.domain}"' in taken
 
