@@ -148,7 +148,7 @@ def _report(_world: World, _subject: Subject, period: str) -> object:
 
 
 def _pdf(_world: World, _subject: Subject, period: str) -> object:
-    found = overview.build(ARTIST_ALONE, window(period, plays_world.NOW), for_print=True)
+    found = overview.build_for_print(ARTIST_ALONE, window(period, plays_world.NOW), plays_world.NOW)
     return pdf.page_data(shapes.printed(found, plays_world.NOW))
 
 

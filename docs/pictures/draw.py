@@ -57,7 +57,7 @@ def report() -> bytes:
             store.write(lambda: fixtures.load(now=now)).result()
             store.write(lambda: plays.load(now=now)).result()
             content = store.read(
-                lambda: shapes.printed(overview.build(Scope(), window("30-days", now), for_print=True), now)
+                lambda: shapes.printed(overview.build_for_print(Scope(), window("30-days", now), now), now)
             ).result()
     return pdf.pages(content, 2)[0]
 

@@ -4,11 +4,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from musicsvc.cli import meta_files, periods, progress, verifying
+from musicsvc.cli import listening, meta_files, periods, progress, reporting, verifying
 from musicsvc.cli.command import group
 from musicsvc.cli.options import option
 from musicsvc.cli.output_file import STDOUT, open_output
@@ -19,7 +19,6 @@ from musicsvc.reports.formats import Format as FileFormat
 
 if TYPE_CHECKING:
     from musicsvc.reports.tables import Table
-    from musicsvc.store.insights.overview import Overview
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
@@ -41,20 +40,22 @@ Out = Annotated[Path, option("FILE", "The output file; - is stdout.", "--output"
 
 Paper = Annotated[Literal["a4", "letter"], option("PAPER", "a4 or letter.")]
 ReportFormat = Annotated[
-    str | None, option("FORMAT", "pdf or json; default: by the name of the output, or pdf.", "--format")
+    str | None,
+    option("FORMAT", f"{', '.join(reporting.FORMATS)}; default: by the name of the output, or pdf.", "--format"),
 ]
-
-REPORT_FORMATS = {name: FORMATS[name] for name in ("pdf", "json")}
-
-
-class Wanted(NamedTuple):
-    """The content of a report: the account (its address) and the artist, the window, and the current time."""
-
-    user: str | None
-    artist: int | None
-    window: "Window"
-    now: int
-
+Releases = Annotated[
+    list[int] | None,
+    option(
+        "ALBUM",
+        "Compare this album by the days since its release; may be repeated. Default: the newest ones.",
+        "--release",
+        min=1,
+        max=listening.LARGEST_ID,
+    ),
+]
+Days = Annotated[
+    int, option("DAYS", "Days since the release to compare.", "--release-days", min=1, max=listening.MOST_DAYS)
+]
 
 TYPES = {
     "tracks": "Export the figures of each track; as PDF the report on all of them.",
@@ -81,7 +82,8 @@ def _add_command(type_: str, help_text: str) -> None:
         session, chosen = Session.from_context(context), _format(form, out, FORMATS, "csv")
         window = periods.choose(period, first, last, now := session.clock.now())
         if chosen.write_table is None:
-            _write_report(session, Wanted(user, artist, window, now), chosen.id, "a4", out)
+            reporting.write(session, reporting.Wanted(user, artist, window, now), chosen.id, "a4", out)
+            _echo_written(session, out)
             session.echo("musicsvc export report writes this report too, also for Letter paper or as JSON.")
             return
         write = chosen.write_table
@@ -94,7 +96,7 @@ def _add_command(type_: str, help_text: str) -> None:
                 if begun:  # called again after a connection error
                     raise Failure("The database connection was lost during the export. Run it again.")
                 begun = True
-                with _table(type_, _scope(user, artist), history.adapt(window), now, on_progress) as table:
+                with _table(type_, reporting.scope(user, artist), history.adapt(window), now, on_progress) as table:
                     file.writelines(write(table))
                 return table.verification()
 
@@ -113,47 +115,21 @@ def export_report(
     paper: Paper = "a4",
     artist: Artist = None,
     user: User = None,
+    release: Releases = None,
+    days: Days = 28,
     form: ReportFormat = None,
     out: Out = STDOUT,
 ) -> None:
-    """Write the report: key figures, charts, the most played, as PDF to send on or as JSON."""
+    """Write the report: key figures, charts, the most played, as PDF to send on, Excel, CSV or JSON."""
     session, now = Session.begin(context)
-    chosen = _format(form, out, REPORT_FORMATS, "pdf")
+    chosen = _format(form, out, reporting.FORMATS, "pdf")
     window = periods.choose(period, first, last, now)
-    _write_report(session, Wanted(user, artist, window, now), chosen.id, paper, out)
+    albums = reporting.albums(release)
+    reporting.write(session, reporting.Wanted(user, artist, window, now, albums, days), chosen.id, paper, out)
+    _echo_written(session, out)
 
 
 app.command()(verifying.verify)
-
-
-def _write_report(session: Session, wanted: Wanted, form: str, paper: str, out: Path) -> None:
-    """Write the report as `pdf` or `json`, and its description."""
-    import orjson
-
-    from musicsvc.reports import pdf
-    from musicsvc.reports.verification import checksums
-    from musicsvc.server.shapes import envelope, verification
-    from musicsvc.server.shapes import exports as shapes
-    from musicsvc.store.insights import overview
-    from musicsvc.store.plays import history
-
-    with session.store() as store, open_output(out) as file:
-
-        def unit() -> "tuple[Scope, Overview]":
-            scope = _scope(wanted.user, wanted.artist)
-            return scope, overview.build(scope, history.adapt(wanted.window), for_print=True)
-
-        scope, found = store.read(unit).result()
-        data = shapes.report_file(found, wanted.now, form)
-        rows = verification.report_rows(data)
-        checksum = checksums.of_rows(rows)
-        described = verification.verification("report", scope, found.figures.window, wanted.now, checksum)
-        if form == "pdf":
-            file.write(pdf.render(shapes.printed(found, wanted.now), paper))
-        else:
-            file.write(orjson.dumps(envelope.success(data | {"verification": described})))
-    meta_files.write(out, form, described, rows if form == "pdf" else ())
-    _echo_written(session, out)
 
 
 for _type, _help in TYPES.items():
@@ -163,13 +139,6 @@ for _type, _help in TYPES.items():
 def _echo_written(session: Session, out: Path) -> None:
     if out != STDOUT:
         session.echo(f"Written to {out}.")
-
-
-def _scope(user: str | None, artist: int | None) -> "Scope":
-    from musicsvc.store.accounts import users
-    from musicsvc.store.insights.scopes import Scope
-
-    return Scope(None if user is None else users.by_email(user).id, artist)
 
 
 def _format(form: str | None, out: Path, formats: Mapping[str, FileFormat], default: str) -> FileFormat:

@@ -112,9 +112,9 @@ def _compare_report(
 
     if meta.rows and not meta_files.is_unchanged(file, meta):
         raise Failure(f"{file} was changed after it was written. The figures in it cannot be read to be verified.")
-    found = overview.build(scope, days, for_print=True)
+    written = meta.rows or verification.report_rows(reading.document(file)["data"])
+    found = overview.build_for_print(scope, days, parse(meta.generated_at), verification.compared(written))
     current = verification.report_rows(shapes.report_file(found, 0, meta.file.format))
     for row in current:
         checksum.add(row)
-    written = meta.rows or verification.report_rows(reading.document(file)["data"])
     yield from comparison.differences(written, current, verification.REPORT_KEYS)

@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.reports.tables import PIECE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from musicsvc.reports.tables import Table
 
 ROWS_PER_SHEET = 1_048_575  # below the header row; the format has no more
 ABOUT = "about"
-WIDTHS = {"date": 12, "track": 40, "album": 40, "artist": 40, "artists": 40}  # in characters
+WIDTHS = {"date": 12, "at": 20} | dict.fromkeys(
+    ("track", "album", "artist", "artists", "name", "figure"), 40
+)  # characters
 WIDTH = 16
-DATE, CHANGE, NUMBER = "yyyy-mm-dd", "0.0", "0"
+DATE, TIME, CHANGE, NUMBER = "yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss", "0.0", "0"
+STYLES = {"date": DATE, "release_date": DATE, "at": TIME, "value": "General"}  # by column
+FIRST_YEAR = 1900  # of dates in the format
+
+
+class Sheet(NamedTuple):
+    """A table in a workbook. Cells are numbers, texts, dates as text (in columns of DATES) or None."""
+
+    name: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
 
 
 def xlsx(table: Table) -> Iterator[bytes]:
     """Yield a workbook in pieces: a sheet of rows, further ones where it is full, and a sheet about the export."""
+    return _pieces(table.head, lambda book: write_rows(book, table))
+
+
+def workbook(sheets: Sequence[Sheet], head: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield a workbook in pieces: these sheets, each with few rows, and a sheet about the export."""
+
+    def write(book: Any) -> None:
+        for each in sheets:
+            formats = _formats(book, each.columns)
+            sheet = _add_sheet(book, each.name, each.columns)
+            for number, row in enumerate(each.rows, 1):
+                for place, value in enumerate(row):
+                    _write_cell(sheet, (number, place), value, formats[place])
+
+    return _pieces(head, write)
+
+
+def _pieces(head: Mapping[str, Any], write: Callable[[Any], None]) -> Iterator[bytes]:
     import xlsxwriter  # type: ignore[import-untyped]  # noqa: PLC0415 - loaded when a file is written
     from xlsxwriter.exceptions import FileCreateError  # type: ignore[import-untyped]  # noqa: PLC0415 - the same
 
@@ -30,9 +60,9 @@ def xlsx(table: Table) -> Iterator[bytes]:
         target = Path(folder, "rows.xlsx")
         try:
             with xlsxwriter.Workbook(target, {"constant_memory": True, "tmpdir": folder}) as book:
-                book.set_properties({"created": datetime.fromisoformat(str(table.head["generated_at"]))})
-                write_rows(book, table)
-                _write_about(book, table.head)
+                book.set_properties({"created": datetime.fromisoformat(str(head["generated_at"]))})
+                write(book)
+                _write_about(book, head)
         except FileCreateError as error:
             raise error.args[0] from None  # the OSError that it wraps
         with target.open("rb") as written:
@@ -43,13 +73,17 @@ def xlsx(table: Table) -> Iterator[bytes]:
 def write_rows(book: Any, table: Table, rows_per_sheet: int = ROWS_PER_SHEET) -> None:
     """Write the rows to sheets that are named after their type, such as `tracks`, `tracks 2`."""
     title = str(table.head["type"])
-    formats = [book.add_format({"num_format": _number_format(column)}) for column in table.columns]
+    formats = _formats(book, table.columns)
     sheet = _add_sheet(book, title, table.columns)
     for number, row in enumerate(table.rows):
         if number and number % rows_per_sheet == 0:
             sheet = _add_sheet(book, f"{title} {number // rows_per_sheet + 1}", table.columns)
         for place, value in enumerate(row):
             _write_cell(sheet, (number % rows_per_sheet + 1, place), value, formats[place])
+
+
+def _formats(book: Any, columns: Sequence[str]) -> list[Any]:
+    return [book.add_format({"num_format": _number_format(column)}) for column in columns]
 
 
 def _add_sheet(book: Any, title: str, columns: Sequence[str]) -> Any:
@@ -64,13 +98,13 @@ def _add_sheet(book: Any, title: str, columns: Sequence[str]) -> Any:
 
 
 def _number_format(column: str) -> str:
-    return DATE if column == "date" else CHANGE if column.endswith("_change") else NUMBER
+    return STYLES.get(column, CHANGE if column.endswith("_change") else NUMBER)
 
 
 def _write_cell(sheet: Any, at: tuple[int, int], value: object, style: Any) -> None:
-    """Write a number, a date (the format of its column is DATE) or a text. None is an empty cell."""
-    if isinstance(value, str) and style.num_format == DATE:
-        sheet.write_datetime(*at, date.fromisoformat(value), style)
+    """Write a number, a date or time in UTC (if its column has such a format) or a text. None is an empty cell."""
+    if isinstance(value, str) and style.num_format in {DATE, TIME} and int(value[:4]) >= FIRST_YEAR:
+        sheet.write_datetime(*at, datetime.fromisoformat(value).replace(tzinfo=None), style)
     elif isinstance(value, str):
         sheet.write_string(*at, value)
     elif value is not None:

@@ -22,7 +22,8 @@ from musicsvc.cli.session import Session
 from musicsvc.clock import DAY, Clock
 from musicsvc.errors import Failure, NotFound
 from musicsvc.store.accounts import users
-from musicsvc.store.models import Artist, Track
+from musicsvc.store.models import Album, Artist, Track
+from musicsvc.store.plays.periods import to_date
 from tests.support.listening_world import Catalog, catalog
 
 if TYPE_CHECKING:
@@ -155,8 +156,30 @@ def test_a_report_as_json_is_that_of_the_api_with_charts_and_verification(export
     data = json.loads(export("report", "--artist", str(made.artists[0]), "--period", "7-days", "--format", "json"))
     report = data["data"]
     assert data["success"] is True
-    assert list(report) == ["period", "generated_at", "summary", "top_tracks", "charts", "verification"]
+    of_api = ["period", "generated_at", "summary", "top_tracks", "charts"]
+    assert list(report) == [*of_api, "listening", "hours", "milestones", "releases", "verification"]
     assert report["summary"]["plays"]["period"] == sum(point["plays"] for point in report["charts"]["points"]) > 0
+
+
+def test_a_report_compares_the_chosen_albums(export: Export, made: Catalog, store: Store) -> None:
+    played = to_date(Clock().now() // DAY - 2).isoformat()
+    store.write(Album.update(release_date="2020-01-01").where(Album.id == made.albums[0]).execute).result()
+    store.write(Album.update(release_date=played).where(Album.id == made.albums[1]).execute).result()
+
+    def compared(*line: str) -> list[tuple[int, list[int]]]:
+        found = json.loads(export("report", "--user", email(store, made), "--format", "json", *line))["data"][
+            "releases"
+        ]
+        return [(each["id"], [point["day"] for point in each["points"]]) for each in found["releases"]]
+
+    first, second = made.albums
+    assert [album for album, _ in compared()] == [second]
+    chosen = ["--release", str(first), "--release", str(second), "--release", str(first), "--release-days", "2"]
+    assert compared(*chosen) == [(first, [0, 1]), (second, [0, 1])]
+    with pytest.raises(typer.BadParameter, match="1 is not one of these albums"):
+        compared("--release", "1")
+    with pytest.raises(typer.BadParameter, match="at most 10 albums"):
+        compared(*(word for each in range(1, 12) for word in ("--release", str(each))))
 
 
 def test_a_pdf_of_a_table_names_the_command_for_reports(run: Run, made: Catalog, tmp_path: Path) -> None:
@@ -194,8 +217,8 @@ def test_a_failure_leaves_the_old_file_and_no_temporary_file(run: Run, export: E
         (typer.BadParameter, ("tracks", "--artist", "0")),
         (typer.BadParameter, ("tracks", "--period", "week")),
         (typer.BadParameter, ("tracks", "--format", "ods", "-o", str(file))),
-        (typer.BadParameter, ("report", "-o", str(file))),
-        (typer.BadParameter, ("report", "--format", "csv", "-o", str(file))),
+        (typer.BadParameter, ("report", "-o", str(folder / "r.txt"))),
+        (typer.BadParameter, ("report", "--format", "parquet", "-o", str(file))),
         (typer.BadParameter, ("report", "--paper", "a5", "-o", str(folder / "r.pdf"))),
     ):
         with pytest.raises(failure):

@@ -78,7 +78,7 @@ def test_a_play_makes_just_its_rows_differ_in_every_format(
     export: Callable[..., Done], made: Catalog, store: Store, clock: MovableClock, tmp_path: Path
 ) -> None:
     files = [tmp_path / f"{type_}.{form}" for type_ in TYPES for form in FORMATS]
-    files += [tmp_path / "report.pdf", tmp_path / "report.json"]
+    files += [tmp_path / f"report.{form}" for form in ("pdf", "json", "xlsx", "csv")]
     for file in files:
         export(file.stem, "--period", "7-days", "-o", str(file))
         done = export("verify", str(file))

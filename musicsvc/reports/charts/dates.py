@@ -7,6 +7,7 @@ from datetime import date, timedelta
 MONTHS = (
     "January February March April May June July August September October November December".split()  # noqa: SIM905 - a list of words
 )
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS_PER_QUARTER = 3
 DASH = " \u2013 "
 

@@ -59,14 +59,15 @@ def export_table(format_id: str, *, attachment: bool = False) -> Callable[[Expor
 
 def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:
     """Report on everything that the caller manages."""
-    found = overview.build(Scope(caller.user_id), history.adapt(body.window(now)))
+    scope, days = Scope(caller.user_id), history.adapt(body.window(now))
+    found = overview.build_for_print(scope, days, now) if body.include_listening else overview.build(scope, days)
     return success(shapes.report(found, now, charts=body.include_charts))
 
 
 def export_pdf(body: PeriodIn, caller: Identity, now: int) -> PendingReport:
     """Export the report as a PDF document."""
     days = history.adapt(body.window(now))
-    found = overview.build(Scope(caller.user_id), days, for_print=True)
+    found = overview.build_for_print(Scope(caller.user_id), days, now)
     return PendingReport(shapes.file_name("report", days, "pdf"), shapes.printed(found, now))
 
 

@@ -18,6 +18,7 @@ from musicsvc.server.schemas.insights import (
     Plays,
     Ranked,
 )
+from musicsvc.server.schemas.listening import HoursOfWeek, ListeningFigures, Milestones, Releases
 from musicsvc.server.schemas.periods import PeriodIn
 
 TypeName = Literal["tracks", "albums", "artists", "plays"]
@@ -41,6 +42,11 @@ class ReportIn(PeriodIn):
 
     include_charts: Annotated[
         bool, Field(strict=True, description="Add the figures of each day."), replace_null(value=False, kind=bool)
+    ] = False
+    include_listening: Annotated[
+        bool,
+        Field(strict=True, description="Add listening, hours of the week, milestones and releases."),
+        replace_null(value=False, kind=bool),
     ] = False
 
 
@@ -185,6 +191,17 @@ class Summary(Answer):
     artists_count: int
 
 
+class SubjectMilestones(Milestones):
+    """The milestones of one of the most played tracks, albums or artists."""
+
+    kind: Literal["track", "album", "artist"]
+    id: int
+    name: str = Field(examples=["Maple Leaf Rag"])
+
+
+WITH_LISTENING = Field(None, description="Only if `include_listening` is true.")
+
+
 class Report(Answer):
     """A report on everything that the caller manages; all figures are read at the same time."""
 
@@ -194,3 +211,9 @@ class Report(Answer):
     summary: Summary
     top_tracks: list[Ranked] = Field(max_length=10, description="Most played in the period first.")
     charts: Chart | SkipJsonSchema[None] = Field(None, description="Only if `include_charts` is true.")
+    listening: ListeningFigures | SkipJsonSchema[None] = WITH_LISTENING
+    hours: HoursOfWeek | SkipJsonSchema[None] = WITH_LISTENING
+    milestones: list[SubjectMilestones] | SkipJsonSchema[None] = Field(
+        None, description="Of the most played artists, albums and tracks. Only if `include_listening` is true."
+    )
+    releases: Releases | SkipJsonSchema[None] = WITH_LISTENING

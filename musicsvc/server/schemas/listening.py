@@ -45,10 +45,9 @@ class Completion(Answer):
     median: float | None = Field(examples=[97.5])
 
 
-class Listening(Answer):
+class ListeningFigures(Answer):
     """Skips, completion, and new and returning listeners in the period."""
 
-    period: Period
     plays_with_duration: int = Field(
         description="Plays with a duration, of tracks of known length. Skips and completion are of these.",
         examples=[380],
@@ -60,10 +59,15 @@ class Listening(Answer):
     returning_listeners: int = Field(description="They were listeners before the period.", examples=[123])
 
 
-class Hours(Answer):
-    """Plays in the period by hour of the week."""
+class Listening(ListeningFigures):
+    """Skips, completion, and new and returning listeners, with the period."""
 
     period: Period
+
+
+class HoursOfWeek(Answer):
+    """Plays in the period by hour of the week."""
+
     timezone: Literal["UTC"]
     hours: list[Annotated[list[int], Field(min_length=24, max_length=24)]] = Field(
         min_length=7,
@@ -71,6 +75,12 @@ class Hours(Answer):
         description="A row for each day of the week, Monday first, with the plays of each hour.",
         examples=[[[0] * 24] * 7],
     )
+
+
+class Hours(HoursOfWeek):
+    """Plays by hour of the week, with the period."""
+
+    period: Period
 
 
 class Milestone(Answer):

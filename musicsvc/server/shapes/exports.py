@@ -10,16 +10,17 @@ from musicsvc.reports.formats import FORMATS
 from musicsvc.reports.report import Comparison, Report, ReportDay, ReportRow
 from musicsvc.reports.tables import Table
 from musicsvc.reports.verification.checksums import Checksum
-from musicsvc.server.shapes import insights
+from musicsvc.server.shapes import insights, listening
 from musicsvc.server.shapes.verification import verification
 from musicsvc.store.insights.export_rows import COLUMNS
+from musicsvc.store.insights.figures import noun
 from musicsvc.store.plays.periods import to_date
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from musicsvc.server.shapes.envelope import JSON
-    from musicsvc.store.insights.overview import Overview, TopRow
+    from musicsvc.store.insights.overview import Details, Overview, TopRow
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
@@ -62,13 +63,29 @@ def report(found: Overview, now: int, *, charts: bool) -> JSON:
         "summary": figures | counts,
         "top_tracks": [insights.ranked(row.ranked) for row in found.top],
     } | _unlike(found.figures.window)
-    return shaped | {"charts": insights.chart(found.chart)} if charts else shaped
+    if charts:
+        shaped["charts"] = insights.chart(found.chart)
+    return shaped | ({} if found.details is None else _details(found.details))
+
+
+def _details(found: Details) -> JSON:
+    """Return listening, hours, milestones and releases as their endpoints do, but without the period."""
+    heard, hours = listening.listening(found.listening), listening.hours(found.hours)
+    del heard["period"], hours["period"]
+    named = ({"kind": noun(each.subject), "id": each.subject.id, "name": each.name} for each in found.milestones)
+    reached = (listening.milestones(each.milestones) for each in found.milestones)
+    return {
+        "listening": heard,
+        "hours": hours,
+        "milestones": [name | plays for name, plays in zip(named, reached, strict=True)],
+        "releases": listening.releases(found.releases, found.days),
+    }
 
 
 def report_file(found: Overview, now: int, form: str) -> JSON:
-    """Return the figures of a report file: as `report` with charts, and for `pdf` with all that is printed."""
+    """Return the figures of a report file: as `report` with charts, and other than `json` also all that is printed."""
     whole = report(found, now, charts=True)
-    if form != "pdf":
+    if form == "json":
         return whole
     tops = {"top_tracks": found.top, "top_albums": found.top_albums, "top_artists": found.top_artists}
     return whole | {

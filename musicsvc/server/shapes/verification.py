@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import isoformat
+from musicsvc.reports.charts.dates import WEEKDAYS
+from musicsvc.reports.report_tables import flat
 from musicsvc.server.shapes import insights
 from musicsvc.store.insights.export_rows import COLUMNS
+from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, Compared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from musicsvc.reports.verification.checksums import Checksum
     from musicsvc.server.shapes.envelope import JSON
@@ -44,6 +47,10 @@ REPORT_DEFINITIONS = {
     "top_artists": "The artists played most in the window.",
     "days": "Plays, listeners, likes and reposts of each day.",
     "totals": "Those of the whole window.",
+    "listening": "Skips, completion, plays per listener, new and returning listeners of the window.",
+    "hours": "Plays in the window by day of the week and hour, in UTC.",
+    "milestones": "When each of the most played reached 100, 1,000, 10,000 ... plays, and its best day.",
+    "releases": "Plays of each day since the release of an album, and its distinct listeners until then.",
 }
 REPORT_KEYS = ("section", "key")
 
@@ -71,19 +78,36 @@ def report_rows(report: Mapping[str, Any]) -> list[JSON]:
 
 
 def _report_rows(report: Mapping[str, Any]) -> Iterator[JSON]:
-    yield {"section": "summary", "key": "", **_flat(report["summary"])}
+    yield {"section": "summary", "key": "", **flat(report["summary"])}
     for section in ("top_tracks", "top_albums", "top_artists"):
         for place, row in enumerate(report.get(section, ()), 1):
-            yield {"section": section, "key": str(row["id"]), "place": place, **_flat(row)}
+            yield {"section": section, "key": str(row["id"]), "place": place, **flat(row)}
     if "charts" in report:
         yield {"section": "totals", "key": "", **report["charts"]["totals"]}
         for point in report["charts"]["points"]:
             yield {"section": "days", "key": point["date"], **point}
+    if "listening" in report:
+        yield from _detailed_rows(report)
 
 
-def _flat(figures: Mapping[str, Any]) -> JSON:
-    """Return nested figures under names such as `plays.total`."""
-    flat: JSON = {}
-    for name, value in figures.items():
-        flat |= {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}
-    return flat
+def _detailed_rows(report: Mapping[str, Any]) -> Iterator[JSON]:
+    yield {"section": "listening", "key": "", **flat(report["listening"])}
+    for day, plays in zip(WEEKDAYS, report["hours"]["hours"], strict=True):
+        yield {"section": "hours", "key": day, **{f"{hour:02}:00": count for hour, count in enumerate(plays)}}
+    for each in report["milestones"]:
+        reached = {f"plays.{plays['count']}": plays["at"] for plays in each["plays"]}
+        best = {f"best_day.{name}": value for name, value in (each["best_day"] or {}).items()}
+        name = {"name": each["name"]}
+        yield {"section": "milestones", "key": f"{each['kind']} {each['id']}", **name, **reached, **best}
+    days = report["releases"]["days"]
+    for place, each in enumerate(report["releases"]["releases"], 1):
+        of = {"id": each["id"], "name": each["name"], "release_date": each["release_date"], "days": days}
+        yield {"section": "releases", "key": f"{place:02}", **of}
+        for point in each["points"]:
+            yield {"section": "releases", "key": f"{place:02} day {point['day']:03}", **point}
+
+
+def compared(rows: Sequence[JSON]) -> Compared:
+    """Return the albums that a report with these rows compares, for how many days."""
+    albums = [row for row in rows if row["section"] == "releases" and "release_date" in row]
+    return Compared(tuple(row["id"] for row in albums), albums[0]["days"] if albums else DEFAULT_DAYS)

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyroaring import BitMap, BitMap64
-
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights import charts, engagement, export_rows, figures, rankings, scopes
-from musicsvc.store.insights.charts import Chart, Point
-from musicsvc.store.insights.engagement import Engagement
+from musicsvc.store.insights import charts, export_rows, figures, rankings, scopes
+from musicsvc.store.insights.listening import listening, milestones, releases
+from musicsvc.store.insights.listening.releases import NEWEST
+from musicsvc.store.insights.listening.scope_totals import DetailedTotals, ScopeTotals, Total
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.plays import subjects
 from musicsvc.store.plays.rollups import reader
-from musicsvc.store.plays.rollups.reader import PlayStats, Reader, all_time_plays
+from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
 
+    from pyroaring import BitMap64
+
+    from musicsvc.store.insights.charts import Chart
     from musicsvc.store.insights.figures import Figures
-    from musicsvc.store.insights.scopes import Scope
+    from musicsvc.store.insights.listening.listening import Hours, Listening
+    from musicsvc.store.insights.listening.milestones import Milestones
+    from musicsvc.store.insights.listening.releases import Compared, Release
+    from musicsvc.store.insights.scopes import Part, Scope
     from musicsvc.store.plays.periods import Window
 
 NEWEST_DAY = "SELECT day FROM play_day WHERE kind = ? AND subject {subjects} ORDER BY day DESC LIMIT 1"
@@ -45,6 +50,24 @@ class PlayCounts(NamedTuple):
     listeners: int
 
 
+class SubjectMilestones(NamedTuple):
+    """The milestones of a track, album or artist."""
+
+    subject: Subject
+    name: str
+    milestones: Milestones
+
+
+class Details(NamedTuple):
+    """Listening, hours of the week, the milestones of the most played, and releases compared."""
+
+    listening: Listening
+    hours: Hours
+    milestones: list[SubjectMilestones]
+    releases: list[Release]
+    days: int  # since the release, at most
+
+
 @dataclass(frozen=True, slots=True)
 class Overview:
     """The data of a report on an account, an artist or (without `name`) the whole catalog. `top` has the top tracks."""
@@ -60,49 +83,93 @@ class Overview:
     top_artists: list[TopRow] = field(default_factory=list)
     before: list[PlayCounts] = field(default_factory=list)  # of the days of the window before
     last_played: int | None = None  # the newest day with plays, if the window has none
+    details: Details | None = None
 
 
-def build(scope: Scope, window: Window, *, for_print: bool = False) -> Overview:
-    """Collect a report's data. Use it in a transaction.
+def build(scope: Scope, window: Window) -> Overview:
+    """Collect the data of a short report. Use it in a transaction."""
+    with sql.without_memory_map():
+        return _Build(scope, window).short()
 
-    `for_print` adds the most played albums and artists, the days of the window before, and the newest day with plays.
+
+def build_for_print(scope: Scope, window: Window, now: int, compared: Compared = NEWEST) -> Overview:
+    """Collect the data of a whole report. Use it in a transaction. `compared`: the albums to compare.
+
+    It adds the most played albums and artists, the days of the window before, the newest day with plays, and details.
     """
     with sql.without_memory_map():
-        found = _build(scope, window, TOP if for_print else {TRACK: TOP[TRACK]})
-        return _with_comparison(found, scope, window) if for_print else found
+        return _Build(scope, window).whole(now, compared)
 
 
-def _build(scope: Scope, window: Window, wanted: Mapping[int, int]) -> Overview:
-    ids = {kind: scope.ids(kind) for kind in (TRACK, ALBUM, ARTIST)}
-    found, chart = _statistics(scope, ids[ARTIST], window)
-    tops = {kind: _top(kind, ids[kind], window, wanted[kind]) if kind in wanted else [] for kind in TOP}
-    return Overview(
-        name=scopes.name(scope),
-        figures=found,
-        chart=chart,
-        tracks=len(ids[TRACK]),
-        albums=len(ids[ALBUM]),
-        artists=len(ids[ARTIST]),
-        top=tops[TRACK],
-        top_albums=tops[ALBUM],
-        top_artists=tops[ARTIST],
-    )
+class _Build:
+    """Collects the data of a report."""
+
+    def __init__(self, scope: Scope, window: Window) -> None:
+        self._scope, self._window = scope, window
+        self._ids = {kind: scope.ids(kind) for kind in (TRACK, ALBUM, ARTIST)}
+        self._parts = list(scopes.parts(scope, self._ids[ARTIST]))
+
+    def short(self) -> Overview:
+        if (subject := self._only_artist()) is not None:
+            return self._overview(figures.figures(subject, self._window), charts.build(subject, self._window))
+        totals = ScopeTotals(self._window)
+        totals.add_all(self._parts)
+        return self._overview(totals.figures(), totals.chart())
+
+    def whole(self, now: int, compared: Compared) -> Overview:
+        window = self._window
+        if (subject := self._only_artist()) is not None:
+            found = self._overview(figures.figures(subject, window), charts.build(subject, window))
+            heard, hours = listening.build(subject, window), listening.hours(subject, window)
+        else:
+            totals = DetailedTotals(window)
+            totals.add_all(self._parts)
+            found = self._overview(totals.figures(), totals.chart())
+            heard, hours = totals.listening(), totals.hours()
+        tops = {TRACK: found.top, ALBUM: self._top(ALBUM), ARTIST: self._top(ARTIST)}
+        return replace(
+            found,
+            top_albums=tops[ALBUM],
+            top_artists=tops[ARTIST],
+            before=_counts_by_day(self._parts, window.before),
+            last_played=None if found.figures.plays else _last_played(self._ids[ARTIST]),
+            details=Details(
+                heard,
+                hours,
+                [_milestones(kind, row.ranked) for kind in (ARTIST, ALBUM, TRACK) for row in tops[kind]],
+                releases.compare(self._scope, window, now, compared),
+                compared.days,
+            ),
+        )
+
+    def _only_artist(self) -> Subject | None:
+        """Return the artist whose figures are those of the scope, or None if several must be added up."""
+        artists = self._ids[ARTIST]
+        return Subject(ARTIST, artists[0]) if len(artists) == len(self._parts) == 1 else None
+
+    def _overview(self, found: Figures, chart: Chart) -> Overview:
+        return Overview(
+            name=scopes.name(self._scope),
+            figures=found,
+            chart=chart,
+            tracks=len(self._ids[TRACK]),
+            albums=len(self._ids[ALBUM]),
+            artists=len(self._ids[ARTIST]),
+            top=self._top(TRACK),
+        )
+
+    def _top(self, kind: int) -> list[TopRow]:
+        return _top(kind, self._ids[kind], self._window, TOP[kind])
 
 
-def _with_comparison(found: Overview, scope: Scope, window: Window) -> Overview:
-    artists = scope.ids(ARTIST)
-    last_played = None if found.figures.plays else _last_played(artists)
-    return replace(found, before=_counts_by_day(scope, artists, window.before), last_played=last_played)
-
-
-def _counts_by_day(scope: Scope, artists: BitMap64, window: Window) -> list[PlayCounts]:
-    """Return the plays and listeners of each day, read from the play counts of the scope's artists.
+def _counts_by_day(parts: Iterable[Part], window: Window) -> list[PlayCounts]:
+    """Return the plays and listeners of each day, read from the play counts of the parts of a scope.
 
     If the window ends within a day, the last point is that part of the day.
     """
-    days: dict[int, _Total] = defaultdict(_Total)
+    days: dict[int, Total] = defaultdict(Total)
     rest = Reader(window._replace(first=window.end), all_time=False) if window.seconds else None
-    for kind, ids, times in _parts(scope, artists):
+    for kind, ids, times in parts:
         for batch in scopes.batches(ids, export_rows.SUBJECTS_PER_BATCH):
             for day, stats in reader.days(kind, batch, window.numbers).items():
                 days[day].add(stats, times)
@@ -110,16 +177,6 @@ def _counts_by_day(scope: Scope, artists: BitMap64, window: Window) -> list[Play
                 days[window.end].add(stats, times)
     numbers = range(window.first, window.last + 1)
     return [PlayCounts(days[day].plays, len(days[day].listeners)) for day in numbers]
-
-
-def _parts(scope: Scope, artists: BitMap64) -> Iterator[tuple[int, BitMap64, int]]:
-    """Yield (kind, ids, times): the artists, whose plays count once, and tracks whose plays correct their sum.
-
-    An artist has the plays of all its tracks. Tracks of several artists are then subtracted, and tracks of none added.
-    """
-    yield ARTIST, artists, 1
-    for count, tracks in scope.uneven().items():
-        yield TRACK, tracks, 1 - count
 
 
 def _last_played(artists: BitMap64) -> int | None:
@@ -133,19 +190,6 @@ def _last_played(artists: BitMap64) -> int | None:
 def _newest_day(artists: list[int]) -> list[Any]:
     condition, value = subjects.among(artists)
     return fetch(NEWEST_DAY.format(subjects=condition), ARTIST, value)
-
-
-def _statistics(scope: Scope, artists: BitMap64, window: Window) -> tuple[Figures, Chart]:
-    """Return statistics and chart of the scope's tracks, read from the play counts of its artists."""
-    parts = list(_parts(scope, artists))
-    if len(artists) == len(parts) == 1:
-        (only,) = artists
-        subject = Subject(ARTIST, only)
-        return figures.figures(subject, window), charts.build(subject, window)
-    whole = _Whole(window)
-    for kind, ids, times in parts:
-        whole.add(kind, ids, times)
-    return whole.figures(), whole.chart()
 
 
 def _top(kind: int, ids: Iterable[int], window: Window, count: int) -> list[TopRow]:
@@ -167,46 +211,6 @@ def _top(kind: int, ids: Iterable[int], window: Window, count: int) -> list[TopR
     ]
 
 
-@dataclass(slots=True)
-class _Total:
-    """The sum of the plays and the union of the listeners of many artists or tracks."""
-
-    plays: int = 0
-    listeners: BitMap = field(default_factory=BitMap)
-
-    def add(self, stats: PlayStats, times: int) -> None:
-        self.plays += times * stats.plays
-        self.listeners |= stats.listeners
-
-
-class _Whole:
-    """Computes the statistics and the chart of many artists and tracks together, which are added in batches."""
-
-    def __init__(self, window: Window) -> None:
-        self._window = window
-        self._reader = Reader(window, window.before)
-        self._totals = [_Total() for _ in ("within", "before", "ever")]
-        self._days: dict[int, _Total] = defaultdict(_Total)
-        self._given = Engagement(Counter(), Counter())
-
-    def add(self, kind: int, ids: Iterable[int], times: int = 1) -> None:
-        """Add plays, likes and reposts `times` times (negative: subtract), and listeners once. `ids` must ascend."""
-        for batch in scopes.batches(ids, export_rows.SUBJECTS_PER_BATCH):
-            for stats in self._reader.stream(kind, batch).values():
-                for total, some in zip(self._totals, stats, strict=True):
-                    total.add(some, times)
-            for day, some in reader.days(kind, batch, self._window.numbers).items():
-                self._days[day].add(some, times)
-            for counted, given in zip(self._given, engagement.by_day(kind, batch, self._window), strict=True):
-                counted.update({day: times * count for day, count in given.items()})
-
-    def figures(self) -> Figures:
-        stats = [PlayStats(total.plays, total.listeners) for total in self._totals]
-        return figures.build(self._window, stats, *(given.total() for given in self._given))
-
-    def chart(self) -> Chart:
-        likes, reposts = self._given
-        days = [(day, self._days[day]) for day in self._window.numbers]
-        points = [Point(some.plays, len(some.listeners), likes[day], reposts[day]) for day, some in days]
-        whole = self._totals[0]
-        return Chart(self._window, points, Point(whole.plays, len(whole.listeners), likes.total(), reposts.total()))
+def _milestones(kind: int, row: Ranked) -> SubjectMilestones:
+    subject = Subject(kind, row.id)
+    return SubjectMilestones(subject, row.name, milestones.build(subject))

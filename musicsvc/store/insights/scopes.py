@@ -11,10 +11,12 @@ from pyroaring import BitMap64
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import artists
 from musicsvc.store.engine import sql
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import date
 
 EVERY = {TRACK: "SELECT id FROM track", ALBUM: "SELECT id FROM album", ARTIST: "SELECT id FROM artist"}
 SOME = {
@@ -31,6 +33,12 @@ UNEVEN_OF_ALL = """
     SELECT t.id, COUNT(l.artist_id) FROM track t LEFT JOIN track_artist l ON l.track_id = t.id
     GROUP BY t.id HAVING COUNT(l.artist_id) <> 1 ORDER BY t.id
 """
+NEWEST_ALBUMS = """
+    SELECT DISTINCT b.id, b.release_date FROM album b JOIN album_artist l ON l.album_id = b.id
+    JOIN artist a ON a.id = l.artist_id WHERE {which} AND b.release_date <= ?
+    ORDER BY b.release_date DESC, b.id DESC LIMIT ?
+"""
+NEWEST_OF_ALL = "SELECT id FROM album WHERE release_date <= ? ORDER BY release_date DESC, id DESC LIMIT ?"
 IDS_PER_BATCH = 10_000
 
 
@@ -44,7 +52,7 @@ class Scope(NamedTuple):
         """Return the ids of the tracks, albums or artists in the scope. Raises NotFound for an unknown artist."""
         if self.artist is not None:
             artists.get(self.artist)
-        rows = self._stream(SOME[kind], EVERY[kind])
+        rows = sql.stream_rows(*self._query(SOME[kind], EVERY[kind]))
         found = BitMap64()
         # In batches, since BitMap64 would first create a list of all ids.
         while some := [row[0] for row in islice(rows, IDS_PER_BATCH)]:
@@ -54,14 +62,38 @@ class Scope(NamedTuple):
     def uneven(self) -> dict[int, BitMap64]:
         """Return the ids of the tracks that do not have one of the scope's artists but n, by n."""
         found: dict[int, BitMap64] = defaultdict(BitMap64)
-        for track, count in self._stream(UNEVEN, UNEVEN_OF_ALL):
+        for track, count in sql.stream_rows(*self._query(UNEVEN, UNEVEN_OF_ALL)):
             found[count].add(track)
         return found
 
-    def _stream(self, some: str, every: str) -> Iterator[Any]:
+    def newest_albums(self, until: date, count: int) -> list[int]:
+        """Return the ids of the newest albums that were released on this day or before it, newest first."""
+        statement, *values = self._query(NEWEST_ALBUMS, NEWEST_OF_ALL)
+        return [row[0] for row in fetch(statement, *values, until.isoformat(), count)]
+
+    def _query(self, some: str, every: str) -> list[Any]:
+        """Return a statement and its values: `some` with the condition of this scope, `every` if it has none."""
         bounds = {"a.manager_id = ?": self.manager, "a.id = ?": self.artist}
         given = {condition: value for condition, value in bounds.items() if value is not None}
-        return sql.stream_rows(some.format(which=" AND ".join(given)) if given else every, *given.values())
+        return [some.format(which=" AND ".join(given)) if given else every, *given.values()]
+
+
+class Part(NamedTuple):
+    """Artists or tracks (`kind`) whose plays count `times` times in the plays of a scope."""
+
+    kind: int
+    ids: BitMap64
+    times: int
+
+
+def parts(scope: Scope, artists: BitMap64) -> Iterator[Part]:
+    """Yield the scope's artists, whose plays count once, and tracks whose plays correct their sum.
+
+    An artist has the plays of all its tracks. Tracks of several artists are then subtracted, and tracks of none added.
+    """
+    yield Part(ARTIST, artists, 1)
+    for count, tracks in scope.uneven().items():
+        yield Part(TRACK, tracks, 1 - count)
 
 
 def name(scope: Scope) -> str | None:

@@ -187,6 +187,17 @@ async def test_a_report_holds_the_days_only_where_they_are_asked_for(ask: Client
     assert {row["id"] for row in plain["top_tracks"]} == set(made.tracks[:4])
 
 
+async def test_a_report_holds_listening_only_where_it_is_asked_for(ask: Client, made: Catalog) -> None:
+    plain = (await export(ask, "report", {"period": "90-days"})).json["data"]
+    whole = (await export(ask, "report", {"period": "90-days", "include_listening": True})).json["data"]
+
+    assert list(whole) == [*plain, "listening", "hours", "milestones", "releases"]
+    assert plain.items() <= whole.items()
+    assert sum(map(sum, whole["hours"]["hours"])) == plain["summary"]["plays"]["period"]
+    assert {each["id"] for each in whole["milestones"] if each["kind"] == "track"} == set(made.tracks[:4])
+    assert whole["releases"] == {"days": 28, "releases": []}  # no album has a release date
+
+
 async def test_a_pdf_is_a_document_to_be_saved(ask: Client) -> None:
     answer = await export(ask, "pdf", {"period": "1-year"})
 
@@ -233,7 +244,7 @@ async def test_a_fall_is_a_number_and_stays_one(ask: Client, store: Store, clock
 
 @pytest.mark.parametrize("name", ["csv", "json", "xlsx", "report", "pdf"])
 async def test_null_is_as_good_as_nothing_and_words_are_trimmed(ask: Client, name: str) -> None:
-    nothing = {"type": None, "period": None, "include_charts": None}
+    nothing = {"type": None, "period": None, "include_charts": None, "include_listening": None}
     default = {"type": "tracks", "period": "30-days", "include_charts": False}
     padded = {"type": " tracks\t", "period": "\n30-days ", "include_charts": False}
     first, *others = [await export(ask, name, body) for body in (default, nothing, padded, {})]

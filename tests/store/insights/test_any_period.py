@@ -93,7 +93,7 @@ def _check(store: Store, made: Catalog, chosen: tuple[str, str], now: int) -> No
     assert store.read(partial(explain.build, artist, window, now)).result().differences == []
 
     past.by_artist[0] = made.tracks
-    found = store.read(partial(overview.build, Scope(made.manager.user_id), window, for_print=True)).result()
+    found = store.read(partial(overview.build_for_print, Scope(made.manager.user_id), window, now)).result()
     assert shapes.figures(found.figures) == past.figures("artist", 0, chosen, now)
     assert [row.plays_change for row in found.top] == [
         past.figures("track", row.ranked.id, chosen, now)["growth"]["plays_change"] for row in found.top

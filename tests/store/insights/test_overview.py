@@ -36,7 +36,7 @@ def test_the_ten_tracks_and_the_five_albums_and_artists_that_were_played_most(
 
     tracks = store.write(fill).result()
     days = window("7-days", now)
-    found = store.read(lambda: overview.build(Scope(), days, for_print=True)).result()
+    found = store.read(lambda: overview.build_for_print(Scope(), days, now)).result()
     assert [(row.ranked.id, row.ranked.plays) for row in found.top] == [
         (tracks[each], each + 1) for each in range(14, 4, -1)
     ]
@@ -113,14 +113,14 @@ def test_a_printed_overview_has_the_days_before_and_the_newest_day_with_plays(
     made = store.write(fill).result()
     scope = Scope(artist=made.artists[0]) if artists == 1 else Scope(made.manager.user_id)
     week, empty = window("7-days", now), window("7-days", now + 60 * DAY)
-    found = store.read(lambda: overview.build(scope, week, for_print=True)).result()
+    found = store.read(lambda: overview.build_for_print(scope, week, now)).result()
     earlier = store.read(lambda: overview.build(scope, week.before)).result()
 
     assert [tuple(each) for each in found.before[:-1]] == [point[:2] for point in earlier.chart.points]
     assert found.before[-1] == (1, 1)
     assert sum(each.plays for each in found.before) > 0
     for days in (week, empty):
-        late = store.read(partial(overview.build, scope, days, for_print=True)).result()
+        late = store.read(partial(overview.build_for_print, scope, days, now)).result()
         assert late.last_played == week.end - 8
 
 
@@ -136,6 +136,6 @@ def test_a_day_is_compared_with_the_same_hours_of_the_day_before(store: Store, c
     made = store.write(fill).result()
     today = window("today", now)
     for scope in (Scope(artist=made.artists[0]), Scope(made.manager.user_id)):
-        found = store.read(partial(overview.build, scope, today, for_print=True)).result()
+        found = store.read(partial(overview.build_for_print, scope, today, now)).result()
         expected = len([play for play in made.past.plays if today.before.starts <= play.at < today.before.ends])
         assert [each.plays for each in found.before] == [expected]

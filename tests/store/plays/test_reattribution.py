@@ -192,7 +192,7 @@ def test_a_length_that_is_imported_later_counts_for_past_plays(
     def completions() -> dict[str, list[int]]:
         window = periods.Window("", NOW // DAY - 80, NOW // DAY + 1)
         read = {
-            row.name: Reader(window, all_time=False).histogram(kind, row.id)
+            row.name: Reader(window, all_time=False).histogram(kind, [row.id])
             for kind, table in ((ALBUM, Album), (ARTIST, Artist))
             for row in table.select()
         }

@@ -11,6 +11,8 @@ from musicsvc.store.plays.rollups.reader import Reader
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from musicsvc.store.plays.rollups.histograms import Histogram
+    from musicsvc.store.plays.rollups.reader import PlayStats
     from musicsvc.store.plays.subjects import Subject
 
 
@@ -47,14 +49,18 @@ def build(subject: Subject, window: Window) -> Listening:
     """Return the figures of a track, album or artist in the window."""
     reader = Reader(Window("", 0, window.first), window, all_time=False)
     earlier, within = reader.read(subject.kind, [subject.id])[subject.id]
-    histogram = Reader(window, all_time=False).histogram(*subject)
-    listeners = len(within.listeners)
     returning = within.listeners.intersection_cardinality(earlier.listeners)
+    return assemble(window, histogram(subject, window), within, returning)
+
+
+def assemble(window: Window, measured: Histogram, within: PlayStats, returning: int) -> Listening:
+    """Return the figures of a window from its plays and its number of returning listeners."""
+    listeners = len(within.listeners)
     return Listening(
         window=window,
-        with_duration=sum(histogram.completions),
-        skips=sum(histogram.skipped),
-        completion=summarize(histogram.completions),
+        with_duration=sum(measured.completions),
+        skips=sum(measured.skipped),
+        completion=summarize(measured.completions),
         plays_per_listener=per_listener(within.plays, listeners),
         new_listeners=listeners - returning,
         returning_listeners=returning,
@@ -63,7 +69,12 @@ def build(subject: Subject, window: Window) -> Listening:
 
 def hours(subject: Subject, window: Window) -> Hours:
     """Return the plays of a track, album or artist in the window by hour of the week."""
-    return Hours(window, by_day(Reader(window, all_time=False).histogram(*subject).hours))
+    return Hours(window, by_day(histogram(subject, window).hours))
+
+
+def histogram(subject: Subject, window: Window) -> Histogram:
+    """Return the histogram of the plays of a track, album or artist in the window."""
+    return Reader(window, all_time=False).histogram(subject.kind, [subject.id])
 
 
 def by_day(plays: Sequence[int]) -> list[Sequence[int]]:

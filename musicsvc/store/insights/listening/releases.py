@@ -12,7 +12,7 @@ from musicsvc.store.catalog import albums
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures
-from musicsvc.store.plays.periods import Window, day_of, to_day
+from musicsvc.store.plays.periods import Window, day_of, to_date, to_day
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ALBUM
 
@@ -20,12 +20,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.rollups.reader import PlayStats
     from musicsvc.store.plays.subjects import Subject
 
 ALBUMS = "SELECT id, name, release_date FROM album WHERE id {among}"
 MOST_DAYS, DEFAULT_DAYS = 365, 28
 MOST_ALBUMS = 9  # to compare an album with
+MOST_CHOSEN = 4  # albums that a report compares by itself
+
+
+class Compared(NamedTuple):
+    """The albums that a report compares, and for how many days; `albums` None: the newest ones of its scope."""
+
+    albums: tuple[int, ...] | None = None
+    days: int = DEFAULT_DAYS
+
+
+NEWEST = Compared()
 
 
 class ReleasePoint(NamedTuple):
@@ -52,6 +64,21 @@ def build(ids: Sequence[int], days: int, now: int) -> list[Release]:
     numbers = {each: _numbers(released, days, now) for each, _, released in found.values()}
     counts = reader.days_of_each(ALBUM, numbers)
     return [Release(*found[each], _points(numbers[each], counts[each])) for each in ids]
+
+
+def compare(scope: Scope, window: Window, now: int, compared: Compared) -> list[Release]:
+    """Return the albums that a report on a scope and a window compares.
+
+    Those that nobody chose are its newest ones at the end of the window, and only if they were played in these days.
+    Raises Invalid if one of the chosen albums is not in the scope.
+    """
+    if compared.albums is None:
+        newest = scope.newest_albums(to_date(window.end - 1), MOST_CHOSEN)
+        found = build(newest, compared.days, now)
+        return [each for each in found if any(point.plays for point in each.points)]
+    if outside := set(compared.albums).difference(scope.ids(ALBUM)):
+        raise Invalid({"releases": f"{min(outside)} is not one of these albums."})
+    return build(compared.albums, compared.days, now)
 
 
 def window(release: Release) -> Window:

@@ -44,6 +44,19 @@ class Histogram(NamedTuple):
     skipped: list[int]
     without_length: int
 
+    def plus(self, other: Histogram, times: int = 1) -> Histogram:
+        """Return the sum of this histogram and `times` (negative: subtract) the other one."""
+
+        def added(left: list[int], right: list[int]) -> list[int]:
+            return [one + times * another for one, another in zip(left, right, strict=True)]
+
+        return Histogram(
+            added(self.hours, other.hours),
+            added(self.completed, other.completed),
+            added(self.skipped, other.skipped),
+            self.without_length + times * other.without_length,
+        )
+
     @property
     def timed(self) -> int:
         """The number of plays with a duration."""

@@ -168,9 +168,9 @@ class Reader:
             found[subject] += plays
         return found
 
-    def histogram(self, kind: int, subject: int) -> Histogram:
-        """Return the histogram of the plays in all windows."""
-        return histograms.unpack(row[4] for row in self._rows(kind, [subject], ", histogram"))
+    def histogram(self, kind: int, ids: Collection[int]) -> Histogram:
+        """Return the histogram of the plays of all `ids` in all windows."""
+        return histograms.unpack(row[4] for row in self._rows(kind, ids, ", histogram"))
 
     def _rows(self, kind: int, ids: Collection[int], sets: str) -> list[Any]:
         """Return the fewest rows that have the plays of `ids`, on request with sets of listeners or histograms.

@@ -1,0 +1,100 @@
+"""`musicsvc export report`: write the report as PDF, Excel, CSV or JSON."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+from musicsvc.cli import listening, meta_files
+from musicsvc.cli.output import JSON
+from musicsvc.cli.output_file import open_output
+from musicsvc.cli.session import Session
+from musicsvc.errors import Invalid
+from musicsvc.reports.formats import FORMATS as ALL_FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from musicsvc.store.insights.overview import Overview
+    from musicsvc.store.insights.scopes import Scope
+    from musicsvc.store.plays.periods import Window
+
+FORMATS = {name: ALL_FORMATS[name] for name in ("pdf", "json", "xlsx", "csv")}
+MOST_ALBUMS = listening.MOST_ALBUMS + 1
+
+
+class Wanted(NamedTuple):
+    """The content of a report: the account (its address) and the artist, the window, the current time, and releases.
+
+    `albums` are those to compare by the first `days` since their release; None: the newest.
+    """
+
+    user: str | None
+    artist: int | None
+    window: "Window"
+    now: int
+    albums: tuple[int, ...] | None = None
+    days: int = 28
+
+
+def albums(chosen: "Sequence[int] | None") -> tuple[int, ...] | None:
+    """Return the chosen albums, each once, or None if none was chosen. Raises BadParameter if they are too many."""
+    if not chosen:
+        return None
+    found = tuple(dict.fromkeys(chosen))
+    if len(found) > MOST_ALBUMS:
+        raise typer.BadParameter(f"Use at most {MOST_ALBUMS} albums.", param_hint="--release")
+    return found
+
+
+def scope(user: str | None, artist: int | None) -> "Scope":
+    from musicsvc.store.accounts import users
+    from musicsvc.store.insights.scopes import Scope
+
+    return Scope(None if user is None else users.by_email(user).id, artist)
+
+
+def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) -> None:
+    """Write the report in the format `form`, and its description."""
+    from musicsvc.reports.verification import checksums
+    from musicsvc.server.shapes import exports as shapes
+    from musicsvc.server.shapes import verification
+
+    with session.store() as store, open_output(out) as file:
+        try:
+            found_scope, found = store.read(lambda: _read(wanted)).result()
+        except Invalid as error:
+            raise typer.BadParameter(error.errors["releases"], param_hint="--release") from None
+        data = shapes.report_file(found, wanted.now, form)
+        rows = verification.report_rows(data)
+        checksum = checksums.of_rows(rows)
+        described = verification.verification("report", found_scope, found.figures.window, wanted.now, checksum)
+        if form == "pdf":
+            from musicsvc.reports import pdf
+
+            file.write(pdf.render(shapes.printed(found, wanted.now), paper))
+        else:
+            file.writelines(_pieces(form, data, rows, described))
+    meta_files.write(out, form, described, () if form == "json" else rows)
+
+
+def _read(wanted: Wanted) -> "tuple[Scope, Overview]":
+    from musicsvc.store.insights import overview
+    from musicsvc.store.insights.listening.releases import Compared
+    from musicsvc.store.plays import history
+
+    found = scope(wanted.user, wanted.artist)
+    compared = Compared(wanted.albums, wanted.days)
+    return found, overview.build_for_print(found, history.adapt(wanted.window), wanted.now, compared)
+
+
+def _pieces(form: str, data: JSON, rows: list[JSON], described: JSON) -> "Iterable[bytes]":
+    """Return the report as `json`, `csv` or `xlsx` in pieces."""
+    import orjson
+
+    from musicsvc.reports import report_tables
+    from musicsvc.server.shapes import envelope
+
+    if form == "json":
+        return [orjson.dumps(envelope.success(data | {"verification": described}))]
+    return report_tables.csv(rows) if form == "csv" else report_tables.workbook(data)

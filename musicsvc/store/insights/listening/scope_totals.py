@@ -1,0 +1,104 @@
+"""Add up the statistics of the many artists and tracks of a scope, with each listener counted once."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyroaring import BitMap
+
+from musicsvc.store.insights import engagement, export_rows, figures, scopes
+from musicsvc.store.insights.charts import Chart, Point
+from musicsvc.store.insights.engagement import Engagement
+from musicsvc.store.insights.listening import listening
+from musicsvc.store.insights.listening.listening import Hours, Listening
+from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.rollups import histograms, reader
+from musicsvc.store.plays.rollups.reader import PlayStats, Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from musicsvc.store.insights.figures import Figures
+    from musicsvc.store.insights.scopes import Part
+
+
+@dataclass(slots=True)
+class Total:
+    """The sum of the plays and the union of the listeners of many artists or tracks."""
+
+    plays: int = 0
+    listeners: BitMap = field(default_factory=BitMap)
+
+    def add(self, stats: PlayStats, times: int) -> None:
+        self.plays += times * stats.plays
+        self.listeners |= stats.listeners
+
+
+class ScopeTotals:
+    """The statistics and the chart of many artists and tracks together, which are added in batches."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self._reader = Reader(*self._windows())
+        self._totals = [Total() for _ in (*self._windows(), "ever")]
+        self._days: dict[int, Total] = defaultdict(Total)
+        self._given = Engagement(Counter(), Counter())
+
+    def _windows(self) -> tuple[Window, ...]:
+        """Return the ranges of days with totals: the window, the window before, and others."""
+        return self._window, self._window.before
+
+    def add_all(self, parts: Iterable[Part]) -> None:
+        """Add the plays, likes and reposts of each part as many times as it counts, and its listeners once."""
+        for part in parts:
+            for batch in scopes.batches(part.ids, export_rows.SUBJECTS_PER_BATCH):
+                self._add(part.kind, batch, part.times)
+
+    def _add(self, kind: int, batch: list[int], times: int) -> None:
+        for stats in self._reader.stream(kind, batch).values():
+            for total, some in zip(self._totals, stats, strict=True):
+                total.add(some, times)
+        for day, some in reader.days(kind, batch, self._window.numbers).items():
+            self._days[day].add(some, times)
+        for counted, given in zip(self._given, engagement.by_day(kind, batch, self._window), strict=True):
+            counted.update({day: times * count for day, count in given.items()})
+
+    def figures(self) -> Figures:
+        within, before, *_, ever = (PlayStats(total.plays, total.listeners) for total in self._totals)
+        return figures.build(self._window, (within, before, ever), *(given.total() for given in self._given))
+
+    def chart(self) -> Chart:
+        likes, reposts = self._given
+        days = [(day, self._days[day]) for day in self._window.numbers]
+        points = [Point(some.plays, len(some.listeners), likes[day], reposts[day]) for day, some in days]
+        whole = self._totals[0]
+        return Chart(self._window, points, Point(whole.plays, len(whole.listeners), likes.total(), reposts.total()))
+
+
+class DetailedTotals(ScopeTotals):
+    """The totals of a scope with listening and hours of the week."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._histograms = Reader(window, all_time=False)
+        self._histogram = histograms.unpack(())
+
+    def _windows(self) -> tuple[Window, ...]:
+        window, before = super()._windows()
+        # All other days before the window. A day that `before` contains in part is in the second one of these too.
+        return window, before, Window("", 0, before.first), Window("", before.end, window.first)
+
+    def _add(self, kind: int, batch: list[int], times: int) -> None:
+        super()._add(kind, batch, times)
+        self._histogram = self._histogram.plus(self._histograms.histogram(kind, batch), times)
+
+    def listening(self) -> Listening:
+        within, *earlier, _ = self._totals
+        known = BitMap.union(*(total.listeners for total in earlier))
+        returning = within.listeners.intersection_cardinality(known)
+        return listening.assemble(self._window, self._histogram, PlayStats(within.plays, within.listeners), returning)
+
+    def hours(self) -> Hours:
+        return Hours(self._window, listening.by_day(self._histogram.hours))

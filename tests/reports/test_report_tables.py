@@ -1,0 +1,82 @@
+"""A report as a workbook has a typed sheet for each table, and as CSV a line for each figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import datetime
+from typing import Any
+
+import openpyxl  # type: ignore[import-untyped]
+
+from musicsvc.reports import report_tables
+
+POINT = {"date": "2026-03-01", "plays": 9, "listeners": 4, "likes": 1, "reposts": 2}
+ROW = {"id": 7, "name": "=1+1", "plays": {"total": 90, "period": 9}, "listeners": {"unique": 4}, "plays_change": -3.5}
+MILESTONES = {
+    "plays": [{"count": 100, "at": "2026-02-03T04:05:06.000000Z"}],
+    "best_day": {"date": "2026-02-04", "plays": 31},
+}
+REPORT: dict[str, Any] = {
+    "period": {"name": "7-days", "start": "2026-02-23", "end": "2026-03-01"},
+    "generated_at": "2026-03-01T12:34:56.000000Z",
+    "summary": {"plays": {"total": 90, "period": 9}, "growth": {"plays_change": None}, "tracks_count": 3},
+    "charts": {"points": [POINT]},
+    "top_tracks": [ROW],
+    "top_albums": [],
+    "top_artists": [ROW | {"id": 8, "plays_change": None}],
+    "listening": {"skips": 5, "completion": {"mean": 51.7, "median": None}},
+    "hours": {"hours": [[day * 24 + hour for hour in range(24)] for day in range(7)]},
+    "milestones": [
+        {"kind": "track", "id": 7, "name": "Rag", **MILESTONES},
+        {"kind": "album", "id": 3, "name": "Rags", "plays": [], "best_day": None},
+    ],
+    "releases": {
+        "days": 28,
+        "releases": [
+            {"id": 3, "name": "Rags", "release_date": "2026-02-28", "points": [{"day": 0, "plays": 6, "listeners": 2}]},
+            {"id": 4, "name": "Old", "release_date": "1899-01-01", "points": [{"day": 0, "plays": 0, "listeners": 0}]},
+        ],
+    },
+}
+
+
+def test_a_workbook_has_a_sheet_for_each_table() -> None:
+    book = openpyxl.load_workbook(io.BytesIO(b"".join(report_tables.workbook(REPORT))))
+    sheets = {sheet.title: [list(row) for row in sheet.iter_rows(values_only=True)] for sheet in book}
+
+    assert list(sheets) == [
+        *("summary", "days", "top_tracks", "top_albums", "top_artists"),
+        *("listening", "hours", "milestones", "best days", "releases", "about"),
+    ]
+    day = datetime(2026, 3, 1)  # noqa: DTZ001 - a date cell has no time zone
+    assert sheets["summary"][1:] == [
+        *(["plays.total", 90], ["plays.period", 9], ["growth.plays_change", None], ["tracks_count", 3])
+    ]
+    assert sheets["days"] == [["date", "plays", "listeners", "likes", "reposts"], [day, 9, 4, 1, 2]]
+    assert sheets["top_tracks"] == [[*report_tables.RANKED], [7, "=1+1", 90, 9, 4, -3.5]]
+    assert (sheets["top_albums"], sheets["top_artists"][1][5]) == ([[*report_tables.RANKED]], None)
+    assert sheets["listening"][1:] == [["skips", 5], ["completion.mean", 51.7], ["completion.median", None]]
+    assert sheets["hours"][0][:2] == ["UTC", "00:00"]
+    assert sheets["hours"][7] == ["Sunday", *range(144, 168)]
+    reached = datetime(2026, 2, 3, 4, 5, 6)  # noqa: DTZ001 - the same
+    assert sheets["milestones"][1:] == [["track", 7, "Rag", 100, reached]]
+    assert sheets["best days"][1:] == [["track", 7, "Rag", datetime(2026, 2, 4), 31]]  # noqa: DTZ001 - the same
+    released = datetime(2026, 2, 28)  # noqa: DTZ001 - the same
+    assert sheets["releases"][1:] == [[3, "Rags", released, 0, 6, 2], [4, "Old", "1899-01-01", 0, 0, 0]]
+    assert book["listening"]["B3"].number_format == "General"  # a mean has a decimal
+
+
+def test_a_csv_file_has_a_line_for_each_figure() -> None:
+    rows: list[dict[str, object]] = [
+        {"section": "summary", "key": "", "plays": 9, "change": None},
+        {"section": "b", "key": "k", "name": "=1+1"},
+    ]
+    text = b"".join(report_tables.csv(rows)).decode()
+
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["section", "key", "figure", "value"],
+        ["summary", "", "plays", "9"],
+        ["summary", "", "change", ""],
+        ["b", "k", "name", "'=1+1"],
+    ]
