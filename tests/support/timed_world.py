@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING
 
+from musicsvc.clock import DAY
 from musicsvc.server.shapes import listening as shapes
-from musicsvc.store.insights.listening import listening, milestones
-from musicsvc.store.models import Track
+from musicsvc.store.insights.listening import listening, milestones, releases
+from musicsvc.store.models import Album, Track
 from musicsvc.store.plays import ingest, reattribution
 from musicsvc.store.plays.periods import SLOT, Window, to_date
-from musicsvc.store.plays.rollups import listeners, monthly
+from musicsvc.store.plays.rollups import listeners, monthly, withdrawal
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from tests.support import listening_oracle as oracle
 from tests.support.listening_oracle import TimedPlay
@@ -33,6 +35,7 @@ class TimedWorld:
     made: Catalog
     lengths: dict[int, int]
     plays: dict[tuple[int, int, str], TimedPlay] = field(default_factory=dict)
+    imported: dict[tuple[int, int, str], int] = field(default_factory=dict)  # the import that brought a play, or 0
 
     @classmethod
     def create(cls, store: Store, now: int) -> TimedWorld:
@@ -41,8 +44,8 @@ class TimedWorld:
         world.measure(dict(zip(made.tracks, LENGTHS, strict=True)))
         return world
 
-    def play(self, batch: Iterable[TimedPlay]) -> None:
-        """Record plays; a later one of the same half minute is a repeat."""
+    def play(self, batch: Iterable[TimedPlay], number: int = 0) -> None:
+        """Record plays of an import (0 is none); a later one of the same half minute is a repeat."""
         plays = sorted(batch, key=lambda play: (play.at // SLOT, play.track, play.listener, play.at))
 
         def unit() -> None:
@@ -56,13 +59,23 @@ class TimedWorld:
                     play.at,
                     play.duration_ms,
                     0,
+                    number,
                 )
                 for play in plays
             )
 
         self.store.write(unit).result()
         for play in plays:
-            self.plays.setdefault((play.at // SLOT, play.track, play.listener), play)
+            key = play.at // SLOT, play.track, play.listener
+            if self.plays.setdefault(key, play) is play:
+                self.imported[key] = number
+
+    def undo(self, number: int) -> None:
+        """Take the plays of an import back."""
+        while self.store.write(partial(withdrawal.withdraw, number, 0, 1 << 40)).result():
+            pass
+        for key in [key for key, by in self.imported.items() if by == number]:
+            del self.plays[key], self.imported[key]
 
     def measure(self, lengths: dict[int, int]) -> None:
         """Change the lengths of tracks as an import does."""
@@ -103,6 +116,19 @@ class TimedWorld:
             subject: [play for play in self.plays.values() if play.track in members]
             for subject, members in tracks.items()
         }
+
+    def release(self, album: int, released: int) -> None:
+        """Set the release date of an album to a day since 1970."""
+        text = to_date(released).isoformat()
+        self.store.write(Album.update(release_date=text).where(Album.id == album).execute).result()
+
+    def check_release(self, album: int, days: int, now: int) -> None:
+        """Compare the days since the release of an album with the oracle."""
+        (found,) = self.store.read(partial(releases.build, [album], days, now)).result()
+        plays = self.subjects()[Subject(ALBUM, album)]
+        assert found.release_date is not None
+        expected = oracle.release(plays, date.fromisoformat(found.release_date), days, to_date(now // DAY))
+        assert [point._asdict() for point in found.points] == expected
 
     def check(self, *windows: Window) -> None:
         """Compare the figures of all subjects with the oracle."""

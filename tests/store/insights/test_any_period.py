@@ -12,13 +12,14 @@ from hypothesis import strategies as some
 from musicsvc.clock import DAY, SECOND
 from musicsvc.server.handlers.insights import data_of
 from musicsvc.server.shapes import insights as shapes
-from musicsvc.store.insights import charts, explain, overview
+from musicsvc.store.insights import charts, explain, export_rows, overview
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Play, PlayMark
 from musicsvc.store.plays import history, ingest, periods, retention
 from musicsvc.store.plays.rollups import listeners, monthly, withdrawal
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 from tests.conftest import NOW
+from tests.support import export_files
 from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
 from tests.support.oracle import PlayOf, bounds, day
 
@@ -73,6 +74,8 @@ def test_windows_that_begin_and_end_anywhere(
     windows += [(at // DAY + 1, TODAY) for _, at, _ in batches[0][:3] if at // DAY < TODAY]
     for first, last in windows:
         _check(store, made, (_iso(first), _iso(last)), now)
+    for first, last in windows[-2:]:
+        _check_exports(store, made, (_iso(first), _iso(last)), now)
 
 
 def _check(store: Store, made: Catalog, chosen: tuple[str, str], now: int) -> None:
@@ -101,6 +104,22 @@ def _check(store: Store, made: Catalog, chosen: tuple[str, str], now: int) -> No
     _, _, begins, ends = bounds(chosen, now)
     compared = [day(play.at) for play in past.plays if begins <= play.at < ends]
     assert [each.plays for each in found.before] == [compared.count(day(at)) for at in range(begins, ends, DAY)]
+
+
+def _check_exports(store: Store, made: Catalog, chosen: tuple[str, str], now: int) -> None:
+    """Compare the rows of exports of a window with a plain count."""
+    first, last = map(date.fromisoformat, chosen)
+    window, scope = periods.between(first, last, now), Scope(made.manager.user_id)
+
+    def rows(kind: int) -> dict[int, Any]:
+        return {row.id: shapes.figures(row.figures) for row in export_rows.rows(kind, scope, window)}
+
+    for noun, kind in KINDS.items():
+        ids = {"track": made.tracks, "album": made.albums, "artist": made.artists}[noun]
+        expected = {each: made.past.figures(noun, each, chosen, now) for each in ids}
+        assert store.read(partial(rows, kind)).result() == expected
+    days = store.read(lambda: list(export_rows.daily(scope, window))).result()
+    assert days == [tuple(row.values()) for row in export_files.expected(made.past, "plays", chosen, now)]
 
 
 def _at(made: Catalog, play: tuple[int, int, tuple[bool, int], str], elapsed: int) -> tuple[int, int, str]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TODAY = NOW // DAY
 WINDOWS = [Window("", TODAY - first, TODAY + 1 - last) for first, last in ((0, 0), (29, 0), (6, 1), (89, 31), (800, 0))]
+RELEASED = (TODAY - 64, TODAY - 6)  # two months, so that days are read from rollups, and a week ago
 DURATIONS = [None, 0, 7, 9_999, 10_000, 10_001, 29_999, 30_000, 99_999, 100_000, 199_999, 200_000, 10**7]
 
 
@@ -42,6 +43,8 @@ party = some.tuples(
 )
 steps = some.one_of(
     some.lists(party, min_size=1, max_size=6),
+    some.tuples(some.just("import"), some.integers(1, 2), some.lists(party, min_size=1, max_size=6)),
+    some.tuples(some.just("undo"), some.integers(1, 2)),
     some.just("roll up"),
     some.tuples(some.just("move"), some.integers(0, 3), some.sampled_from([None, 0, 1])),
     some.tuples(some.just("measure"), some.integers(0, 3), some.sampled_from([0, 15_000, 60_000, 400_001])),
@@ -62,16 +65,25 @@ def parties(world: TimedWorld, drawn: list[Any]) -> list[TimedPlay]:
 @given(drawn=some.lists(steps, min_size=1, max_size=8), windows=some.lists(window, max_size=2))
 def test_every_figure_equals_a_count_of_single_plays(store: Store, drawn: list[Any], windows: list[Window]) -> None:
     world = TimedWorld.create(store, NOW)
+    for album, released in zip(world.made.albums, RELEASED, strict=True):
+        world.release(album, released)
     for step in drawn:
         if step == "roll up":
             world.roll_up()
         elif isinstance(step, list):
             world.play(parties(world, step))
+        elif step[0] == "import":
+            world.play(parties(world, step[2]), step[1])
+        elif step[0] == "undo":
+            world.undo(step[1])
         elif step[0] == "move":
             world.move(world.made.tracks[step[1]], None if step[2] is None else world.made.albums[step[2]])
         else:
             world.measure({world.made.tracks[step[1]]: step[2]})
     world.check(*windows, WINDOWS[1])
+    for album, released in zip(world.made.albums, RELEASED, strict=True):
+        for days in (1, 33, TODAY - released, TODAY - released + 2):
+            world.check_release(album, days, NOW)
     assert verify.run(store, check=True, on_progress=lambda *_: None).differing == 0
 
 
