@@ -15,7 +15,7 @@ from tests.support.oracle import bounds, day
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.oracle import Past, Period
+    from tests.support.oracle import AnyPeriod, Past
 
 Rows = list[dict[str, Any]]
 TEXTS = {"date", "track", "album", "artist", "artists"}
@@ -58,7 +58,7 @@ def _plain(cell: Any) -> Any:
     return cell.isoformat() if isinstance(cell, date) else cell
 
 
-def expected(past: Past, type_: str, period: Period, now: int) -> Rows:
+def expected(past: Past, type_: str, period: AnyPeriod, now: int) -> Rows:
     """Return the rows of an export of everything, without the names of artists beside tracks and albums."""
     if type_ == "plays":
         return _days(past, period, now)
@@ -77,7 +77,7 @@ def expected(past: Past, type_: str, period: Period, now: int) -> Rows:
     return found
 
 
-def _days(past: Past, period: Period, now: int) -> Rows:
+def _days(past: Past, period: AnyPeriod, now: int) -> Rows:
     """Return a row for each day and track with plays."""
     start, end, *_ = bounds(period, now)
     heard: dict[tuple[date, int], list[str]] = {}

@@ -17,7 +17,21 @@ TIMEFRAMES = {"7d": "7-days", "30d": "30-days", "90d": "90-days", "1y": "1-year"
 MICROSECONDS = 1_000_000
 DAY = 86_400 * MICROSECONDS
 ONE_DAY = timedelta(days=1)
+
+
 Period = str | tuple[str, str]  # a name, or the first and the last date
+
+
+class Named(NamedTuple):
+    """A period of the command line: compared with the days before it (0), the months before it, or nothing (-1)."""
+
+    name: str
+    first: str
+    last: str
+    months: int = 0
+
+
+AnyPeriod = Period | Named
 
 
 class PlayOf(NamedTuple):
@@ -55,7 +69,7 @@ class Past:
             noun
         ]
 
-    def figures(self, noun: str, number: int, period: Period, now: int) -> JSON:
+    def figures(self, noun: str, number: int, period: AnyPeriod, now: int) -> JSON:
         """Return the four blocks of figures and the period."""
         tracks = self.tracks(noun, number)
         start, end, *earlier = bounds(period, now)
@@ -77,12 +91,12 @@ class Past:
             "period": {"name": name_of(period), "start": first.isoformat(), "end": last.isoformat()},
         }
 
-    def album(self, number: int, period: Period, now: int) -> JSON:
+    def album(self, number: int, period: AnyPeriod, now: int) -> JSON:
         """Return an album's figures with the rows of its tracks."""
         rows = self._rows("track", self.on_album.get(number, []), self.names, period, now)
         return self.figures("album", number, period, now) | {"tracks": rows}
 
-    def artist(self, number: int, period: Period, now: int, followers: int) -> JSON:
+    def artist(self, number: int, period: AnyPeriod, now: int, followers: int) -> JSON:
         """Return an artist's figures with its most played tracks and albums."""
         tracks, albums = self.by_artist.get(number, []), self.albums_by_artist.get(number, [])
         return self.figures("artist", number, period, now) | {
@@ -93,7 +107,7 @@ class Past:
             "albums_count": len(albums),
         }
 
-    def _rows(self, noun: str, numbers: list[int], names: dict[int, str], period: Period, now: int) -> list[JSON]:
+    def _rows(self, noun: str, numbers: list[int], names: dict[int, str], period: AnyPeriod, now: int) -> list[JSON]:
         rows = []
         for number in numbers:
             figures = self.figures(noun, number, period, now)
@@ -101,7 +115,7 @@ class Past:
             rows.append({"id": number, "name": names[number], "plays": figures["plays"], "listeners": unique})
         return sorted(rows, key=lambda row: (-row["plays"]["period"], -row["plays"]["total"], -row["id"]))
 
-    def chart(self, noun: str, number: int, timeframe: Period, now: int) -> JSON:
+    def chart(self, noun: str, number: int, timeframe: AnyPeriod, now: int) -> JSON:
         """Return a point per day, and the totals."""
         start, end, *_ = bounds(TIMEFRAMES[timeframe] if isinstance(timeframe, str) else timeframe, now)
         days = [day(at) for at in range(start, end, DAY)]
@@ -146,20 +160,24 @@ class Past:
         return len(shared), partners, shared
 
 
-def name_of(period: Period) -> str:
+def name_of(period: AnyPeriod) -> str:
     """Return the name that answers give a period."""
+    if isinstance(period, Named):
+        return period.name
     return period if isinstance(period, str) else "custom"
 
 
-def bounds(period: Period, now: int) -> tuple[int, int, int, int]:
+def bounds(period: AnyPeriod, now: int) -> tuple[int, int, int, int]:
     """Return the instants at which a window begins and ends, and those of the window that it is compared with."""
     today = day(now)
     if isinstance(period, str):
         first, last = today - timedelta(days=LENGTHS[period] - 1), today
         months = 0
     else:
-        first, last = (date.fromisoformat(each) for each in period)
-        months = calendar_months(first, last, today)
+        first, last = map(date.fromisoformat, period[1:3] if isinstance(period, Named) else period)
+        months = period.months if isinstance(period, Named) else calendar_months(first, last, today)
+    if months < 0:
+        return at(first), at(last) + DAY, at(first), at(first)
     earlier = months_before(first, months) if months else first - (last - first) - timedelta(days=1)
     start, end = at(first), at(last) + DAY
     if last < today:

@@ -244,7 +244,7 @@ async def test_a_manager_of_one_artist_gets_the_artists_figures(
             assert told["charts"] == await data(ask, f"artists/{artist}/charts?{in_chart_query(period)}")
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "pdf"])
+@pytest.mark.parametrize("form", ["csv", "json", "xlsx", "pdf"])
 async def test_the_command_line_writes_the_bytes_of_the_endpoint(
     ask: Client,
     made: Catalog,

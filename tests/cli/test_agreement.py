@@ -1,0 +1,147 @@
+"""Every named period has the same figures in every file and command, those of a count of single plays."""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.clock import DAY, SECOND, MovableClock, parse
+from musicsvc.store.plays.subjects import KINDS, Subject
+from tests.server.handlers.test_agreement import in_print, printed
+from tests.support import export_files
+from tests.support import listening_oracle as oracle
+from tests.support.command import run_at
+from tests.support.listening_oracle import TimedPlay
+from tests.support.oracle import Named, Past, PlayOf, at
+from tests.support.timed_world import TimedWorld
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from musicsvc.store.engine.store import Store
+
+NOW = parse("2026-02-17T10:20:30.5Z")
+FIRST, RELEASED = date(2024, 11, 20), date(2025, 12, 20)
+PERIODS = [
+    Named("today", "2026-02-17", "2026-02-17"),
+    Named("yesterday", "2026-02-16", "2026-02-16"),
+    Named("7-days", "2026-02-11", "2026-02-17"),
+    Named("1-year", "2025-02-18", "2026-02-17"),
+    Named("this-month", "2026-02-01", "2026-02-17", 1),
+    Named("last-month", "2026-01-01", "2026-01-31", 1),
+    Named("2025-12", "2025-12-01", "2025-12-31", 1),
+    Named("2025-Q4", "2025-10-01", "2025-12-31", 3),
+    Named("2026-Q1", "2026-01-01", "2026-02-17", 3),
+    Named("2025", "2025-01-01", "2025-12-31", 12),
+    Named("2026", "2026-01-01", "2026-02-17", 12),
+    Named("all", str(FIRST), "2026-02-17", -1),
+    Named("custom", "2025-11-30", "2026-02-01"),
+]
+
+
+@pytest.fixture
+def world(store: Store, monkeypatch: pytest.MonkeyPatch) -> TimedWorld:
+    """Fifteen months of plays; some were reported late, and an import of others was undone."""
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store.url)
+    world, chance = TimedWorld.create(store, NOW), random.Random(17)
+    tracks = world.made.tracks
+    world.release(world.made.albums[0], at(RELEASED) // DAY)
+
+    def plays(count: int) -> list[TimedPlay]:
+        backs = [int(chance.triangular(0, 454, 0)) * DAY + chance.randrange(-DAY // 2, DAY // 2) for _ in range(count)]
+        listeners = [f"l{int(chance.triangular(0, 90, 90 - back / DAY / 9))}" for back in backs]
+        return [
+            TimedPlay(tracks[chance.choice((0, 0, 0, 1, 2, 2, 3))], NOW - max(back, 0), listener, duration)
+            for back, listener, duration in zip(
+                backs, listeners, chance.choices((None, 0, 9_000, 25_000, 59_000, 150_000, 10**6), k=count), strict=True
+            )
+        ]
+
+    world.play([TimedPlay(tracks[3], at(FIRST) + 1, "the first", None), *plays(900)])
+    world.play(plays(300), 1)
+    world.roll_up()
+    world.play(plays(500))
+    world.undo(1)
+    days = [at(date(2026, 2, 17)) - chance.randrange(-10 * 3600, 400 * 86_400) * SECOND for _ in range(90)]
+    store.write(
+        lambda: world.made.give([(tracks[n % 4], day) for n, day in enumerate(days)], [(tracks[2], days[0])])
+    ).result()
+    world.made.past.plays = [PlayOf(*play[:3]) for play in world.plays.values()]
+    world.made.past.by_artist[0] = tracks  # everything
+    return world
+
+
+def test_every_period_has_the_same_figures_in_every_file_and_command(world: TimedWorld, tmp_path: Path) -> None:
+    clock, past = MovableClock(NOW, speed=0), world.made.past
+    album, *_ = world.made.albums
+    subjects = [("track", world.made.tracks[0]), ("album", album), ("artist", world.made.artists[1])]
+    for number, period in enumerate(PERIODS):
+        chosen = ["--period", period.name] if period.name != "custom" else ["--from", period.first, "--to", period.last]
+        for index, type_ in enumerate(export_files.TYPES):
+            file = tmp_path / f"{type_}.{export_files.TABLES[(index + number) % 4]}"  # another format in each period
+            run_at(clock, "export", type_, *chosen, "-o", str(file))
+            expected = export_files.expected(past, type_, period, NOW)
+            assert [{name: row[name] for name in expected[0]} for row in export_files.rows(file)] == expected
+        files = [run_report(clock, tmp_path / f"report.{form}", chosen) for form in ("json", "pdf")]
+        check_report(past, period, *files)
+        check_subject(world, clock, subjects[number % 3], period, chosen)
+
+
+def run_report(clock: MovableClock, file: Path, chosen: list[str]) -> bytes:
+    run_at(clock, "export", "report", *chosen, "-o", str(file))
+    return file.read_bytes()
+
+
+def check_report(past: Past, period: Named, report: bytes, pdf: bytes) -> None:
+    data, text = json.loads(report)["data"], printed(pdf)
+    everything = past.figures("artist", 0, period, NOW)
+    assert data["period"] == everything.pop("period")
+    assert {name: data["summary"][name] for name in everything} == everything
+    chart = past.chart("artist", 0, period, NOW)
+    assert {name: data["charts"][name] for name in ("points", "totals")} == {
+        name: chart[name] for name in ("points", "totals")
+    }
+    assert data["top_tracks"] == [row for row in past.artist(0, period, NOW, 0)["top_tracks"] if row["plays"]["period"]]
+    assert f"Plays of all time {everything['plays']['total']:,} " in text
+    growth = everything["growth"]
+    for label, count, change in (
+        ("Plays", everything["plays"]["period"], growth["plays_change"]),
+        ("Listeners", everything["listeners"]["unique"], growth["listeners_change"]),
+    ):
+        assert f"{label} {count:,} {in_print(change) + ' vs' if period.name != 'all' else ''}" in text
+
+
+def check_subject(
+    world: TimedWorld, clock: MovableClock, of: tuple[str, int], period: Named, chosen: list[str]
+) -> None:
+    """Compare what `insights show` and `insights explain` print with the oracles."""
+    noun, each = of
+    plays = world.subjects()[Subject(KINDS[noun], each)]
+    days = date.fromisoformat(period.first), date.fromisoformat(period.last)
+    line = (noun, str(each), *chosen, "--json")
+    shown = json.loads(run_at(clock, "insights", "show", *line))
+    figures = world.made.past.figures(noun, each, period, NOW)
+    expected: dict[str, Any] = {
+        "listening": {"period": figures["period"]} | oracle.listening(plays, world.lengths, *days),
+        "hours": {"period": figures["period"], "timezone": "UTC", "hours": oracle.hours(plays, *days)},
+        "milestones": oracle.milestones(plays),
+    }
+    assert {name: shown[name] for name in figures | expected} == figures | expected
+
+    explained = json.loads(run_at(clock, "insights", "explain", *line))
+    assert (explained["served"], explained["differences"], explained["equal"]) == (figures, [], True)
+    counted = explained["counted"]
+    assert [*counted["period"].values()] == [figures["plays"]["period"], figures["listeners"]["unique"]]
+    points = world.made.past.chart(noun, each, period, NOW)["points"]
+    of_days = [{name: point[name] for name in ("date", "plays", "listeners")} for point in points if point["plays"]]
+    assert explained["days"] == of_days
+    for source in ("served", "counted"):
+        found = explained["listening"][source]
+        assert {name: found[name] for name in expected} == expected
+        if noun == "album":
+            (release,) = found["release"]["releases"]
+            assert release["points"] == oracle.release(plays, RELEASED, 28, date(2026, 2, 17))
