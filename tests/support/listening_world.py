@@ -9,6 +9,7 @@ track 4   no album            artist 2, never played
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engagement import likes as catalog_likes
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.rollups import listeners
+from musicsvc.store.plays.rollups import listeners, monthly
 from tests.support.oracle import GivenTo, Past, PlayOf
 
 if TYPE_CHECKING:
@@ -139,3 +140,56 @@ def _remember(made: Catalog) -> None:
             past.on_album.setdefault(made.albums[album], []).append(made.tracks[each])
         for artist in artists:
             past.by_artist.setdefault(made.artists[artist], []).append(made.tracks[each])
+
+
+def two_years(now: int) -> Catalog:
+    """Create the catalog with two years of plays, most of them in monthly rollups, and likes and reposts."""
+    chance = random.Random(7)
+    days = [min(int(chance.expovariate(1 / 60)), 799) for _ in range(1500)]
+    heard = [
+        (
+            chance.choice((0, 0, 0, 1, 2, 3)),
+            now - day * DAY - chance.randrange(1, 1400) * SLOT,
+            str(chance.randrange(60)),
+        )
+        for day in days
+    ]
+    given = [[(chance.randrange(4), now - chance.randrange(1, 400) * DAY) for _ in range(40)] for _ in range(2)]
+    made = catalog(now)
+    made.add_plays([(made.tracks[track], at, name) for track, at, name in heard[:1000]])
+    while monthly.roll_up(100):
+        pass
+    made.add_plays([(made.tracks[track], at, name) for track, at, name in heard[1000:]])
+    made.give(*([(made.tracks[track], at) for track, at in some] for some in given))
+    made.add_at_edges(now)
+    return made
+
+
+SHARED = 103  # tracks that an artist shares, each with another artist
+
+
+def share_tracks(made: Catalog, now: int) -> None:
+    """Let the first artist share many tracks, some on own albums, with ties in every figure of the rankings."""
+    artist, past = made.artists[0], made.past
+    for number in range(SHARED):
+        partner = int(Artist.create(name=f"Partner {number}", manager=made.manager.user_id, created_at=1).id)
+        album = made.albums[0]
+        if number % 8 == 0:
+            album = int(Album.create(name=f"Extra {number}", created_at=1).id)
+            AlbumArtist.create(album=album, artist=artist, position=0)
+            past.album_names[album] = f"Extra {number}"
+            past.albums_by_artist[artist].append(album)
+        track = int(Track.create(name=f"More {number}", duration=1, album=album, created_at=1).id)
+        past.names[track] = f"More {number}"
+        past.on_album.setdefault(album, []).append(track)
+        for position, each in enumerate((artist, partner)):
+            TrackArtist.create(track=track, artist=each, position=position)
+            past.by_artist.setdefault(each, []).append(track)
+        made.add_plays((track, now, str(each)) for each in range(number // 8 % 4 + 20))
+        made.add_plays((track, now - 40 * DAY, str(each)) for each in range(number % 3))
+    # More tracks with one of them than with others, and fewer plays.
+    quiet = int(Track.create(name="Quiet", duration=1, created_at=1).id)
+    past.names[quiet] = "Quiet"
+    for position, each in enumerate((artist, next(each for each in past.by_artist if each not in made.artists))):
+        TrackArtist.create(track=quiet, artist=each, position=position)
+        past.by_artist[each].append(quiet)

@@ -94,6 +94,12 @@ async def not_reading(root: str, raw: bytes, room: int = 4096) -> AsyncIterator[
         yield client
 
 
+async def status(wire: Wire, method: str, target: str, token: str | None = None) -> int:
+    """Send one request over the connection; return the status."""
+    await wire.send(request(method, target, *([f"Authorization: Bearer {token}"] if token else [])))
+    return (await wire.answer()).status
+
+
 async def in_flight(root: str, count: int) -> None:
     """Wait until this number of requests is in progress, beside the one for the metrics."""
     shown, body = f"\nmusicsvc_requests_in_flight {count + 1}.0\n", ""

@@ -6,17 +6,13 @@ import asyncio
 import re
 from collections import Counter
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.clock import DAY
 from musicsvc.config import Limits, Settings
-from musicsvc.errors import TooMany
-from musicsvc.server.access.rate_limit_counter import RateLimitCounter
-from musicsvc.server.access.rate_limits import HEADERS, RateLimiter
-from musicsvc.server.call import Call
+from musicsvc.server.access.rate_limits import HEADERS
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
@@ -292,18 +288,3 @@ async def test_parallel_requests_to_two_servers_are_limited_exactly(store: Store
             clients = [client.holding(token) for client in (one, other)]
             answers = await asyncio.gather(*(clients[number % 2].get("users/me") for number in range(120)))
     assert Counter(answer.status for answer in answers) == {200: 40, 429: 80}
-
-
-async def test_an_address_has_fifty_wrong_passwords_an_hour(store: Store, clock: StoppedClock) -> None:
-    counter = RateLimitCounter(store.url, clock)
-    limiter = RateLimiter(Limits(), counter)
-    call = Call(0, 0.0, "", "POST", "192.0.2.1", judged=True)
-    for number in range(50):
-        await limiter.forgive(await limiter.count_attempt("right", call))  # these do not count
-        await limiter.count_attempt(f"account {number}", call)
-    with pytest.raises(TooMany, match=r"There were too many wrong passwords\. Try again in 60 minutes\."):
-        await limiter.count_attempt("another account", call)
-    assert call.refused_by == "sign_in_address"
-    assert await limiter.count_attempt("another account", replace(call, address="192.0.2.2"))
-    assert await limiter.count_attempt("another account", replace(call, judged=False)) == ()
-    await counter.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +12,9 @@ from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.models import Album, AlbumArtist, Artist, Follow, Secret, Track, TrackArtist
-from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.models import Follow, Secret
 from tests.server.handlers.test_agreement import printed
-from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.listening_world import Catalog, share_tracks, two_years
 from tests.support.oracle import LENGTHS, TIMEFRAMES
 from tests.support.playlist_world import CheckedClient
 from tests.support.serving import Client, person, running
@@ -29,31 +27,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def made(store: Store, clock: MovableClock) -> Catalog:
-    """The catalog of tests/support/listening_world.py with two years of plays, some of them in blocks."""
-    chance = random.Random(7)
-    now = clock.now()
-    days = [min(int(chance.expovariate(1 / 60)), 799) for _ in range(1500)]
-    heard = [
-        (
-            chance.choice((0, 0, 0, 1, 2, 3)),
-            now - day * DAY - chance.randrange(1, 1400) * SLOT,
-            str(chance.randrange(60)),
-        )
-        for day in days
-    ]
-    given = [[(chance.randrange(4), now - chance.randrange(1, 400) * DAY) for _ in range(40)] for _ in range(2)]
-
-    def fill() -> Catalog:
-        made = catalog(now)
-        made.add_plays([(made.tracks[track], at, name) for track, at, name in heard[:1000]])
-        while monthly.roll_up(100):
-            pass
-        made.add_plays([(made.tracks[track], at, name) for track, at, name in heard[1000:]])
-        made.give(*([(made.tracks[track], at) for track, at in some] for some in given))
-        made.add_at_edges(now)
-        return made
-
-    return store.write(fill).result()
+    return store.write(lambda: two_years(clock.now())).result()
 
 
 @pytest.fixture
@@ -267,41 +241,11 @@ async def test_an_invalid_period_is_named(ask: Client, made: Catalog, path: str,
     assert set(answer.json["errors"]) == {field}
 
 
-MANY = 103  # tracks that an artist shares, each with another artist
-
-
-def share(made: Catalog, now: int) -> None:
-    """Let the first artist share many tracks, some on own albums, with ties in every figure of the rankings."""
-    artist, past = made.artists[0], made.past
-    for number in range(MANY):
-        partner = int(Artist.create(name=f"Partner {number}", manager=made.manager.user_id, created_at=1).id)
-        album = made.albums[0]
-        if number % 8 == 0:
-            album = int(Album.create(name=f"Extra {number}", created_at=1).id)
-            AlbumArtist.create(album=album, artist=artist, position=0)
-            past.album_names[album] = f"Extra {number}"
-            past.albums_by_artist[artist].append(album)
-        track = int(Track.create(name=f"More {number}", duration=1, album=album, created_at=1).id)
-        past.names[track] = f"More {number}"
-        past.on_album.setdefault(album, []).append(track)
-        for position, each in enumerate((artist, partner)):
-            TrackArtist.create(track=track, artist=each, position=position)
-            past.by_artist.setdefault(each, []).append(track)
-        made.add_plays((track, now, str(each)) for each in range(number // 8 % 4 + 20))
-        made.add_plays((track, now - 40 * DAY, str(each)) for each in range(number % 3))
-    # More tracks with one of them than with others, and fewer plays.
-    quiet = int(Track.create(name="Quiet", duration=1, created_at=1).id)
-    past.names[quiet] = "Quiet"
-    for position, each in enumerate((artist, next(each for each in past.by_artist if each not in made.artists))):
-        TrackArtist.create(track=quiet, artist=each, position=position)
-        past.by_artist[each].append(quiet)
-
-
 async def test_lists_of_figures_are_cut_at_their_bounds_in_the_middle_of_ties(
     ask: Client, made: Catalog, store: Store, clock: MovableClock
 ) -> None:
     past, now, artist = made.past, clock.now(), made.artists[0]
-    store.write(partial(share, made, now)).result()
+    store.write(partial(share_tracks, made, now)).result()
 
     assert await data(ask, f"albums/{made.albums[0]}") == past.album(made.albums[0], "30-days", now)
     found = await data(ask, f"artists/{artist}")

@@ -3,78 +3,27 @@
 from __future__ import annotations
 
 import re
-from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
-import pytest_asyncio
 
 from musicsvc.clock import DAY, SECOND
-from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.accounts import api_access, tokens
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
-from musicsvc.store.security import security_events
-from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
+from tests.support.page_client import PASSWORD, add_account, text
 from tests.support.shared_server import on_shared_loop
+from tests.support.signed_in import Person
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
     from musicsvc.store.activity.calls import Entry
-    from musicsvc.store.models import Token, User
-    from musicsvc.store.security.security_events import Event
     from tests.support.serving import Answer
-    from tests.support.shared_server import Shared
 
 HOME = "/settings/developers"
-NUMBERS = count()
 SCRIPT = "<script>alert(1)</script>"
 VALUE = re.compile(r"msvc_[0-9A-Za-z]{46}")
 REQUEST = {"use_case": "A page of figures", "volume": "5,000 a day", "organization": "Label"}
-
-
-class Person(NamedTuple):
-    """A signed-in account."""
-
-    shared: Shared
-    browser: PageClient
-    id: int
-    email: str
-
-    def do(self, unit: Callable[[User], Any]) -> Any:
-        """Return the result of a write transaction with the account."""
-        return self.shared.store.write(lambda: unit(users.get(self.id))).result()
-
-    def token(self, name: str = "laptop", **options: Any) -> tuple[Token, str]:
-        now = self.shared.clock.now()
-        made: tuple[Token, str] = self.do(lambda user: tokens.create(user, name, now=now, **options))
-        return made
-
-    def events(self) -> list[Event]:
-        found = security_events.Filter(account_id=self.id)
-        return self.shared.store.read(lambda: security_events.find(found, limit=99)).result()
-
-    async def status(self, value: str) -> int:
-        """Return the status of an API call with this token."""
-        return (await self.shared.client.holding(value).get("users/me")).status
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def person(shared: Shared) -> AsyncIterator[Person]:
-    """An account without API access."""
-    email = f"person{next(NUMBERS)}@label.test"
-    async with page_client(shared.client.root) as browser:
-        opened = Person(shared, browser, add_account(shared, email), email)
-        browser.cookies = {"musicsvc": add_session(shared, opened.id)}
-        yield opened
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def developer(person: Person) -> Person:
-    """An account with API access."""
-    person.do(lambda user: api_access.grant(user, now=1))
-    return person
 
 
 async def page(person: Person, path: str = HOME) -> str:

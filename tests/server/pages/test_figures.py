@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
 
-from musicsvc.clock import DAY
 from musicsvc.server.routes.paths import INSIGHTS
-from musicsvc.store.models import Album, AlbumArtist, Track, TrackArtist
-from musicsvc.store.plays import ingest
-from musicsvc.store.plays.rollups import listeners
+from tests.support.figures_world import World, fill
 from tests.support.html_page import HtmlPage
-from tests.support.listening_world import SLOT, Catalog, catalog
-from tests.support.page_client import PageClient, add_session, page_client
-from tests.support.shared_server import Shared, on_shared_loop, shared_server
+from tests.support.page_client import add_session, page_client
+from tests.support.shared_server import on_shared_loop, shared_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,77 +24,15 @@ PERIODS = {"7-days": "7d", "30-days": "30d", "90-days": "90d", "1-year": "1y"}
 EMPTY = "\u2013"
 
 
-class World:
-    """A server, a browser signed in as the manager of a catalog with plays, and that catalog."""
-
-    def __init__(self, shared: Shared, browser: PageClient, made: Catalog) -> None:
-        self.shared = shared
-        self.browser = browser
-        self.made = made
-
-    async def api(self, path: str) -> Any:
-        answer = await self.shared.client.holding(self.made.token).get(f"{INSIGHTS}/{path}")
-        assert answer.status == 200
-        return answer.json["data"]
-
-    async def page(self, path: str) -> HtmlPage:
-        answer = await self.browser.get(path)
-        assert answer.status == 200, answer.body
-        return HtmlPage(answer.body)
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(template: Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     async with (
         shared_server(template, tmp_path_factory.mktemp("pages")) as shared,
         page_client(shared.client.root) as browser,
     ):
-        made = shared.store.write(lambda: _fill(shared.clock.now())).result()
+        made = shared.store.write(lambda: fill(shared.clock.now())).result()
         browser.cookies["musicsvc"] = add_session(shared, made.manager.user_id)
         yield World(shared, browser, made)
-
-
-def _fill(now: int) -> Catalog:
-    """Create a catalog in which no two counts are equal, and no list is empty."""
-    chance = random.Random(5)
-    made = catalog(now)
-    _fill_other(now, made)
-    tracks = [chance.choice((0, 0, 0, 0, 1, 1, 2, 3)) for _ in range(900)]
-    days = [min(int(chance.expovariate(1 / 60)), 780) for _ in tracks]
-    people = [int(chance.triangular(0, 400, 60)) for _ in tracks]
-    made.add_plays(
-        (made.tracks[track], now - day * DAY - chance.randrange(2000) * SLOT, str(person))
-        for track, day, person in zip(tracks, days, people, strict=True)
-    )
-    made.add_plays((made.tracks[0], now - minute * 60_000_000, f"now {minute}") for minute in range(30))
-    _add_durations(made, now, chance)
-    for name in ("Album 2", "Album 3", "Album 4"):  # without tracks
-        AlbumArtist.create(album=Album.create(name=name, created_at=now).id, artist=made.artists[0], position=0)
-    given = [(made.tracks[chance.randrange(4)], now - chance.randrange(300) * DAY) for _ in range(50)]
-    made.give(given[:29], given[29:])
-    return made
-
-
-def _fill_other(now: int, made: Catalog) -> None:
-    """Create the catalog of another account, and an artist of it on the third track and second album."""
-    other = catalog(now)
-    TrackArtist.create(track=made.tracks[2], artist=other.artists[0], position=7)
-    AlbumArtist.create(album=made.albums[1], artist=other.artists[0], position=7)
-
-
-def _add_durations(made: Catalog, now: int, chance: random.Random) -> None:
-    """Record plays with a duration, also on the first days of both albums."""
-    Track.update(duration=200_000).where(Track.id.in_(made.tracks)).execute()
-    Album.update(release_date="2026-02-10").where(Album.id == made.albums[0]).execute()
-    Album.update(release_date="2026-02-20").where(Album.id == made.albums[1]).execute()
-    AlbumArtist.create(album=made.albums[1], artist=made.artists[0], position=1)
-    people = listeners.ensure({listeners.opaque_key(f"long {each}") for each in range(40)})
-    rows = set()
-    for number, person in enumerate(sorted(people.values()) * 6):
-        at = now - chance.randrange(24 * 60) * DAY // 60 // 24 * 40
-        track = made.tracks[(0, 3, 1, 0, 2)[number % 5]]
-        rows.add(ingest.PlayRow(at // SLOT, track, person, ingest.WITHOUT_ID, at, chance.randrange(210_000), 0))
-    ingest.record(rows)
 
 
 def shown(number: float | None) -> str:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 import pytest
-import pytest_asyncio
 
 from musicsvc.clock import DAY, MINUTE
-from musicsvc.config import Limits, Server, Settings
+from musicsvc.config import Server, Settings
 from musicsvc.store import opening
 from musicsvc.store.accounts import sign_in as credentials
 from musicsvc.store.accounts import users
@@ -19,29 +15,10 @@ from musicsvc.store.security import sessions
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
 from tests.support.raw_connection import connected, request
 from tests.support.serving import running
-from tests.support.shared_server import Shared, on_shared_loop, shared_server
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.support import databases
+from tests.support.shared_server import Shared, on_shared_loop
 
 HOUR = 60 * MINUTE
 WRONG = "The e-mail or the password is wrong."
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def limited(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
-    """A server whose limits also hold for this machine."""
-    settings = Settings(limits=Limits(local=True))
-    async with shared_server(template, tmp_path_factory.mktemp("limited"), settings) as server:
-        yield server
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def browser(limited: Shared) -> AsyncIterator[PageClient]:
-    async with page_client(limited.client.root) as opened:
-        yield opened
 
 
 async def is_signed_in(browser: PageClient) -> bool:
@@ -157,49 +134,11 @@ async def test_a_wrong_password_and_an_unknown_or_suspended_account_look_alike(
 
 
 @on_shared_loop
-async def test_after_ten_wrong_passwords_the_address_waits_and_others_do_not(
-    limited: Shared, browser: PageClient
-) -> None:
-    add_account(limited, "guessed@way.test")
-    add_account(limited, "other@way.test")
-    browser.move(2)
-    statuses = [(await browser.sign_in("guessed@way.test", "wrong")).status for _ in range(10)]
-    assert statuses == [422] * 10
-    refused = await browser.sign_in("GUESSED@way.test", PASSWORD)
-    assert refused.status == 429
-    assert 200 < int(refused.headers["Retry-After"]) <= 300
-    assert "There were too many wrong passwords. Try again in 5 minutes." in text(refused)
-    assert 'value="GUESSED@way.test"' in text(refused)
-    assert (await browser.sign_in("other@way.test")).status == 303
-    browser.move(3)
-    assert (await browser.sign_in("guessed@way.test")).status == 303
-
-
-@on_shared_loop
-async def test_right_passwords_are_not_counted(limited: Shared, browser: PageClient) -> None:
-    add_account(limited, "often@way.test")
-    browser.move(4)
-    assert [(await browser.sign_in("often@way.test")).status for _ in range(12)] == [303] * 12
-
-
-@on_shared_loop
 async def test_the_cookie_means_nothing_to_the_api(limited: Shared, browser: PageClient) -> None:
     browser.cookies = {"musicsvc": add_session(limited, add_account(limited, "api@way.test", api_access=True))}
     assert await is_signed_in(browser)
     answer = await browser.get("/api/v1/users/me")
     assert (answer.status, answer.json) == (401, {"message": "Unauthenticated."})
-
-
-@on_shared_loop
-async def test_a_session_has_300_pages_a_minute(limited: Shared, browser: PageClient) -> None:
-    browser.cookies = {"musicsvc": add_session(limited, add_account(limited, "fast@way.test"))}
-    statuses = [(await browser.get("/")).status for _ in range(301)]
-    assert statuses == [200] * 300 + [429]
-    refused = await browser.get("/")
-    assert "The limit of 300 pages a minute for this session is spent." in text(refused)
-    assert refused.headers["RateLimit-Policy"] == '"session";q=300;w=60'
-    browser.cookies = {}
-    assert (await browser.get("/")).status == 200
 
 
 @on_shared_loop
@@ -244,32 +183,6 @@ async def test_a_password_changed_during_sign_in_does_not_sign_in(limited: Share
     assert limited.store.read(lambda: credentials.still_valid(before)).result() is not None
     limited.store.write(lambda: users.set_password(users.get(user_id), "another hash", now=1)).result()
     assert limited.store.read(lambda: credentials.still_valid(before)).result() is None
-
-
-@on_shared_loop
-async def test_an_unknown_account_costs_a_hash_too(limited: Shared, browser: PageClient) -> None:
-    """Compare CPU time, which is mostly that of the hash, because wall time depends on the machine."""
-    add_account(limited, "timed@way.test")
-    browser.move(8)
-    await browser.form_token()
-    costs: dict[str, list[float]] = {"timed": [], "nobody": []}
-    for _ in range(4):
-        for name, found in costs.items():
-            began = time.process_time()
-            assert (await browser.sign_in(f"{name}@way.test", "wrong")).status == 422
-            found.append(time.process_time() - began)
-    known, unknown = (min(found) for found in costs.values())
-    assert 0.6 < known / unknown < 1.6
-
-
-@on_shared_loop
-async def test_parallel_guesses_do_not_pass_the_limit(limited: Shared, browser: PageClient) -> None:
-    add_account(limited, "parallel@way.test")
-    browser.move(9)
-    token = await browser.form_token()
-    fields = {"email": "parallel@way.test", "password": "wrong", "form_token": token}
-    answers = await asyncio.gather(*(browser.post("/sign-in", fields) for _ in range(30)))
-    assert sorted(answer.status for answer in answers) == [422] * 10 + [429] * 20
 
 
 @pytest.mark.parametrize(

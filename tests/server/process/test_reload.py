@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import pty
 import re
@@ -22,12 +20,10 @@ from musicsvc.server import serving
 from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.reloading import ReloadableServer, Source
-from musicsvc.store import opening
-from musicsvc.store.models.catalog import Artist
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
 from tests.support.program import is_running, until
 from tests.support.raw_connection import Wire, connected, in_flight, request, settled
-from tests.support.serving import person
+from tests.support.reloads import NEW, OLD, RELOADED, SettingsFile, lines, messages, reload
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,51 +34,7 @@ if TYPE_CHECKING:
     from tests.server.conftest import Start
     from tests.support.program import Program
 
-OLD, NEW = "70000/minute", "80000/minute"
-RELOADED = "reloaded the settings"
 WORKERS = pytest.mark.parametrize("workers", ["1", "2"])
-
-
-@pytest.fixture
-def token(store_url: str, clock: MovableClock) -> str:
-    """Return the token of ann@label.test, valid from now."""
-    clock.advance(time.time_ns() // 1000 - clock.now())
-    with opening.connect(store_url) as store:
-        return person(store, clock, "ann@label.test")[1]
-
-
-class SettingsFile:
-    """The settings file of the servers, with a rate limit that answers show."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.write(OLD)
-
-    def write(self, rate: str, more: str = "") -> None:
-        self.file.write_text(f'{more}\n[limits]\nlocal = true\ntoken = "{rate}"\n', "utf-8")
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> SettingsFile:
-    """Return the settings file of the servers, with the old limit."""
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    return SettingsFile(folder / "config.toml")
-
-
-def lines(program: Program) -> list[dict[str, str]]:
-    return [json.loads(line) for line in program.err.splitlines() if line.startswith("{")]
-
-
-def messages(program: Program) -> list[str]:
-    return [line["message"] for line in lines(program)]
-
-
-def reload(program: Program, expected: str = RELOADED) -> None:
-    """Send SIGHUP and wait for a new line in the log that contains `expected`."""
-    before = program.err.count(expected)
-    program.process.send_signal(signal.SIGHUP)
-    until(lambda: program.err.count(expected) > before)
 
 
 async def limit(wire: Wire, token: str) -> tuple[str, bool]:
@@ -218,60 +170,6 @@ async def test_a_new_certificate_is_used(
     key.write_text("no key", "ascii")
     reload(program, "are not a valid certificate and its key")
     assert await names() == {"second"}
-
-
-async def hammer(root: str, token: str, ends: asyncio.Event, name: str) -> tuple[int, int]:
-    """Send reads and creations over connections that stay open. Return how many, and how many artists were created."""
-    sent = created = 0
-    while not ends.is_set():
-        async with connected(root) as wire:
-            closing = False
-            while not closing and not ends.is_set():
-                creates = sent % 5 == 0
-                body = json.dumps({"name": f"{name} {sent}"}).encode() if creates else b""
-                method, target = ("POST", ARTISTS) if creates else ("GET", ALBUMS)
-                await wire.send(request(method, target, f"Authorization: Bearer {token}", JSON, body=body))
-                answer = await wire.answer()
-                assert answer.status == (201 if creates else 200), answer
-                sent, created = sent + 1, created + creates
-                closing = answer.headers.get("Connection") == "close"
-    return sent, created
-
-
-async def reload_under_load(program: Program, settings: SettingsFile, token: str, reloads: int, store_url: str) -> int:
-    """Reload again and again beside 8 clients. Check that each request was answered. Return the number of requests."""
-    ends = asyncio.Event()
-    clients = [asyncio.create_task(hammer(program.root, token, ends, f"client {at}")) for at in range(8)]
-    for at in range(reloads):
-        await asyncio.sleep(0.3)
-        settings.write(f"{90000 + at}/minute")
-        await asyncio.to_thread(reload, program)
-    ends.set()
-    found = await asyncio.gather(*clients)
-    assert messages(program) == [RELOADED] * reloads
-    with opening.connect(store_url) as store:
-        count = store.read(lambda: Artist.select().count()).result()
-    assert count == sum(created for _, created in found)
-    return sum(sent for sent, _ in found)
-
-
-@WORKERS
-async def test_no_request_is_lost_under_load(
-    start: Start, settings: SettingsFile, token: str, store_url: str, workers: str
-) -> None:
-    program = start("--workers", workers)
-    assert await reload_under_load(program, settings, token, 4, store_url) > 8
-    assert program.end(signal.SIGTERM) == 0
-
-
-@pytest.mark.slow
-@WORKERS
-async def test_no_request_is_lost_in_a_hundred_reloads(
-    start: Start, settings: SettingsFile, token: str, store_url: str, workers: str
-) -> None:
-    program = start("--workers", workers)
-    assert await reload_under_load(program, settings, token, 100, store_url) > 2000
-    assert program.end(signal.SIGTERM) == 0
 
 
 async def test_the_log_and_the_metrics_go_on(start: Start, settings: SettingsFile, token: str) -> None:

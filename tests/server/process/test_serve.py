@@ -3,70 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import signal
 import socket
 import stat
 import subprocess
 import sys
 import time
-from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.store import opening
 from musicsvc.store.engine.url import describe
 from tests.support import malformed_requests
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
-from tests.support.program import Program, is_running, until
-from tests.support.raw_connection import Wire, connected, in_flight, request
-from tests.support.serving import person
+from tests.support.program import Program
+from tests.support.raw_connection import connected, in_flight, request, status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from musicsvc.clock import MovableClock
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the data folder of the programs that the test starts."""
-    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
-    return tmp_path
-
-
-@pytest.fixture
-def migrated(folder: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the data folder, with settings for a new database of the run's store."""
-    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
-    return folder
-
-
-@pytest.fixture
-def token(store_url: str, clock: MovableClock) -> str:
-    """Return the token of ann@label.test, valid from now."""
-    clock.advance(time.time_ns() // 1000 - clock.now())
-    with opening.connect(store_url) as store:
-        return person(store, clock, "ann@label.test")[1]
-
-
-@pytest.fixture
-def serve(migrated: Path) -> Iterator[Callable[..., Program]]:
-    """Return a function that starts a server on a free port."""
-    started: list[Program] = []
-
-    def start(*options: str) -> Program:
-        started.append(Program(migrated, "serve", "--port", "0", *options).__enter__())
-        return started[-1]
-
-    yield start
-    for program in started:
-        program.__exit__()
 
 
 def refused(*arguments: str) -> str:
@@ -87,27 +45,6 @@ def test_a_host_that_is_none_is_told_so_and_not_to_be_reachable(host: str) -> No
     assert refused("serve", "--host", host).startswith(
         f"Error: {host} is not a valid host name or address of this machine"
     )
-
-
-def sockets(pid: int) -> int:
-    """Count the sockets of the process."""
-    found = 0
-    for entry in proc(pid, "fd").iterdir():
-        with suppress(FileNotFoundError):  # closed in the meantime
-            found += str(entry.readlink()).startswith("socket:")
-    return found
-
-
-def token_command(*arguments: str) -> str:
-    """Run `musicsvc token` as a process; return its output."""
-    line = [sys.executable, "-m", "musicsvc", "token", *arguments]
-    return subprocess.run(line, capture_output=True, encoding="utf-8", check=True).stdout.strip()
-
-
-async def status(wire: Wire, method: str, target: str, token: str | None = None) -> int:
-    """Send one request over the connection; return the status."""
-    await wire.send(request(method, target, *([f"Authorization: Bearer {token}"] if token else [])))
-    return (await wire.answer()).status
 
 
 @pytest.mark.only_on("sqlite")
@@ -259,82 +196,3 @@ serving.serve(config.load(), Clock(), ready)
 def test_no_other_thread_keeps_the_event_loop_waiting_for_milliseconds() -> None:
     started = subprocess.run([sys.executable, "-c", TURN], capture_output=True, encoding="utf-8", check=False)
     assert float(started.stderr) < 0.001
-
-
-async def test_workers_are_replaced_and_end_together(serve: Callable[..., Program]) -> None:
-    program = serve("--workers", "2")
-    root = program.root
-    until(lambda: len(program.workers) == 2)
-    killed, kept = program.workers
-    os.kill(killed, signal.SIGKILL)
-    until(lambda: len(set(program.workers) - {killed}) == 2)
-    assert kept in program.workers
-    async with connected(root) as wire:
-        assert await status(wire, "GET", ALBUMS) == 200
-    workers = program.workers
-    os.killpg(program.process.pid, signal.SIGINT)  # to all processes, as a terminal does
-    assert program.process.wait(30) == 0
-    until(lambda: not any(map(is_running, workers)), 20)
-    (told,) = program.err.splitlines()[1:]
-    line = json.loads(told)
-    assert (line["level"], line["logger"]) == ("warning", "musicsvc")
-    assert line["message"] == f"worker {killed} exited (SIGKILL); starting a replacement"
-
-
-@pytest.mark.only_on("sqlite")
-async def test_a_worker_that_cannot_start_says_so_in_one_line_and_is_replaced(
-    serve: Callable[..., Program], store_url: str
-) -> None:
-    program = serve("--workers", "2")
-    root = program.root
-    until(lambda: len(program.workers) == 2)
-    killed, kept = program.workers
-    database = Path(store_url.removeprefix("sqlite:///"))
-    away = database.rename(database.with_name("away"))  # noqa: ASYNC240 - at once
-    os.kill(killed, signal.SIGKILL)
-    until(lambda: "(exit 1)" in program.err)
-    away.rename(database)
-    until(lambda: len(set(program.workers) - {killed, kept}) == 1)
-    async with connected(root) as wire:
-        assert await status(wire, "GET", ALBUMS) == 200
-    errors = [line for line in map(json.loads, program.err.splitlines()[1:]) if line["level"] == "error"]
-    assert errors
-    assert all(str(database) in line["message"] and "exception" not in line for line in errors)
-
-
-async def test_workers_do_not_outlive_their_supervisor(serve: Callable[..., Program]) -> None:
-    program = serve("--workers", "2")
-    root = program.root
-    until(lambda: len(program.workers) == 2)
-    workers = program.workers
-    async with connected(root) as wire:
-        assert await status(wire, "GET", ALBUMS) == 200
-        program.process.kill()
-        assert await wire.rest() == b""
-    until(lambda: not any(map(is_running, workers)), 20)
-    with pytest.raises(ConnectionRefusedError):
-        async with connected(root):
-            pass
-
-
-async def test_a_token_revoked_by_another_process_is_refused_on_every_open_connection(
-    serve: Callable[..., Program], token: str
-) -> None:
-    program = serve("--workers", "2")
-    root = program.root
-    until(lambda: len(program.workers) == 2)
-    async with AsyncExitStack() as stack:
-        wires: list[Wire] = []
-        idle = {}
-        for at in range(200):
-            wires.append(await stack.enter_async_context(connected(root)))
-            assert await status(wires[-1], "GET", "/api/v1/albums", token) == 200
-            if at == 0:
-                idle = {pid: sockets(pid) for pid in program.workers}
-            elif all(sockets(pid) > idle[pid] for pid in idle):
-                break
-        fresh = ""
-        for command, expected in (("revoke", 401), ("reinstate", 200), ("regenerate", 401)):
-            fresh = token_command(command, "1")
-            assert [await status(wire, "GET", ALBUMS, token) for wire in wires] == [expected] * len(wires)
-        assert [await status(wire, "GET", ALBUMS, fresh) for wire in wires] == [200] * len(wires)

@@ -17,7 +17,7 @@ from musicsvc.store.backups.folder import SCHEDULED
 from musicsvc.store.engine.sqlite import files
 from tests.faults.crashes import State, recorded
 from tests.store.backups.killed_restoring import NOW, names
-from tests.store.backups.test_restore import add, killed_beside_its_wal
+from tests.support.backed_up import add, killed_beside_its_wal
 
 if TYPE_CHECKING:
     from tests.faults.crashes import Record

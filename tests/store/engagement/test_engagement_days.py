@@ -10,7 +10,7 @@ from musicsvc.store.engagement import engagement_days, likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from tests.conftest import NOW
-from tests.store.plays.test_ingest import account, world
+from tests.support.reported_plays import account, world
 
 FANS = 5
 

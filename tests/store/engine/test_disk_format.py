@@ -13,8 +13,8 @@ from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners, monthly
-from tests.store.plays.test_ingest import world
 from tests.support import databases
+from tests.support.reported_plays import world
 
 NOON = parse("2026-03-01T12:00:00Z")  # 1,772,366,400 seconds after 1970
 

@@ -21,8 +21,8 @@ from musicsvc.store.plays.rollups import listeners, monthly
 from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST
 from tests.conftest import NOW
-from tests.store.plays.test_ingest import account
 from tests.support import play_counts
+from tests.support.reported_plays import account
 
 ROWS = [
     {"external_id": "a", "track": "First", "artist": "Ann", "album": "One"},

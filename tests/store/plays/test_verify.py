@@ -20,7 +20,7 @@ from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow, ReportedPlay
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners, monthly
 from tests.conftest import NOW
-from tests.store.plays.test_ingest import account, figures, world
+from tests.support.reported_plays import account, figures, world
 
 TODAY = NOW // DAY
 DAYS = 40

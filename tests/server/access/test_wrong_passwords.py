@@ -1,0 +1,38 @@
+"""Wrong passwords are limited by account and by address."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.config import Limits
+from musicsvc.errors import TooMany
+from musicsvc.server.access.rate_limit_counter import RateLimitCounter
+from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.call import Call
+from tests.support.monotonic_clock import StoppedClock
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
+
+
+@pytest.fixture
+def clock() -> StoppedClock:
+    return StoppedClock()
+
+
+async def test_an_address_has_fifty_wrong_passwords_an_hour(store: Store, clock: StoppedClock) -> None:
+    counter = RateLimitCounter(store.url, clock)
+    limiter = RateLimiter(Limits(), counter)
+    call = Call(0, 0.0, "", "POST", "192.0.2.1", judged=True)
+    for number in range(50):
+        await limiter.forgive(await limiter.count_attempt("right", call))  # these do not count
+        await limiter.count_attempt(f"account {number}", call)
+    with pytest.raises(TooMany, match=r"There were too many wrong passwords\. Try again in 60 minutes\."):
+        await limiter.count_attempt("another account", call)
+    assert call.refused_by == "sign_in_address"
+    assert await limiter.count_attempt("another account", replace(call, address="192.0.2.2"))
+    assert await limiter.count_attempt("another account", replace(call, judged=False)) == ()
+    await counter.close()

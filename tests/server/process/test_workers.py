@@ -1,0 +1,118 @@
+"""Worker processes: replaced when they end, gone with their supervisor, agreed about tokens."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.malformed_requests import ALBUMS
+from tests.support.program import Program, is_running, until
+from tests.support.raw_connection import Wire, connected, status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
+
+
+def sockets(pid: int) -> int:
+    """Count the sockets of the process."""
+    found = 0
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed in the meantime
+            found += str(entry.readlink()).startswith("socket:")
+    return found
+
+
+def token_command(*arguments: str) -> str:
+    """Run `musicsvc token` as a process; return its output."""
+    line = [sys.executable, "-m", "musicsvc", "token", *arguments]
+    return subprocess.run(line, capture_output=True, encoding="utf-8", check=True).stdout.strip()
+
+
+async def test_workers_are_replaced_and_end_together(serve: Callable[..., Program]) -> None:
+    program = serve("--workers", "2")
+    root = program.root
+    until(lambda: len(program.workers) == 2)
+    killed, kept = program.workers
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(set(program.workers) - {killed}) == 2)
+    assert kept in program.workers
+    async with connected(root) as wire:
+        assert await status(wire, "GET", ALBUMS) == 200
+    workers = program.workers
+    os.killpg(program.process.pid, signal.SIGINT)  # to all processes, as a terminal does
+    assert program.process.wait(30) == 0
+    until(lambda: not any(map(is_running, workers)), 20)
+    (told,) = program.err.splitlines()[1:]
+    line = json.loads(told)
+    assert (line["level"], line["logger"]) == ("warning", "musicsvc")
+    assert line["message"] == f"worker {killed} exited (SIGKILL); starting a replacement"
+
+
+@pytest.mark.only_on("sqlite")
+async def test_a_worker_that_cannot_start_says_so_in_one_line_and_is_replaced(
+    serve: Callable[..., Program], store_url: str
+) -> None:
+    program = serve("--workers", "2")
+    root = program.root
+    until(lambda: len(program.workers) == 2)
+    killed, kept = program.workers
+    database = Path(store_url.removeprefix("sqlite:///"))
+    away = database.rename(database.with_name("away"))  # noqa: ASYNC240 - at once
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: "(exit 1)" in program.err)
+    away.rename(database)
+    until(lambda: len(set(program.workers) - {killed, kept}) == 1)
+    async with connected(root) as wire:
+        assert await status(wire, "GET", ALBUMS) == 200
+    errors = [line for line in map(json.loads, program.err.splitlines()[1:]) if line["level"] == "error"]
+    assert errors
+    assert all(str(database) in line["message"] and "exception" not in line for line in errors)
+
+
+async def test_workers_do_not_outlive_their_supervisor(serve: Callable[..., Program]) -> None:
+    program = serve("--workers", "2")
+    root = program.root
+    until(lambda: len(program.workers) == 2)
+    workers = program.workers
+    async with connected(root) as wire:
+        assert await status(wire, "GET", ALBUMS) == 200
+        program.process.kill()
+        assert await wire.rest() == b""
+    until(lambda: not any(map(is_running, workers)), 20)
+    with pytest.raises(ConnectionRefusedError):
+        async with connected(root):
+            pass
+
+
+async def test_a_token_revoked_by_another_process_is_refused_on_every_open_connection(
+    serve: Callable[..., Program], token: str
+) -> None:
+    program = serve("--workers", "2")
+    root = program.root
+    until(lambda: len(program.workers) == 2)
+    async with AsyncExitStack() as stack:
+        wires: list[Wire] = []
+        idle = {}
+        for at in range(200):
+            wires.append(await stack.enter_async_context(connected(root)))
+            assert await status(wires[-1], "GET", "/api/v1/albums", token) == 200
+            if at == 0:
+                idle = {pid: sockets(pid) for pid in program.workers}
+            elif all(sockets(pid) > idle[pid] for pid in idle):
+                break
+        fresh = ""
+        for command, expected in (("revoke", 401), ("reinstate", 200), ("regenerate", 401)):
+            fresh = token_command(command, "1")
+            assert [await status(wire, "GET", ALBUMS, token) for wire in wires] == [expected] * len(wires)
+        assert [await status(wire, "GET", ALBUMS, fresh) for wire in wires] == [200] * len(wires)

@@ -1,0 +1,154 @@
+"""Figures do not depend on the order of plays, on batches, or on rollups made meanwhile."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+
+from musicsvc.clock import DAY, MINUTE, SECOND
+from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import PlayDay
+from musicsvc.store.plays import ingest, verify
+from musicsvc.store.plays.ingest import ReportedPlay
+from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.subjects import TRACK
+from tests.conftest import NOW
+from tests.support.reported_plays import PLAYED, SPANS, SUBJECTS, TODAY, figures, read_figures, report
+
+TIMES = [NOW - back * DAY + at * 15 * SECOND for back in PLAYED for at in range(4)]
+REPORTED = some.lists(
+    some.builds(
+        ReportedPlay,
+        track_id=some.integers(1, 3),
+        played_at=some.sampled_from(TIMES),
+        listener=some.sampled_from(["a", "b", "c", None]),
+        duration_ms=some.none() | some.integers(0, 86_400_000),
+        client_id=some.sampled_from([None, None, *map(str, range(30))]),
+    ),
+    min_size=1,
+    max_size=50,
+)
+
+
+def alike(heard: Sequence[ReportedPlay]) -> list[ReportedPlay]:
+    """Plays in which those with one client's id are equal, so that their order cannot matter."""
+    first: dict[str, ReportedPlay] = {}
+    return [play if play.client_id is None else first.setdefault(play.client_id, play) for play in heard]
+
+
+def after(store: Store, batches: Sequence[Sequence[ReportedPlay]], actor: Identity, folds: Sequence[int] = ()) -> Any:
+    """Return the figures after these batches and the number of accepted plays; the store is left unchanged."""
+    found: Any = None
+
+    class UndoError(Exception):
+        pass
+
+    def unit() -> None:
+        nonlocal found
+        accepted = 0
+        for batch, most in zip_longest(batches, folds):
+            accepted += ingest.report(batch or [], now=NOW, actor=actor).accepted
+            monthly.roll_up(most or 0)
+        found = (read_figures(), accepted)
+        raise UndoError
+
+    with pytest.raises(UndoError):
+        store.write(unit).result()
+    return found
+
+
+def recounted(heard: Sequence[ReportedPlay]) -> tuple[dict[Any, tuple[int, set[str | None]]], int]:
+    """Count the same figures in plain Python."""
+    taken = {
+        (play.track_id, play.listener, play.client_id or ("slot", play.played_at // (30 * SECOND))): play
+        for play in heard
+    }
+    found = {}
+    for kind, subject, tracks in SUBJECTS:
+        for first, end in SPANS:
+            mine = [play for play in taken.values() if play.track_id in tracks and first <= play.played_at // DAY < end]
+            found[kind, subject, first, end] = (len(mine), {play.listener for play in mine})
+    return found, len(taken)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(heard=REPORTED.map(alike), chance=some.randoms(use_true_random=False), size=some.integers(1, 20))
+def test_figures_are_the_same_whatever_the_order_and_the_batching(
+    store: Store, reporter: Identity, heard: list[ReportedPlay], chance: random.Random, size: int
+) -> None:
+    shuffled = chance.sample(heard, len(heard)) + chance.sample(heard, len(heard) // 2)
+    batches = [shuffled[start : start + size] for start in range(0, len(shuffled), size)]
+    folds = [chance.randrange(4) for _ in batches]
+    whole, pieces = after(store, [heard], reporter), after(store, batches, reporter, folds)
+    assert counted(whole) == counted(pieces)
+    expected, accepted = recounted(heard)
+    assert (whole[1], pieces[1]) == (accepted, accepted)
+    assert counted(whole) == {key: (count, len(people)) for key, (count, people) in expected.items()}
+
+
+def counted(found: Any) -> dict[Any, tuple[int, int]]:
+    return {key: (count, len(people)) for key, (count, people) in found[0].items()}
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(heard=REPORTED)
+def test_listeners_of_several_tracks_are_at_least_the_largest_number_and_at_most_the_sum(
+    store: Store, reporter: Identity, heard: list[ReportedPlay]
+) -> None:
+    found, _ = after(store, [heard], reporter, [9])
+    for kind, subject, tracks in SUBJECTS:
+        for span in SPANS:
+            together = set(found[kind, subject, *span][1])
+            each = [set(found[TRACK, track, *span][1]) for track in tracks]
+            assert max(map(len, each)) <= len(together) <= sum(map(len, each))
+            assert together == set().union(*each)
+            assert found[kind, subject, *span][0] == sum(found[TRACK, track, *span][0] for track in tracks)
+        by_day = [set(found[kind, subject, *span][1]) for span in SPANS[:-2]]
+        assert set(found[kind, subject, *SPANS[-1]][1]) == set().union(*by_day)
+
+
+def test_monthly_rollups_change_no_figure_and_late_plays_are_added_to_them(store: Store, reporter: Identity) -> None:
+    old = [ReportedPlay(track, NOW - back * DAY, f"l{back % 7}") for track in (1, 2, 3) for back in range(80)]
+    report(store, old[:100], reporter)
+    before = figures(store)
+    while store.write(lambda: monthly.roll_up(2)).result():
+        pass
+    assert figures(store) == before
+    mark = store.read(monthly.watermark).result()
+    assert mark[:3] == (TODAY // monthly.DAYS, 1, 0)
+    report(store, old, reporter)
+    expected, _ = recounted(old)
+    assert {key: (count, len(people)) for key, (count, people) in figures(store).items()} == {
+        key: (count, len(people)) for key, (count, people) in expected.items()
+    }
+
+
+def test_many_plays_of_one_day_stay_exact_and_small(store: Store, reporter: Identity) -> None:
+    heard = [ReportedPlay(1, NOW - at * MINUTE, f"l{at % 150}") for at in range(400)]
+    for start in range(0, 400, 50):
+        report(store, heard[start : start + 50], reporter)
+    assert figures(store)[TRACK, 1, TODAY, TODAY + 1] == (400, list(range(1, 151)))
+    (size,) = store.read(lambda: [len(row.listeners) for row in PlayDay.select().where(PlayDay.kind == TRACK)]).result()
+    assert size < 150 * 4
+
+
+def test_concurrent_reports_rollups_and_repeats_count_each_play_once(store: Store, reporter: Identity) -> None:
+    heard = [ReportedPlay(1 + at % 3, NOW - at * 7 * DAY // 60, f"l{at % 11}") for at in range(600)]
+
+    def unit(start: int) -> int:
+        accepted = ingest.report(heard[start : start + 120], now=NOW, actor=reporter).accepted
+        monthly.roll_up(2)
+        return accepted
+
+    waiting = [store.write(partial(unit, start)) for start in [*range(0, 600, 40)] * 2]
+    assert sum(each.result() for each in waiting) == len(heard)
+    report = verify.run(store, check=True, on_progress=lambda _done, _total: None)
+    assert (report.differing, report.plays) == (0, len(heard))

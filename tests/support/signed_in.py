@@ -1,0 +1,42 @@
+"""An account that is signed in, for tests of the pages of its settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.security import security_events
+from tests.support.page_client import PageClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.store.models import Token, User
+    from musicsvc.store.security.security_events import Event
+    from tests.support.shared_server import Shared
+
+
+class Person(NamedTuple):
+    """A signed-in account."""
+
+    shared: Shared
+    browser: PageClient
+    id: int
+    email: str
+
+    def do(self, unit: Callable[[User], Any]) -> Any:
+        """Return the result of a write transaction with the account."""
+        return self.shared.store.write(lambda: unit(users.get(self.id))).result()
+
+    def token(self, name: str = "laptop", **options: Any) -> tuple[Token, str]:
+        now = self.shared.clock.now()
+        made: tuple[Token, str] = self.do(lambda user: tokens.create(user, name, now=now, **options))
+        return made
+
+    def events(self) -> list[Event]:
+        found = security_events.Filter(account_id=self.id)
+        return self.shared.store.read(lambda: security_events.find(found, limit=99)).result()
+
+    async def status(self, value: str) -> int:
+        """Return the status of an API call with this token."""
+        return (await self.shared.client.holding(value).get("users/me")).status
