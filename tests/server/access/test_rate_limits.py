@@ -17,6 +17,7 @@ from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
 from tests.rights.world import World
+from tests.server.jobs.test_activity_writer import logged
 from tests.support.monotonic_clock import StoppedClock
 from tests.support.response_checks import conforms
 from tests.support.serving import Answer, Client, person, running
@@ -143,6 +144,7 @@ async def test_a_spent_limit_is_named_with_the_time_to_come_back(store: Store, c
         assert spent.json["message"] == (
             "The limit of 1 request a second without a valid token, for your address, is spent. Try again in 1 second."
         )
+    assert [(entry.status, entry.retry_after) for entry in logged(store)][3:5] == [(429, 12), (429, 12)]
 
 
 async def test_a_request_with_a_valid_token_never_counts_against_its_address(store: Store, clock: StoppedClock) -> None:

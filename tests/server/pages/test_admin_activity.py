@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
 
 from musicsvc.clock import MINUTE
 from musicsvc.store.accounts import password_links, tokens, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.backups.create import create
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Administrator
 from tests.cli.test_activity import CALL
@@ -120,7 +124,8 @@ async def test_activity_is_filtered_and_continues(office: Office) -> None:
     assert "by cli: late" in both
     assert "account.suspended" not in await office.page("/admin/activity?address=198.51.100.77&status=4xx")
     assert len(re.findall(r"404 GET", await office.page("/admin/activity?address=198.51.100.77&status=4xx"))) == 50
-    assert "Nothing matches" in await office.page("/admin/activity?route=no-such-route")
+    nothing = await office.page("/admin/activity?route=no-such-route")
+    assert "Nothing matches these conditions. Calls are kept for 90 days" in nothing
 
 
 @on_shared_loop
@@ -166,8 +171,34 @@ async def test_health_shows_the_checks_of_doctor(office: Office) -> None:
     shown = await office.page("/admin/health?checks=run")
     assert "The schema is up to date." in shown
     assert "The counts of all long lists are right." in shown
+    rows = [line.split(" | ") for line in await lines(office, "/admin/health?checks=run") if " | " in line][1:]
+    wrong = [row for row in rows if row[0] != "[good] ok"]
+    assert f"{len(wrong)} of {len(rows)} findings need your attention." in shown
+    assert [row in wrong for row in rows] == sorted([row in wrong for row in rows], reverse=True)  # wrong ones first
+    assert ["[good] ok", "schema", "The schema is up to date. |"] in [row[:3] for row in rows]
+    assert all(hint for *_, hint in wrong)
     part = text(await office.browser.get("/admin/health?checks=run", **{"HX-Request-Type": "partial"}))
     assert part.lstrip().startswith('<div id="checks">')
+
+
+@pytest.mark.only_on("sqlite")
+@on_shared_loop
+async def test_health_shows_the_last_backup(office: Office) -> None:
+    file = Path(office.shared.store.url.removeprefix("sqlite:///"))
+    folder = file.parent / "backups"
+
+    async def last_backup() -> str:
+        shown = await lines(office, "/admin/health")
+        assert shown[:3] == ["Health", "Health", f"Database: {office.shared.store.url}"]
+        return shown[3]
+
+    assert await last_backup() == "Last backup: There is none yet. The server makes one every 24 hours."
+    folder.write_bytes(b"")
+    assert await last_backup() == f"Last backup: The folder {folder} cannot be read: Not a directory."
+    folder.unlink()
+    folder.mkdir()
+    create(file, folder / "musicsvc-20260228T100000Z.db")
+    assert await last_backup() == "Last backup: 28 February 2026, 10:00 UTC: musicsvc-20260228T100000Z.db"
 
 
 @on_shared_loop

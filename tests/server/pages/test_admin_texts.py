@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest_asyncio
@@ -249,3 +250,25 @@ async def test_actions_of_the_abuse_monitor_can_be_undone_while_in_force(world: 
         "Why: probed",
         f"[/admin/tokens/{phone}/reinstate] Undo: reinstate the token [/admin/abuse/{phone}] Explain",
     ]
+
+
+@on_shared_loop
+async def test_the_list_of_pages_marks_the_one_that_is_shown(world: World) -> None:
+    shown = {
+        "/admin": "page Requests",
+        f"/admin/requests/{world.requests[0]}": "true Requests",
+        "/admin/accounts": "page Accounts",
+        f"/admin/accounts/{world.ben}": "true Accounts",
+        "/admin/tokens": "page Tokens",
+        f"/admin/abuse/{world.tokens[0]}": "true Abuse",
+        "/admin/activity?kind=calls": "page Activity",
+        "/admin/health": "page Health",
+    }
+    for path, current in shown.items():
+        page = await world.office.page(path)
+        assert re.findall(r'href="/static/([\w.]+)-\w+\.css"', page) == ["pico.min", "site", "admin"]
+        tabs = page[page.index('<nav class="tabs"') :]
+        links = re.findall(r'<a href="/admin/?(\w*)"(?: aria-current="(\w+)")?>(\w+)</a>', tabs[: tabs.index("</nav>")])
+        assert [target or "requests" for target, *_ in links] == [text.lower() for *_, text in links]
+        assert [text for *_, text in links] == ["Requests", "Accounts", "Tokens", "Abuse", "Activity", "Health"]
+        assert [f"{kind} {text}" for _, kind, text in links if kind] == [current]
