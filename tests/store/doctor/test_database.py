@@ -74,6 +74,18 @@ def test_damage_that_a_start_does_not_detect_is_found(file: Path, monkeypatch: p
     assert "refers to a missing row" in found["integrity"].finding
 
 
+@sqlite
+@pytest.mark.parametrize(("rows", "ending"), [(1, ""), (3, ""), (4, "; and 1 more"), (1_002, "; and 999 more")])
+def test_three_defects_are_named_and_the_others_counted(file: Path, rows: int, ending: str) -> None:
+    connection = apsw.Connection(str(file))
+    connection.executemany("INSERT INTO track_tag (track_id, tag_id) VALUES (?, 1)", [(1 + at,) for at in range(rows)])
+    connection.execute("INSERT INTO tag (id, name) VALUES (1, 'calm')")
+    connection.close()
+    found = by_check(database.check_database(f"sqlite:///{file}", now=NOW))["integrity"].finding
+    named = [f"foreign keys: row {each} of track_tag refers to a missing row of track" for each in range(1, 4)]
+    assert found == "; ".join(named[:rows]) + ending + "."
+
+
 def test_a_clock_before_the_newest_row_is_a_problem(store_url: str) -> None:
     now = Clock().now()
     assert "clock" not in by_check(database.check_database(store_url, now=now))

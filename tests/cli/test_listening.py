@@ -1,0 +1,109 @@
+"""`musicsvc insights release`, and listening, hours and milestones in the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.cli import listening
+from musicsvc.clock import HOUR, parse
+from musicsvc.store.models import Album
+from tests.support.listening_world import Catalog, catalog
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
+    from tests.cli.conftest import Run
+
+RELEASED = parse("2024-03-04")  # a Monday, long before today
+
+
+@pytest.fixture
+def made(store: Store) -> Catalog:
+    """Albums of the same release date; 2 plays of the first one on that day, and 1,000 on the next one."""
+
+    def fill() -> Catalog:
+        made = catalog(RELEASED)
+        Album.update(release_date="2024-03-04").execute()
+        on_next_day = [(made.tracks[1], RELEASED + 30 * HOUR + each * 60_000_000, "ada") for each in range(1_000)]
+        made.add_plays([(made.tracks[0], RELEASED + 3 * HOUR, name) for name in ("ada", "ben")] + on_next_day)
+        made.add_plays([(made.tracks[3], RELEASED + 5 * HOUR, name) for name in ("ada", "ben", "cleo")])
+        return made
+
+    return store.write(fill).result()
+
+
+def test_albums_are_compared_in_a_table(run: Run, made: Catalog) -> None:
+    one, two = map(str, made.albums)
+    assert run("insights", "release", one, "--against", two, "--days", "3").stdout.splitlines() == [
+        f"{one}: Album 0 (2024-03-04)  ▂█▁",
+        f"{two}: Album 1 (2024-03-04)  █▁▁",
+        "",
+        f"day  {one}: plays / listeners  {two}: plays / listeners",
+        "0    2 / 2                 3 / 3",
+        "1    1,000 / 2             0 / 3",
+        "2    0 / 2                 0 / 3",
+    ]
+
+
+def test_albums_without_a_release_date_have_no_days(run: Run, store: Store, made: Catalog) -> None:
+    store.write(lambda: Album.update(release_date=None).execute()).result()
+    one, two = map(str, made.albums)
+    assert run("insights", "release", one, "--against", two).stdout.splitlines() == [
+        f"{one}: Album 0 (no release date)",
+        f"{two}: Album 1 (no release date)",
+    ]
+
+
+def test_nine_albums_can_be_compared_with(run: Run, made: Catalog) -> None:
+    one, two = map(str, made.albums)
+
+    def refused(*others: str) -> str:
+        options = [part for each in others for part in ("--against", each)]
+        return run("insights", "release", one, *options, expect=2).stderr.splitlines()[-1]
+
+    nine = [two, *map(str, range(101, 109))]
+    assert refused(*nine, one, two) == "Error: Invalid value for --against: 101 does not exist."
+    assert refused(*nine, "109") == "Error: Invalid value for --against: Use at most 9 albums."
+
+
+def test_an_album_has_its_hours_and_milestones(run: Run, made: Catalog) -> None:
+    album = str(made.albums[0])
+    shown = run("insights", "show", "album", album, "--period", "2024-03").stdout.splitlines()
+    assert shown[:13] == [
+        f"album               {album}: Album 0",
+        "period              2024-03: 2024-03-01 to 2024-03-31",
+        "plays               1,002 (nothing before); of all time 1,002",
+        "listeners           2 (nothing before); of all time 2",
+        "likes               0",
+        "reposts             0",
+        "skips               0 of 0 plays with a known completion",
+        "completion          unknown",
+        "plays per listener  501.0",
+        "new listeners       2; returning 0",
+        "milestones          100 on 2024-03-05 07:37; 1,000 on 2024-03-05 22:37",
+        "best day            2024-03-05: 1,000 plays",
+        f"plays by day        {'▁' * 3}▂█{'▁' * 26}",
+    ]
+    assert shown[14:20] == [
+        "hours of the week",
+        "day        hours 0 to 23 (UTC)       plays  most at",
+        f"Monday     {'▁' * 3}█{'▁' * 20}  2      03:00",
+        f"Tuesday    {'▁' * 6}{'█' * 16}▆▁  1,000  06:00",
+        "Wednesday  -                         0      -",
+        "Thursday   -                         0      -",
+    ]
+
+
+def test_completion_and_listeners_are_lines_of_text() -> None:
+    counts = {"skips": 1_234, "plays_with_duration": 56_789, "plays_per_listener": 3.5}
+    people = {"new_listeners": 2_345, "returning_listeners": 6_789, "completion": {"mean": 61.5, "median": 70.0}}
+    nothing_reached: dict[str, object] = {"plays": [], "best_day": None}
+    assert listening.lines({"listening": counts | people, "milestones": nothing_reached}) == {
+        "skips": "1,234 of 56,789 plays with a known completion",
+        "completion": "mean 61.5 %, median 70.0 %",
+        "plays per listener": 3.5,
+        "new listeners": "2,345; returning 6,789",
+        "milestones": None,
+        "best day": None,
+    }
