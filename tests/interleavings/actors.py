@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
     from musicsvc.store.engine.store import Store
-    from tests.interleavings.model import View
+    from tests.interleavings.model import History, View
     from tests.support.serving import Answer, Client
 
 
@@ -53,15 +53,21 @@ class Caller:
             look.verify()
 
     def write(
-        self, server: int, request: tuple[Any, ...], views: Sequence[View], value: Any, token: str | None = None
+        self,
+        server: int,
+        request: tuple[Any, ...],
+        views: Sequence[View],
+        changes: Callable[[Answer], Sequence[tuple[History, object]]],
+        token: str | None = None,
     ) -> None:
-        """Send a request that changes these views, beside reads, which show their old value or the new one.
+        """Send a request that changes these views, beside reads, which show what was before or after it.
 
-        `request`: method, path and body. `value`: the new one, or a function of the answer that returns it.
+        `request`: method, path and body. `changes`: a function of the answer, which returns new values.
         """
         (answer,), looks = self._ask([self._client(server, token)(*request)], views)
         assert answer.status in {200, 201}, answer
-        views[0].history.add(value(answer) if callable(value) else value, self.machine(server))
+        for history, value in changes(answer):
+            history.add(value, self.machine(server))
         for look in looks:
             look.verify()
         self.look(*views)

@@ -24,7 +24,6 @@ from tests.interleavings.model import (
     ELSEWHERE,
     Guest,
     History,
-    Playlist,
     View,
     at,
     list_of_playlists,
@@ -92,8 +91,8 @@ class Interleavings(RuleBasedStateMachine):
 
     def make_views(self) -> None:
         track = f"tracks/{self.track}"
-        self.playlists = History({})
-        self.list = list_of_playlists(self.playlists)
+        self.names, self.contents = History({}), History({})
+        self.list = list_of_playlists(self.names)
         self.me = View("users/me", History(self.account.display_name), at("user", "display_name"))
         self.plays = View(f"{INSIGHTS}/{track}", History(0), at("data", "plays", "total"))
         self.likes = View(track, History(0, COUNTER), at("track", "likes_count"))
@@ -103,15 +102,11 @@ class Interleavings(RuleBasedStateMachine):
 
     def chosen(self, number: int) -> int:
         """Return one of the playlists; there is always one."""
-        found: list[int] = sorted(self.playlists.value)
+        found: list[int] = sorted(self.names.value)
         return found[number % len(found)]
 
     def views_of(self, playlist: int) -> Sequence[View]:
-        return self.list, name_of(playlist, self.playlists), tracks_of(playlist, self.playlists)
-
-    def changed(self, playlist: int, **values: object) -> dict[int, Playlist]:
-        """Return the playlists after this one got other values."""
-        return {**self.playlists.value, playlist: self.playlists.value[playlist]._replace(**values)}
+        return self.list, name_of(playlist, self.names), tracks_of(playlist, self.contents)
 
     def possible_commands(self) -> Sequence[tuple[Sequence[object], View, object]]:
         """Return commands with the view that each changes, and the value afterwards."""
@@ -140,22 +135,27 @@ class Interleavings(RuleBasedStateMachine):
         time.sleep(0.15)
 
     def create(self, server: int, number: int) -> None:
-        def created(answer: Answer) -> dict[int, Playlist]:
-            return {**self.playlists.value, answer.json["playlist"]["id"]: Playlist(name)}
+        def changes(answer: Answer) -> Sequence[tuple[History, object]]:
+            new = answer.json["playlist"]["id"]
+            return (self.names, {**self.names.value, new: name}), (self.contents, {**self.contents.value, new: []})
 
         name = NAMES[number % len(NAMES)]
-        self.caller.write(server, ("POST", "playlists", {"name": name}), [self.list], created)
+        self.caller.write(server, ("POST", "playlists", {"name": name}), [self.list], changes)
 
     def delete(self, server: int, number: int) -> None:
+        if len(self.names.value) == 1:
+            return
         target = self.chosen(number)
-        left = {each: playlist for each, playlist in self.playlists.value.items() if each != target}
-        if left:
-            self.caller.write(server, ("DELETE", f"playlists/{target}"), self.views_of(target), left)
+        left = [
+            (each, {key: each.value[key] for key in each.value if key != target})
+            for each in (self.names, self.contents)
+        ]
+        self.caller.write(server, ("DELETE", f"playlists/{target}"), self.views_of(target), lambda _: left)
 
     def rename(self, server: int, number: int) -> None:
         target, name = self.chosen(number), NAMES[number % len(NAMES)]
-        request = "PUT", f"playlists/{target}", {"name": name}
-        self.caller.write(server, request, self.views_of(target), self.changed(target, name=name))
+        request, after = ("PUT", f"playlists/{target}", {"name": name}), {**self.names.value, target: name}
+        self.caller.write(server, request, self.views_of(target), lambda _: [(self.names, after)])
 
     def rename_through_two_servers(self, server: int, number: int) -> None:
         """Rename a playlist twice at once. The database knows which name was the last."""
@@ -165,7 +165,7 @@ class Interleavings(RuleBasedStateMachine):
         looks = self.caller.write_at_once(list(servers.values()), requests, views)
         last = self.service.store.read(lambda: playlists.get(target).name).result()
         for name in sorted(servers, key=last.__eq__):
-            self.playlists.add(self.changed(target, name=name), self.caller.machine(servers[name]))
+            self.names.add({**self.names.value, target: name}, self.caller.machine(servers[name]))
         for look in looks:
             look.verify()
         self.caller.look(*views)
@@ -173,30 +173,34 @@ class Interleavings(RuleBasedStateMachine):
     def rename_in_another_process(self, _server: int, number: int) -> None:
         target, name = self.chosen(number), NAMES[number % len(NAMES)]
         self.service.store.write(lambda: playlists.replace(target, {"name": name})).result()
-        self.playlists.add(self.changed(target, name=name))
+        self.names.add({**self.names.value, target: name})
         self.caller.look(*self.views_of(target))
 
     def add_track(self, server: int, number: int) -> None:
         target, track = self.chosen(number), self.tracks[number % len(self.tracks)]
-        request = "POST", f"playlists/{target}/tracks/add", {"ids": [track]}
-        after = self.changed(target, tracks=(*self.playlists.value[target].tracks, track))
-        self.caller.write(server, request, self.views_of(target), after)
+        self.write_tracks(server, target, "add", track, [*self.contents.value[target], track])
 
     def remove_track(self, server: int, number: int) -> None:
         target, track = self.chosen(number), self.tracks[number % len(self.tracks)]
-        request = "POST", f"playlists/{target}/tracks/remove", {"ids": [track]}
-        left = tuple(each for each in self.playlists.value[target].tracks if each != track)
-        self.caller.write(server, request, self.views_of(target), self.changed(target, tracks=left))
+        left = [each for each in self.contents.value[target] if each != track]
+        self.write_tracks(server, target, "remove", track, left)
+
+    def write_tracks(self, server: int, target: int, verb: str, track: int, after: list[int]) -> None:
+        request = "POST", f"playlists/{target}/tracks/{verb}", {"ids": [track]}
+        changed = {**self.contents.value, target: after}
+        self.caller.write(server, request, self.views_of(target), lambda _: [(self.contents, changed)])
 
     def play(self, server: int, _number: int) -> None:
-        count = self.plays.history.value + 1
+        history = self.plays.history
+        count = history.value + 1
         play = {"track_id": self.track, "played_at": self.began - HALF_MINUTE * count}
-        self.caller.write(server, ("POST", "plays", {"plays": [play]}), [self.plays], count)
+        self.caller.write(server, ("POST", "plays", {"plays": [play]}), [self.plays], lambda _: [(history, count)])
 
     def like_or_unlike(self, server: int, _number: int) -> None:
-        liked = self.likes.history.value
+        history = self.likes.history
+        liked = history.value
         request = "POST", f"tracks/{self.track}/{'unlike' if liked else 'like'}"
-        self.caller.write(server, request, [self.likes], 1 - liked)
+        self.caller.write(server, request, [self.likes], lambda _: [(history, 1 - liked)])
 
     def rename_the_caller(self, _server: int, number: int) -> None:
         name = f"Ann {number}"
@@ -207,7 +211,8 @@ class Interleavings(RuleBasedStateMachine):
     def delete_the_token_of_the_guest(self, server: int, _number: int) -> None:
         if not self.running and self.guest.history.value == Guest():
             request = "DELETE", f"access-tokens/{self.guest_token_id}"
-            self.caller.write(server, request, [self.guest], Guest(revoked=True), self.spare_token)
+            revoked = [(self.guest.history, Guest(revoked=True))]
+            self.caller.write(server, request, [self.guest], lambda _: revoked, self.spare_token)
 
     def begin_command(self, _server: int, number: int) -> None:
         if not self.running and self.commands:

@@ -30,7 +30,10 @@ class Change:
 
 
 class History:
-    """The values that something has had, oldest first."""
+    """The values that something has had, oldest first. It is in tables that each of its changes changes.
+
+    So what a machine writes makes it read again also what other machines have written.
+    """
 
     def __init__(self, value: Any, seconds: float = 0) -> None:
         """`seconds`: the age of values that any machine may still show."""
@@ -85,11 +88,6 @@ class Look(NamedTuple):
         assert view.shown(self.answer) in permitted, (view.path, self.machine, self.answer)
 
 
-class Playlist(NamedTuple):
-    name: str
-    tracks: tuple[int, ...] = ()
-
-
 class Guest(NamedTuple):
     """The state of an account and of its token."""
 
@@ -116,31 +114,30 @@ def at(*keys: str) -> Callable[[Answer], object]:
     return find
 
 
-def list_of_playlists(history: History) -> View:
+def list_of_playlists(names: History) -> View:
     """Return a view of the caller's playlists: their names by id."""
     return View(
         "playlists?perPage=100",
-        history,
+        names,
         lambda answer: {row["id"]: row["name"] for row in answer.json["pagination"]["data"]},
-        lambda playlists: {number: playlist.name for number, playlist in playlists.items()},
     )
 
 
-def tracks_of(number: int, history: History) -> View:
-    """Return a view of the tracks of one of the playlists, None if it does not exist."""
+def name_of(playlist: int, names: History) -> View:
+    """Return a view of the name of a playlist, None if it does not exist."""
     return View(
-        f"playlists/{number}/tracks?perPage=100",
-        history,
-        lambda answer: None if answer.status == 404 else tuple(row["id"] for row in answer.json["pagination"]["data"]),
-        lambda playlists: playlists[number].tracks if number in playlists else None,
-    )
-
-
-def name_of(number: int, history: History) -> View:
-    """Return a view of the name of one of the playlists, None if it does not exist."""
-    return View(
-        f"playlists/{number}",
-        history,
+        f"playlists/{playlist}",
+        names,
         lambda answer: None if answer.status == 404 else answer.json["playlist"]["name"],
-        lambda playlists: playlists[number].name if number in playlists else None,
+        lambda value: value.get(playlist),
+    )
+
+
+def tracks_of(playlist: int, tracks: History) -> View:
+    """Return a view of the tracks of a playlist, None if it does not exist."""
+    return View(
+        f"playlists/{playlist}/tracks?perPage=100",
+        tracks,
+        lambda answer: None if answer.status == 404 else [row["id"] for row in answer.json["pagination"]["data"]],
+        lambda value: value.get(playlist),
     )
