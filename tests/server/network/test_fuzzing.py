@@ -38,6 +38,12 @@ PATIENCE = 30.0
 MOST_READ = 1 << 22
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Start two workers; in the long form also one."""
+    if "workers" in metafunc.fixturenames:
+        metafunc.parametrize("workers", ["2", "1"] if metafunc.config.getoption("--slow") else ["2"])
+
+
 @pytest.fixture
 def tokens(store_url: str) -> dict[str, str]:
     """Load the fixtures, valid from now; return their tokens."""
@@ -142,9 +148,9 @@ async def _one(reader: asyncio.StreamReader, sent: FuzzRequest) -> bytes:
 
 
 async def test_no_request_whatever_is_answered_with_a_fault_of_the_server(
-    start: Start, tokens: dict[str, str], seed: int, slow: bool, capsys: pytest.CaptureFixture[str]
+    start: Start, tokens: dict[str, str], seed: int, workers: str, slow: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    program = start()
+    program = start("--workers", workers)
     root = program.root
     fuzzers = [Fuzzer(root, f"{seed}/{number}", tokens) for number in range(AT_ONCE)]
     count = SLOW_COUNT if slow else COUNT
@@ -165,4 +171,5 @@ async def test_no_request_whatever_is_answered_with_a_fault_of_the_server(
     statuses: Counter[str] = sum((fuzzer.statuses for fuzzer in fuzzers), Counter())
     if slow:
         with capsys.disabled():
-            sys.stdout.write(f"\n{count} sent in {took:.0f} s, --seed {seed}: {dict(sorted(statuses.items()))}\n")
+            found = dict(sorted(statuses.items()))
+            sys.stdout.write(f"\n{count} sent to {workers} workers in {took:.0f} s, --seed {seed}: {found}\n")

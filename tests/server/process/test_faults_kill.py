@@ -52,8 +52,11 @@ class Life:
         self.everybody: list[Caller] = []
 
     def kill(self, turn: int) -> list[Caller]:
-        """Start a server, send it requests for a while and kill it; return the clients."""
-        workers = self._chance.choice((1, 1, 2))
+        """Start a server, send it requests for a while and kill it; return the clients.
+
+        Every other server has two workers, and one of them may be killed before.
+        """
+        workers = 2 - turn % 2
         with Program(self._folder, "serve", "--port", "0", "--workers", str(workers)) as program:
             port = int(program.root.rpartition(":")[2])
             gone = threading.Event()

@@ -1,6 +1,7 @@
-"""For each address on stdin a process that writes to that store from many threads, until it is killed.
+"""For each line on stdin, processes that write to a store from many threads, until they are killed.
 
-It prints each name once its unit is acknowledged. It is forked from this one, which saves it the start of Python.
+The line has the address of the store, a name and the number of processes. They print each name once its unit is
+acknowledged. They are forked from this one, which saves them the start of Python.
 """
 
 import os
@@ -41,14 +42,17 @@ def live(url: str, run: str) -> None:
 
 
 def main() -> None:
-    """Start one writing process after another."""
+    """Start writing processes, when those before have ended."""
     for line in sys.stdin:
-        url, run = line.split()
-        child = os.fork()
-        if child == 0:
-            live(url, run)
-        tell(f"pid {child}")
-        os.waitpid(child, 0)
+        url, run, count = line.split()
+        children = []
+        for number in range(int(count)):
+            children.append(os.fork())
+            if children[-1] == 0:
+                live(url, f"{run}.{number}")
+            tell(f"pid {children[-1]}")
+        for child in children:
+            os.waitpid(child, 0)
         tell("ended")
 
 

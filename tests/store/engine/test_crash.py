@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -17,7 +17,8 @@ from tests.faults.workload import Ledger
 
 WRITER = Path(__file__).with_name("crash_writer.py")
 ROOT = Path(__file__).resolve().parents[3]
-KILLS = 8  # of each database
+KILLS = 8  # of one process or two, for each database
+EARLY = 3  # the processes of this kill may have acknowledged nothing
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -32,20 +33,27 @@ class Writer:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def live(self, url: str, run: str, seconds: float) -> list[str]:
-        """Let a process write and kill it after some seconds; return the names that it acknowledged."""
+    def live(self, url: str, run: str, lives: Iterable[float], *, early: bool) -> list[str]:
+        """Let processes write at the same time, and kill each after some seconds. Return the acknowledged names.
+
+        Their time begins with the first acknowledgement, or with `early` when they start.
+        """
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.write(f"{url} {run}\n")
+        left = list(lives)
+        self._process.stdin.write(f"{url} {run} {len(left)}\n")
         self._process.stdin.flush()
         names: list[str] = []
+        pids: list[int] = []
         for line in map(str.strip, self._process.stdout):
             if line.startswith("pid "):
-                threading.Timer(seconds, os.kill, [int(line[4:]), signal.SIGKILL]).start()
+                pids.append(int(line[4:]))
             elif line == "ended":
                 break
             else:
                 names.append(line)
+            while pids and (names or early):
+                threading.Timer(left.pop(), os.kill, [pids.pop(), signal.SIGKILL]).start()
         return names
 
 
@@ -69,7 +77,9 @@ def test_a_killed_writer_has_lost_nothing_that_it_acknowledged(
     with opening.connect(store_url) as store:
         store.write(workload.prepare).result()
     for kill in range(KILLS):
-        names = writer.live(store_url, str(kill), chance.uniform(0, 0.3))
+        processes = 1 + kill % 2
+        lives = [chance.uniform(0, 0.3) for _ in range(processes)]
+        names = writer.live(store_url, str(kill), lives, early=kill == EARLY)
         ledger.asked.update(names, map(workload.next_name, names))
         ledger.acknowledged.update(names)
 

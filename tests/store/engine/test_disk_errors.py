@@ -20,6 +20,8 @@ from tests.faults.workload import Ledger
 from tests.support import databases
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from musicsvc.store.engine.store import Store
 
 pytestmark = [
@@ -57,13 +59,16 @@ class Failing:
         return f"{os.strerror(self.error)} on {self.kinds}, {self.first} to {self.last}"
 
 
-def _session(store: Store, chance: Random, ledger: Ledger, session: int) -> None:
+def _session(stores: Sequence[Store], chance: Random, ledger: Ledger, session: int) -> None:
     """Write a few groups of units, with concurrent readers."""
     every = chance.choice((3, 20, 4000))
-    store.write(lambda: binding.current().execute_sql(f"PRAGMA wal_autocheckpoint = {every}") and None).exception(10)
+    tune = f"PRAGMA wal_autocheckpoint = {every}"
+    for store in stores:
+        store.write(lambda: binding.current().execute_sql(tune) and None).exception(10)
     for number in range(8):
-        reading = store.read(lambda: Genre.select().count())
-        for settle in [ledger.submit(store, f"{session}/{lane}/{number}") for lane in range(LANES)]:
+        reading = stores[0].read(lambda: Genre.select().count())
+        names = [f"{session}/{lane}/{number}" for lane in range(LANES)]
+        for settle in [ledger.submit(stores[lane % len(stores)], name) for lane, name in enumerate(names)]:
             settle()
         error = reading.exception(10)
         assert error is None or isinstance(error, workload.REFUSALS), repr(error)
@@ -71,6 +76,7 @@ def _session(store: Store, chance: Random, ledger: Ledger, session: int) -> None
 
 def test_a_disk_error_only_refuses_writes(template: databases.Template, tmp_path: Path, seed: int, number: int) -> None:
     chance, ledger = Random(f"{seed}/{number}"), Ledger()
+    writers = chance.choice((1, 1, 2))  # as many as processes, each with a store of its own
     url = template.make(tmp_path, 0, migrated=True)
     with opening.connect(url) as store:
         store.write(workload.prepare).result()
@@ -80,15 +86,15 @@ def test_a_disk_error_only_refuses_writes(template: databases.Template, tmp_path
         for session in range(2):
             with ExitStack() as opened:
                 try:
-                    store = opened.enter_context(opening.connect(url))
+                    stores = [opened.enter_context(opening.connect(url)) for _ in range(writers)]
                 except Failure as failure:
                     assert "\n" not in failure.message  # noqa: PT017 - any error is one line
                     continue
-                _session(store, chance, ledger, session)
+                _session(stores, chance, ledger, session)
                 calls.fault = system.no_fault
-                assert workload.faults(store, ledger) == [], f"--seed {seed}: {failing}"
-                _session(store, chance, ledger, session + 10)
-                assert workload.faults(store, ledger) == [], f"--seed {seed}: {failing}"
+                assert workload.faults(stores[-1], ledger) == [], f"--seed {seed}: {failing}"
+                _session(stores, chance, ledger, session + 10)
+                assert workload.faults(stores[-1], ledger) == [], f"--seed {seed}: {failing}"
                 calls.fault = failing
     with opening.connect(url) as store:
         assert workload.faults(store, ledger) == [], f"--seed {seed}: {failing}"

@@ -23,7 +23,7 @@ from tests.faults.workload import Ledger
 from tests.support import databases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from musicsvc.store.engine.store import Store
 
@@ -66,6 +66,7 @@ class Round:
         self.power = Power(self.file.parent, chance, cut_at=int(chance.triangular(1, 400, 60)), honest=honest)
         self.ledger = Ledger(certain=lambda: not self.power.off)
         self._next = dict.fromkeys(range(LANES), 0)
+        self.writers = chance.choice((1, 1, 2))  # as many as processes, each with a store of its own
         # A failed checkpoint does not fail its commit, but a Python VFS would report it so.
         self._checkpoint_every = 0 if self.power.failing else chance.choice((2, 5, 20, 4000))
 
@@ -73,58 +74,59 @@ class Round:
         """Write until the power failure, which also ends the writing process."""
         with disk.mounted(self.file.parent, self.power.fault, self.power):
             while not self.power.off:
-                with suppress(Failure), opening.connect(self._url) as store:
-                    self._session(store)
+                with suppress(Failure), ExitStack() as opened:
+                    self._session([opened.enter_context(opening.connect(self._url)) for _ in range(self.writers)])
 
-    def _session(self, store: Store) -> None:
-        """Open the store, write, and close it."""
-        store.write(self._tune).result()
+    def _session(self, stores: Sequence[Store]) -> None:
+        """Write until the stores are closed."""
+        for store in stores:
+            store.write(self._tune).result()
         work = self._callers if self._chance.random() < 0.25 else self._bursts
-        work(store)
+        work(stores)
 
     def _tune(self) -> None:
         current().execute_sql(f"PRAGMA wal_autocheckpoint = {self._checkpoint_every}").fetchall()
 
-    def _bursts(self, store: Store) -> None:
-        """Write groups of units, the same in every run of the seed."""
+    def _bursts(self, stores: Sequence[Store]) -> None:
+        """Write groups of units. With one store they are the same in every run of the seed."""
         with ExitStack() as reading:
             while not self.power.off and self._chance.random() > 0.03:
                 if self._chance.random() < 0.1:
-                    reading.enter_context(_snapshot(store))
+                    reading.enter_context(_snapshot(stores[0]))
                 elif self._chance.random() < 0.1:
                     reading.close()
                 if self._chance.random() < 0.1:
                     self._checkpoint(self._chance.choice(("PASSIVE", "RESTART", "TRUNCATE")))
                 lanes = self._chance.sample(range(LANES), self._chance.randint(1, LANES))
-                self._together(store, [self._name(lane) for lane in lanes])
+                self._together(stores, [self._name(lane) for lane in lanes])
 
     def _name(self, lane: int) -> str:
         number = self._next[lane]
         self._next[lane] += 1
         return f"unit/{lane}/{number}"
 
-    def _together(self, store: Store, names: list[str]) -> None:
-        """Queue the units while the writer is busy, so that they are committed together."""
+    def _together(self, stores: Sequence[Store], names: list[str]) -> None:
+        """Queue the units while a writer is busy, so that those of each store are committed together."""
         begun, release = threading.Event(), threading.Event()
 
         def hold() -> None:
             begun.set()
             release.wait(30)
 
-        first = store.write(hold)
+        first = stores[0].write(hold)
         while not (begun.wait(0.01) or first.done()):
             pass
-        settle = [self.ledger.submit(store, name) for name in names]
+        settle = [self.ledger.submit(stores[at % len(stores)], name) for at, name in enumerate(names)]
         release.set()
         for wait in settle:
             wait()
 
-    def _callers(self, store: Store) -> None:
+    def _callers(self, stores: Sequence[Store]) -> None:
         """Write from concurrent callers while another connection checkpoints."""
 
         def call(lane: int) -> None:
             while not self.power.off:
-                self.ledger.submit(store, self._name(lane))()
+                self.ledger.submit(stores[lane % len(stores)], self._name(lane))()
 
         def checkpoint() -> None:
             while not self.power.off:
@@ -183,7 +185,9 @@ def test_a_power_failure_loses_no_acknowledged_write(
 ) -> None:
     played, faults = play(filled, tmp_path, Random(f"{seed}/{number}"))
 
-    assert faults == [], f"--seed {seed}, {played.power.mood}, sectors of {played.power.sector}"
+    assert faults == [], (
+        f"--seed {seed}, {played.writers} writers, {played.power.mood}, sectors of {played.power.sector}"
+    )
     record_property("acknowledged", len(played.ledger.acknowledged))
 
 
