@@ -53,8 +53,8 @@ def workbook(sheets: Sequence[Sheet], head: Mapping[str, Any]) -> Iterator[bytes
 
 
 def _pieces(head: Mapping[str, Any], write: Callable[[Any], None]) -> Iterator[bytes]:
-    import xlsxwriter  # type: ignore[import-untyped]  # noqa: PLC0415 - loaded when a file is written
-    from xlsxwriter.exceptions import FileCreateError  # type: ignore[import-untyped]  # noqa: PLC0415 - the same
+    import xlsxwriter  # noqa: PLC0415 - loaded when a file is written
+    from xlsxwriter.exceptions import FileCreateError  # noqa: PLC0415 - the same
 
     with TemporaryDirectory(prefix="musicsvc-") as folder:
         target = Path(folder, "rows.xlsx")

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import duckdb
-import openpyxl  # type: ignore[import-untyped]
+import openpyxl
 import pypdf
 import pytest
 import typer

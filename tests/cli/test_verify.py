@@ -7,7 +7,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import openpyxl  # type: ignore[import-untyped]
+import openpyxl
 import pytest
 
 from musicsvc.cli import main

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 
-from fontTools.ttLib import TTCollection, TTFont  # type: ignore[import-untyped]
+from fontTools.ttLib import TTCollection, TTFont
 
 from musicsvc.reports.typesetting import FAMILIES, FOLDER
 

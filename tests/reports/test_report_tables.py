@@ -7,7 +7,7 @@ import io
 from datetime import datetime
 from typing import Any
 
-import openpyxl  # type: ignore[import-untyped]
+import openpyxl
 
 from musicsvc.reports import report_tables
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
-import openpyxl  # type: ignore[import-untyped]
+import openpyxl
 import pytest
-import xlsxwriter  # type: ignore[import-untyped]
+import xlsxwriter
 
 from musicsvc.reports import xlsx
 from musicsvc.reports.tables import Table

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import openpyxl  # type: ignore[import-untyped]
+import openpyxl
 
 from tests.support.oracle import bounds, day
 

@@ -67,7 +67,7 @@ class SharedMetrics:
         except OSError:
             return None
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(self.folder)  # noqa: TID251 - where the library looks for it
-        values.ValueClass = values.MultiProcessValue(lambda: worker)  # type: ignore[no-untyped-call]
+        values.ValueClass = values.MultiProcessValue(lambda: worker)
         return self
 
     def _put(self, name: str, content: bytes) -> None:
@@ -78,7 +78,7 @@ class SharedMetrics:
 
     def worker_exited(self, worker: int) -> None:
         """Remove the gauges and the process id of a worker that has exited."""
-        mark_process_dead(worker, str(self.folder))  # type: ignore[no-untyped-call]
+        mark_process_dead(worker, str(self.folder))
         (self.folder / f"{worker}.pid").unlink(missing_ok=True)
 
     def remove(self) -> None:

@@ -35,14 +35,14 @@ class Metrics:
 
     def __init__(self, shared: SharedMetrics | None = None) -> None:
         """`shared`: the folder of the shared metrics files, after its `join` was called in this process."""
-        disable_created_metrics()  # type: ignore[no-untyped-call]
+        disable_created_metrics()
         shown = CollectorRegistry()
         if shared is None:
             values.ValueClass = values.MutexValue  # even if the environment asks for multiprocess mode
             self._own = shown
         else:
             self._own = CollectorRegistry()
-            MultiProcessCollector(shown, path=str(shared.folder))  # type: ignore[no-untyped-call]
+            MultiProcessCollector(shown, path=str(shared.folder))
         self._shown = shown
         self._on_scrape = ScrapeCollector()
         shown.register(self._on_scrape)

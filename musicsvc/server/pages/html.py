@@ -41,7 +41,8 @@ def render(view: View, context: Mapping[str, Any], *, part: bool = False) -> Htm
 
 def hidden_field(name: str, value: str) -> Any:
     """Return a hidden field of a form, as markup."""
-    return _environment().get_template("hidden.html").module.hidden(name, value)  # type: ignore[attr-defined] # a macro
+    macros: Any = _environment().get_template("hidden.html").module
+    return macros.hidden(name, value)
 
 
 @lru_cache(maxsize=1)

@@ -27,6 +27,7 @@ def compiled(build: Callable[P, Any]) -> Callable[P, list[Any]]:
     An argument may be a value but None, or a list for `Field.in_`. Keyword arguments are constants of the query: each
     combination of them gets a statement of its own.
     """
+    build_query: Callable[..., Any] = build
 
     @wraps(build)
     def run(*arguments: P.args, **constants: P.kwargs) -> list[Any]:
@@ -35,7 +36,7 @@ def compiled(build: Callable[P, Any]) -> Callable[P, list[Any]]:
         key = build, *constants.values()
         statement = statements.get(key)
         if statement is None:
-            query = build(*map(Placeholder, range(len(arguments)), arguments), **constants)  # type: ignore[arg-type]
+            query = build_query(*map(Placeholder, range(len(arguments)), arguments), **constants)
             statement = statements[key] = Statement.compile(query, database)
         rows: list[Any] = database.execute_sql(statement.sql, statement.fill(arguments)).fetchall()
         return rows

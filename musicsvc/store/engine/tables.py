@@ -17,7 +17,7 @@ import re
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, no_type_check
 
 from musicsvc.store.engine.binding import current
 
@@ -125,17 +125,23 @@ def recorded(unit: Callable[[], T]) -> tuple[T, frozenset[str]]:
 
 def current_tables() -> Tables:
     """Return the tables of the database of the current thread."""
-    tables: Tables = current().tables  # type: ignore[attr-defined]  # both databases of the store have them
+    database: Any = current()  # a SqliteDatabase or a PostgresDatabase
+    tables: Tables = database.tables
     return tables
 
 
 class Noting:
-    """Notes each statement of a cursor class of a driver. List it before that class."""
+    """Notes each statement of a cursor class of a driver. List it before that class.
 
+    The methods are not type-checked, because each driver has a signature of its own.
+    """
+
+    @no_type_check
     def execute(self, statement: Any, *arguments: Any, **options: Any) -> Any:
         note(statement)
-        return super().execute(statement, *arguments, **options)  # type: ignore[misc]  # of the driver's class
+        return super().execute(statement, *arguments, **options)
 
+    @no_type_check
     def executemany(self, statement: Any, *arguments: Any, **options: Any) -> Any:
         note(statement)
-        return super().executemany(statement, *arguments, **options)  # type: ignore[misc]  # the same
+        return super().executemany(statement, *arguments, **options)

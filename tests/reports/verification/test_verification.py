@@ -7,9 +7,9 @@ import json
 import zipfile
 from typing import TYPE_CHECKING, Any
 
-import openpyxl  # type: ignore[import-untyped]
+import openpyxl
 import pytest
-import xlsxwriter  # type: ignore[import-untyped]
+import xlsxwriter
 from hypothesis import given
 from hypothesis import strategies as st
 

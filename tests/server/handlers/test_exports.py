@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import openpyxl  # type: ignore[import-untyped]
+import openpyxl
 import pytest
 
 from musicsvc.clock import DAY, MovableClock, isoformat

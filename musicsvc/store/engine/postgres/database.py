@@ -27,7 +27,7 @@ TABLES = """
 """
 
 
-class NotingCursor(Noting, psycopg.Cursor[Any]):  # type: ignore[misc]  # Noting takes any arguments
+class NotingCursor(Noting, psycopg.Cursor[Any]):
     """A cursor that notes its statements."""
 
     def copy(self, statement: Any, *arguments: Any, **options: Any) -> Any:
@@ -35,7 +35,7 @@ class NotingCursor(Noting, psycopg.Cursor[Any]):  # type: ignore[misc]  # Noting
         return super().copy(statement, *arguments, **options)
 
 
-class NotingServerCursor(Noting, psycopg.ServerCursor[Any]):  # type: ignore[misc]  # the same
+class NotingServerCursor(Noting, psycopg.ServerCursor[Any]):
     """A cursor on the server that notes its statements."""
 
 

@@ -29,7 +29,7 @@ MAPPED = 1 << 31  # bytes; SQLite maps no more. Pages that are not mapped are co
 PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap_size": MAPPED}
 
 
-class NotingCursor(Noting, apsw.Cursor):  # type: ignore[misc]  # Noting takes any arguments
+class NotingCursor(Noting, apsw.Cursor):
     """A cursor that notes its statements."""
 
 
@@ -76,7 +76,8 @@ class SqliteDatabase(APSWDatabase):
         if self.in_transaction() and not connection.in_transaction:
             raise Unavailable
         if self.query_hooks:
-            return super().execute_sql(sql, params)  # type: ignore[no-any-return]
+            cursor: apsw.Cursor = super().execute_sql(sql, params)
+            return cursor
         note(sql)
         try:
             return apsw.Cursor(connection).execute(sql, params or ())
