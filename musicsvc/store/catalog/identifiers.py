@@ -18,10 +18,11 @@ LOCK = 0x49535243  # "ISRC"
 MOST_TRACKS, MOST_DISCS = 9_999, 999
 ISRC = re.compile(r"[A-Z]{2}-?[A-Z0-9]{3}-?[0-9]{2}-?[0-9]{5}", re.ASCII | re.IGNORECASE)
 UPC = re.compile(r"[0-9]{12,13}")
-# The tracks of artists with one manager; NULL is the manager of the artists without one.
+# The tracks of artists with one manager; NULL is the manager of the artists without one. PostgreSQL may read all artists
+# for EXISTS, but not for a number.
 OWNERS = """
-    SELECT t.isrc, t.id FROM track t WHERE t.isrc {among} AND EXISTS (
-        SELECT 1 FROM track_artist l JOIN artist a ON a.id = l.artist_id
+    SELECT t.isrc, t.id FROM track t WHERE t.isrc {among} AND 0 < (
+        SELECT count(*) FROM track_artist l JOIN artist a ON a.id = l.artist_id
         WHERE l.track_id = t.id AND a.manager_id IS NOT DISTINCT FROM ?
     ) ORDER BY t.id DESC
 """
