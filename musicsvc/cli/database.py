@@ -63,12 +63,13 @@ def check(context: typer.Context, json: AsJson = False) -> None:
 
 @app.command()
 def recount(context: typer.Context) -> None:
-    """Count the rows of all long lists again, where `db check` reports wrong counts."""
-    from musicsvc.store.engine import list_blocks
+    """Count the rows of all long lists and index all names again, where `db check` reports wrong counts."""
+    from musicsvc.store.engine import changed_names, list_blocks
 
     session = Session.from_context(context)
     session.write(list_blocks.rebuild)
-    session.echo("Counted all long lists.")
+    session.write(changed_names.rebuild)
+    session.echo("Counted all long lists and indexed all names.")
 
 
 def _problems(settings: "Settings") -> list[str]:

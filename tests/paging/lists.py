@@ -187,6 +187,13 @@ def _tracks(world: World) -> Iterable[View]:
         f"?isrc={code}&genre=ambient-0": lambda row: row["isrc"] == code and "ambient-0" in _slugs(row),
         f"?isrc={code}&external_id=none": lambda _row: False,
         "?external_id=ext%201": lambda row: row["external_id"] == "ext 1",
+        "?q=%20TRACK%20%201": lambda row: row["name"].startswith("Track 1"),
+        "?q=2": lambda row: row["name"].startswith("Track 2"),
+        "?q=rack&genre=ambient-0": lambda row: "ambient-0" in _slugs(row),
+        f"?q=t&artist_id={third}": lambda row: world.artists[3] in row["by"],
+        f"?q=%C3%A1ck%203&isrc={code}": lambda row: row["isrc"] == code and row["name"].startswith("Track 3"),
+        "?q=%25": lambda _row: False,
+        "?q=%CC%81": lambda _row: False,
     }
     for query, holds in filters.items():
         rows = [track(row, "ben") for row in _newest(world.tracks) if holds(row)]

@@ -112,6 +112,7 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     f"GET {V1}/artists": ANYBODY,
     f"POST {V1}/artists": ANYBODY,
     f"GET {V1}/genres": ANYBODY,
+    f"GET {V1}/search": {"": Right(query="?q=fireflies")},
     f"GET {V1}/playlists": ANYBODY,
     f"POST {V1}/playlists": ANYBODY,
     f"PUT {V1}/playlists": {**OWNED, "by name": Right()},

@@ -1,12 +1,13 @@
 """Endpoints of albums, tracks with comments, likes and reposts, artists and genres."""
 
-from musicsvc.server.handlers import albums, artists, comments, genres, likes, tracks
+from musicsvc.server.handlers import albums, artists, comments, genres, likes, search, tracks
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Access, Route
 from musicsvc.server.schemas import answers, catalog
 from musicsvc.server.schemas.catalog import AlbumIn, AlbumPages, AlbumParts, ArtistIn, TrackIn
 from musicsvc.server.schemas.comments import Comment, CommentIn, OneComment
 from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.search import CatalogQuery, Found
 from musicsvc.server.schemas.track_lists import TrackPages
 from musicsvc.store.catalog import albums as album_store
 from musicsvc.store.catalog import artists as artist_store
@@ -53,6 +54,7 @@ ROUTES: tuple[Route, ...] = (
           nests_tracks=True, answer=answers.Paged[catalog.Album], public_answer=answers.Paged[catalog.AlbumPublic]),
     Route("GET", f"{V1}/artists/{{id}}/tracks", artists.list_tracks, PUBLIC, find=artist_store.get, query=Pages,
           answer=answers.Paged[catalog.Track], public_answer=answers.Paged[catalog.TrackPublic]),
+    Route("GET", f"{V1}/search", search.index, query=CatalogQuery, extension=True, answer=Found),
     Route("GET", f"{V1}/genres", genres.index, PUBLIC, query=Pages, extension=True,
           answer=answers.Paged[catalog.Genre], public_answer=answers.Paged[catalog.Genre]),
 )

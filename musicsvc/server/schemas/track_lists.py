@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from musicsvc.server.schemas.catalog_fields import GenreName, QueriedIsrc
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, ExternalId, Pages
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, ExternalId, Pages, Text
 from musicsvc.store.catalog import genres
 from musicsvc.store.catalog.track_lists import TrackFilters
 
@@ -15,6 +15,11 @@ from musicsvc.store.catalog.track_lists import TrackFilters
 class TrackPages(Pages):
     """Page number and size, and the properties that the tracks of the list must have."""
 
+    q: Annotated[str, Text(1, 100)] | None = Field(
+        None,
+        description="Part of the name, ignoring case and accents; one or two characters match starts of words.",
+        examples=["maple"],
+    )
     artist_id: Annotated[int, Field(ge=1, le=MAX_ID), DIGITS_ONLY] | None = Field(
         None, description="Tracks of this artist."
     )
@@ -27,4 +32,4 @@ class TrackPages(Pages):
     def to_filters(self) -> TrackFilters:
         """Return the filters of the query as store functions take them."""
         slug = None if self.genre is None else genres.slug(self.genre)
-        return TrackFilters(self.artist_id, slug, self.external_id, self.isrc)
+        return TrackFilters(self.artist_id, slug, self.external_id, self.isrc, self.q)

@@ -58,6 +58,17 @@ def _by_id(album_id: int) -> Any:
     return Album.select(*COLUMNS).where(Album.id == album_id)
 
 
+def find(ids: Sequence[int]) -> list[AlbumRow]:
+    """Return the albums with these ids, in this order, without artists and tracks. All of them must exist."""
+    known = {row[0]: AlbumRow(*row) for row in _by_ids(ids)} if ids else {}
+    return [known[album_id] for album_id in ids]
+
+
+@compiled
+def _by_ids(ids: Collection[int]) -> Any:
+    return Album.select(*COLUMNS).where(Album.id.in_(ids))
+
+
 def list_all(page: Page) -> Listing[AlbumRow]:
     """Return all albums, newest first."""
     return paginate(_all, page, AlbumRow, counted=list_blocks.ALBUMS)

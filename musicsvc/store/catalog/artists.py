@@ -14,7 +14,7 @@ from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, 
 from musicsvc.store.models import AlbumArtist, Artist, ListBlock, Track, TrackArtist
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
     from musicsvc.store.accounts.tokens import Identity
     from musicsvc.store.engine.list_blocks import LongList
@@ -57,6 +57,17 @@ def get(artist_id: int) -> ArtistRow:
 @compiled
 def _by_id(artist_id: int) -> Any:
     return Artist.select(*COLUMNS, *_counts()).where(Artist.id == artist_id)
+
+
+def find(ids: Sequence[int]) -> list[ArtistRow]:
+    """Return the artists with these ids, in this order. All of them must exist."""
+    known = {row[0]: ArtistRow(*row) for row in _by_ids(ids)} if ids else {}
+    return [known[artist_id] for artist_id in ids]
+
+
+@compiled
+def _by_ids(ids: Collection[int]) -> Any:
+    return Artist.select(*COLUMNS, *_counts()).where(Artist.id.in_(ids))
 
 
 def list_all(page: Page) -> Listing[ArtistRow]:

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 LOCK = 0x49535243  # "ISRC"
 MOST_TRACKS, MOST_DISCS = 9_999, 999
 ISRC = re.compile(r"[A-Z]{2}-?[A-Z0-9]{3}-?[0-9]{2}-?[0-9]{5}", re.ASCII | re.IGNORECASE)
+UPC_DIGITS = 12
 UPC = re.compile(r"[0-9]{12,13}")
-# The tracks of artists with one manager; NULL is the manager of the artists without one. PostgreSQL may read all artists
-# for EXISTS, but not for a number.
+# The tracks of artists with one manager; NULL is the manager of the artists without one. With EXISTS, PostgreSQL might
+# read all artists.
 OWNERS = """
     SELECT t.isrc, t.id FROM track t WHERE t.isrc {among} AND 0 < (
         SELECT count(*) FROM track_artist l JOIN artist a ON a.id = l.artist_id
@@ -30,9 +31,9 @@ OWNERS = """
 
 def isrc(text: str) -> str:
     """Return the ISRC without hyphens, in capitals. Raises ValueError if it is none."""
-    if not ISRC.fullmatch(text):
+    if (code := as_isrc(text)) is None:
         raise ValueError("must be an ISRC: two letters, three letters or digits, seven digits, such as GBAYE6800011")
-    return text.replace("-", "").upper()
+    return code
 
 
 def upc(text: str) -> str:
@@ -43,6 +44,19 @@ def upc(text: str) -> str:
     if weighted % 10:
         raise ValueError(f"must be a UPC or EAN; the check digit of {text} is wrong")
     return text
+
+
+def as_isrc(text: str) -> str | None:
+    """Return the text as an ISRC without hyphens, in capitals, or None if it is none."""
+    return text.replace("-", "").upper() if ISRC.fullmatch(text) else None
+
+
+def spellings_of_upc(text: str) -> list[str]:
+    """Return the text as UPC and as EAN, which is a UPC after a zero, without hyphens and spaces; [] if it is none."""
+    code = text.replace("-", "").replace(" ", "")
+    if not UPC.fullmatch(code):
+        return []
+    return [code, f"0{code}"] if len(code) == UPC_DIGITS else [code, *([code[1:]] if code.startswith("0") else [])]
 
 
 def tracks_by_isrc(codes: Collection[str], manager: int | None) -> dict[str, int]:

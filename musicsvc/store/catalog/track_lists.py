@@ -5,19 +5,21 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from peewee import fn
+from peewee import SQL, NodeList, fn
 
 from musicsvc.errors import Invalid
 from musicsvc.store.catalog import artists, genres, tracks
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import list_blocks
+from musicsvc.store.engine.changed_names import TRACKS
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Track, TrackArtist, TrackGenre
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
+NAME = "name"
 # The lists whose rows need not be counted, by the names of their filters.
 COUNTED = {
     (): list_blocks.TRACKS,
@@ -27,12 +29,16 @@ COUNTED = {
 
 
 class TrackFilters(NamedTuple):
-    """Properties that tracks must have; None: any. `genre` is a slug, `external_id` the id in another service."""
+    """Properties that tracks must have; None: any.
+
+    `genre` is a slug, `external_id` the id in another service, `name` a part of the name, as in other searches.
+    """
 
     artist_id: int | None = None
     genre: str | None = None
     external_id: str | None = None
     isrc: str | None = None
+    name: str | None = None
 
 
 def find(filters: TrackFilters, page: Page) -> Listing[TrackRow]:
@@ -42,6 +48,11 @@ def find(filters: TrackFilters, page: Page) -> Listing[TrackRow]:
         raise Invalid({"artist_id": f"{filters.artist_id} does not exist."})
     if (slug := wanted.pop("genre", None)) is not None:
         wanted["genre_id"] = genres.find([slug]).get(slug, 0)
+    if (text := wanted.pop("name", None)) is not None:
+        conditions = TRACKS.conditions(text)
+        if not conditions:
+            return Listing([], 0, page, lambda _ids: [])
+        wanted |= {f"{NAME} {number}": each for number, each in enumerate(conditions)}
     names = tuple(wanted)
     found = paginate(_query(names), page, TrackRow, *wanted.values(), counted=COUNTED.get(names))
     return Listing(found.ids, found.total, page, lambda ids: [TrackRow(*row) for row in _newest(ids)])
@@ -54,7 +65,10 @@ def _query(names: tuple[str, ...]) -> Callable[..., ListQuery]:
     def build(*values: Any) -> ListQuery:
         wanted = dict(zip(names, values, strict=True))
         key = _shortest(wanted)
+        phrases = [wanted.pop(name) for name in names if name.startswith(NAME)]
         conditions = [_condition(key, name, value) for name, value in wanted.items()]
+        if phrases:
+            conditions.append(key.in_(_named(phrases)))
         keys = key.model.select(key)
         return ListQuery(keys.where(*conditions) if conditions else keys, tracks.select(), [key.desc()])
 
@@ -78,6 +92,14 @@ def _condition(key: Any, name: str, value: Any) -> Any:
     if key.model is link:
         return column == value
     return fn.EXISTS(link.select(link.track).where(link.track == key, column == value))
+
+
+def _named(phrases: Sequence[Any]) -> Any:
+    """Return the ids of the tracks whose names meet one of the conditions of the search index."""
+    before, between = TRACKS.ids_where()
+    first, *others = phrases
+    rest = [each for other in others for each in (SQL(between), other)]
+    return NodeList((SQL(f"({before}"), first, *rest, SQL(")")))
 
 
 @compiled

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from musicsvc.store.accounts.user_search import fold
 from musicsvc.store.dashboards.dashboards import Related
 from musicsvc.store.engine import sql
+from musicsvc.store.engine.name_index import fold
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ class Album(Table):
     external_id = TextField(null=True)
     imported_for = BigIntegerField(default=0)
     created_at = BigIntegerField()
-    upc = TextField(null=True)
+    upc = TextField(null=True, index=True)
     label = TextField(null=True)
 
     class Meta:

@@ -11,6 +11,7 @@ from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import bulk, list_blocks
+from musicsvc.store.engine.changed_names import PLAYLISTS
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import is_sqlite, lock_rows
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
@@ -117,6 +118,18 @@ def _accepted_invites(playlist_id: int, user_id: int) -> Any:
 
 def _accepted(user_id: int) -> Any:
     return (PlaylistInvite.user == user_id) & (PlaylistInvite.state == "accepted")
+
+
+def find_public(text: str, limit: int) -> list[PlaylistRow]:
+    """Return public playlists whose names contain the text, best matches first."""
+    chosen = PLAYLISTS.find(text, limit)
+    found = {row[0]: PlaylistRow(*row) for row in _public(chosen)} if chosen else {}
+    return [found[playlist_id] for playlist_id in chosen if playlist_id in found]
+
+
+@compiled
+def _public(ids: Sequence[int]) -> Any:
+    return _select().where(Playlist.id.in_(ids), Playlist.public)
 
 
 def list_editable(page: Page, *, actor: Identity) -> Listing[PlaylistRow]:

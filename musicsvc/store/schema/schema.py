@@ -12,7 +12,7 @@ from playhouse.schema_diff import diff_models
 from musicsvc import extras
 from musicsvc.errors import Failure
 from musicsvc.store import models
-from musicsvc.store.engine import list_blocks
+from musicsvc.store.engine import changed_names, list_blocks
 from musicsvc.store.engine.binding import bound, current
 from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sqlite import file_locks
@@ -83,7 +83,7 @@ def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
 
 def problems() -> list[str]:
     """Return one line for each defect of the file, each difference between tables and models, and each wrong count."""
-    return damage() + (differences() or list_blocks.differences())
+    return damage() + (differences() or list_blocks.differences() + changed_names.differences())
 
 
 def damage() -> list[str]:

@@ -12,6 +12,7 @@ from musicsvc.clock import Clock
 from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.accounts import user_search, users
+from musicsvc.store.engine import name_index
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import User
@@ -46,7 +47,7 @@ def _found(store: Store, names: list[str], query: str, limit: int = 10) -> list[
 
 def _tier(name: str, query: str) -> int | None:
     """Return the rank of the match, computed without the index."""
-    name, query = user_search.fold(name), user_search.fold(query)
+    name, query = name_index.fold(name), name_index.fold(query)
     if not query:
         return None
     if name.startswith(query):
@@ -73,7 +74,7 @@ def test_a_search_finds_what_the_rule_says_and_in_its_order(
     for text in (query, name[start : start + part.draw(st.integers(1, 4))]):
 
         def unit(text: str = text) -> None:
-            tiers = [(_tier(name, text), len(user_search.fold(name)), key) for key, name in _people(*names).items()]
+            tiers = [(_tier(name, text), len(name_index.fold(name)), key) for key, name in _people(*names).items()]
             expected = [key for tier, _, key in sorted(row for row in tiers if row[0] is not None)]
             assert [person.id for person in user_search.find(text, limit)] == expected[:limit]
             raise UndoError("")
@@ -84,9 +85,9 @@ def test_a_search_finds_what_the_rule_says_and_in_its_order(
 
 @given(st.text(max_size=20))
 def test_a_folded_text_is_its_own_folding_and_holds_no_mark(text: str) -> None:
-    folded = user_search.fold(text)
-    assert user_search.fold(folded) == folded
-    assert not set(folded) & set(user_search.NAME_BEGINS + user_search.WORD_BEGINS)
+    folded = name_index.fold(text)
+    assert name_index.fold(folded) == folded
+    assert not set(folded) & set(name_index.NAME_BEGINS + name_index.WORD_BEGINS)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def test_one_or_two_characters_match_at_the_start_of_a_word(store: Store, query:
 def test_special_characters_of_searches_match_literally(store: Store, query: str) -> None:
     names = ["1000", "aXb", "annals", "NEAR", "a", "-- '' --", "anything"]
     assert _found(store, names, query) == []
-    if user_search.fold(query) == query.lower():
+    if name_index.fold(query) == query.lower():
         assert _found(store, [*names, f"x {query} y"], f"x {query}") == [f"x {query} y"]
 
 

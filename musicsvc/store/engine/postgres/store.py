@@ -14,6 +14,7 @@ from psycopg import errors as pg
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.binding import bind, perform
+from musicsvc.store.engine.changed_names import index_changed_names
 from musicsvc.store.engine.postgres.changes import ChangeWatch, default_folder, mark, marks_file
 from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase, driver_error, reason, translate
 from musicsvc.store.engine.store import Store, Workload, enqueue, queued
@@ -84,6 +85,8 @@ class PostgresStore(Store):
             try:
                 with noting() as statements:
                     result = self._attempt(unit, begin)
+                    if begin == WRITE:
+                        index_changed_names(statements)
                 changed = self._advance(statements) if versions and begin == WRITE else ()
             except ERRORS as error:
                 self._reset(renew=isinstance(driver_error(error), pg.ReadOnlySqlTransaction))

@@ -13,6 +13,7 @@ import apsw
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.binding import bind, perform
+from musicsvc.store.engine.changed_names import index_changed_names
 from musicsvc.store.engine.sqlite.files import ERRORS, DiskFault, driver_error, translate
 from musicsvc.store.engine.sqlite.jobs import Job, Turns, settle
 from musicsvc.store.engine.store import CLOSING, Workload
@@ -188,6 +189,7 @@ class GroupWriter:
             savepoints.execute("SAVEPOINT unit")
             with noting() as statements, counting() if job.counters_only else nullcontext():
                 job.result = perform(self._database, job.unit)
+                index_changed_names(statements)
             savepoints.execute("RELEASE unit")
         except BaseException as error:  # noqa: BLE001 - any exception belongs to the unit's caller
             job.error = self._translated(error)

@@ -1,0 +1,54 @@
+"""Search for artists, albums and tracks by name, albums also by UPC and tracks by ISRC. The best matches come first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.store.catalog import albums, artists, identifiers, tracks
+from musicsvc.store.engine.changed_names import ALBUMS, ARTISTS, TRACKS
+from musicsvc.store.engine.compiled import compiled
+from musicsvc.store.engine.pagination import Listing, Page
+from musicsvc.store.models import Album, Track
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from musicsvc.store.catalog.albums import AlbumRow
+    from musicsvc.store.catalog.artists import ArtistRow
+    from musicsvc.store.catalog.tracks import TrackRow
+
+MOST = 10  # results of each kind
+
+
+def find_artists(text: str) -> list[ArtistRow]:
+    """Return artists whose names contain the text."""
+    return artists.find(ARTISTS.find(text, MOST))
+
+
+def find_albums(text: str) -> Listing[AlbumRow]:
+    """Return albums with the text as their UPC, newest first, then those whose names contain it."""
+    codes = identifiers.spellings_of_upc(text)
+    exact = [each for (each,) in _albums_by_upc(codes, MOST)] if codes else []
+    return _listing(exact, ALBUMS.find(text, MOST), albums.find)
+
+
+def find_tracks(text: str) -> Listing[TrackRow]:
+    """Return tracks with the text as their ISRC, newest first, then those whose names contain it."""
+    code = identifiers.as_isrc(text)
+    exact = [each for (each,) in _tracks_by_isrc(code, MOST)] if code else []
+    return _listing(exact, TRACKS.find(text, MOST), tracks.find)
+
+
+def _listing(exact: list[int], named: list[int], load: Any) -> Listing[Any]:
+    ids = list(dict.fromkeys(exact + named))[:MOST]
+    return Listing(ids, len(ids), Page(1, MOST), load)
+
+
+@compiled
+def _albums_by_upc(codes: Collection[str], limit: int) -> Any:
+    return Album.select(Album.id).where(Album.upc.in_(codes)).order_by(Album.id.desc()).limit(limit)
+
+
+@compiled
+def _tracks_by_isrc(code: str, limit: int) -> Any:
+    return Track.select(Track.id).where(Track.isrc == code).order_by(Track.id.desc()).limit(limit)

@@ -1,0 +1,82 @@
+"""Keeps the search indexes of artists, albums, tracks and public playlists up to date.
+
+Triggers (migration 0023) note each name that a transaction adds, changes or deletes in the table `name_change`, whoever
+writes. At its end the transaction updates the indexes and deletes these notes, so nobody else ever sees them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from musicsvc.store.engine.dialect import in_list, is_sqlite
+from musicsvc.store.engine.name_index import NameIndex
+from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.engine.tables import current_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+ARTISTS = NameIndex("artist_search")
+ALBUMS = NameIndex("album_search")
+TRACKS = NameIndex("track_search")
+PLAYLISTS = NameIndex("playlist_search")
+INDEXES = {"artist": ARTISTS, "album": ALBUMS, "track": TRACKS, "playlist": PLAYLISTS}  # by table
+INDEXED = {"playlist": "public"}  # the rows that are indexed, if not all
+NOTES = "name_change"
+TAKE = f"DELETE FROM {NOTES} RETURNING source, id, name"  # noqa: S608 - a constant
+NAMES = "SELECT id, name FROM {source} WHERE {indexed} AND id {among} ORDER BY id"
+COUNT = "SELECT (SELECT count(*) FROM {source} WHERE {indexed}), (SELECT count(*) FROM {index})"
+NEXT = "SELECT id, name FROM {source} WHERE {indexed} AND id > ? ORDER BY id LIMIT ?"
+BATCH = 10_000
+
+
+def index_changed_names(statements: Iterable[str]) -> None:
+    """Update the indexes at the end of a transaction that has run these statements."""
+    tables = current_tables()
+    if all(INDEXES.keys().isdisjoint(tables.changed(each)) for each in statements) or NOTES not in tables.names:
+        return
+    former: dict[str, list[tuple[int, str]]] = {}
+    changed: dict[str, set[int]] = {}
+    for source, row_id, name in fetch(TAKE):
+        changed.setdefault(source, set()).add(row_id)
+        if name is not None:
+            former.setdefault(source, []).append((row_id, name))
+    for source, ids in changed.items():
+        INDEXES[source].remove(former.get(source, ()))
+        among, values = in_list(ids)
+        INDEXES[source].add(fetch(NAMES.format(source=source, indexed=_indexed(source), among=among), values))
+
+
+def differences() -> list[str]:
+    """Return one line for each index that has another number of names than there are rows."""
+    found = []
+    for source, index in INDEXES.items():
+        ((rows, names),) = fetch(COUNT.format(source=source, indexed=_indexed(source), index=index.table))
+        if rows != names:
+            found.append(f"search: the index of the names of {source}s has {names} entries, not {rows}")
+    return found
+
+
+def rebuild(on_progress: Callable[[float, float], None] = lambda _done, _total: None) -> None:
+    """Index all names again, in a write transaction."""
+    if not is_sqlite():
+        run(f"LOCK TABLE {', '.join(INDEXES)} IN SHARE MODE")
+    run(f"DELETE FROM {NOTES}")  # noqa: S608 - a constant
+    total = sum(_rows(source) for source in INDEXES)
+    done = 0
+    for source, index in INDEXES.items():
+        run(f"DELETE FROM {index.table}")  # noqa: S608 - our own names
+        last = 0
+        while names := fetch(NEXT.format(source=source, indexed=_indexed(source)), last, BATCH):
+            index.add(names)
+            last = names[-1][0]
+            done += len(names)
+            on_progress(done, total)
+
+
+def _rows(source: str) -> int:
+    return int(fetch(f"SELECT count(*) FROM {source} WHERE {_indexed(source)}")[0][0])  # noqa: S608 - our own names
+
+
+def _indexed(source: str) -> str:
+    return INDEXED.get(source, "TRUE")

@@ -1,0 +1,153 @@
+"""Indexes of names for searches that ignore case and accents, with the best matches first.
+
+An index marks the beginning of each name and word with special characters. Its keys sort by length of the name, then by
+id, so that the best matches of a search have the lowest keys. On SQLite it is an FTS5 table of trigrams, on PostgreSQL
+a table with a trigram index.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.dialect import is_sqlite
+from musicsvc.store.engine.sql import fetch, run_many
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# Two characters each, so that a mark and one letter make a trigram. No normalized name contains them: `fold` turns
+# both into a and o.
+NAME_BEGINS, WORD_BEGINS = "ªª", "ºº"
+TRIGRAM = 3
+ID_BITS, LONGEST = 53, 1023
+ID_MASK = (1 << ID_BITS) - 1
+SHORTEST = 3000  # names that PostgreSQL scans before it uses the trigram index
+LONGEST_START = 5  # the longest beginning of a name, with its mark, for which PostgreSQL has an index
+PHRASES = "SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rowid LIMIT ?"
+STARTS = "SELECT key FROM {table} WHERE left(name, {length}) = ? ORDER BY key LIMIT ?"
+# Two statements, because a single one takes a second for a pattern that no name contains.
+AMONG_SHORTEST = """
+    WITH shortest AS MATERIALIZED (SELECT key, name FROM {table} ORDER BY key LIMIT ?)
+    SELECT key FROM shortest WHERE name LIKE ? ORDER BY key LIMIT ?
+"""
+AMONG_ALL = "SELECT key FROM {table} WHERE name LIKE ? ORDER BY key + 0 LIMIT ?"
+IDS = "SELECT {key} & {mask} FROM {table} WHERE "
+INSERT = "INSERT INTO {table} (rowid, name) VALUES (?, ?)"
+DELETE = "DELETE FROM {table} WHERE {key} = ?"
+IGNORED = {"Cc", "Cf", "Me"}
+PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe"})
+
+
+def fold(text: str) -> str:
+    """Return the text in lower case, without accents and invisible characters, and with single spaces."""
+    text = " ".join(text.split())
+    if text.isascii() and text.isprintable():
+        return text.lower()
+    for _ in range(2):  # case folding may yield characters to decompose again
+        text = "".join(char for char in unicodedata.normalize("NFKD", text) if not _ignored(char)).casefold()
+    return " ".join(unicodedata.normalize("NFC", text.translate(PLAIN)).split())
+
+
+def _ignored(char: str) -> bool:
+    """Return True for characters that `fold` drops: accents and invisible characters, but not Indic vowel signs."""
+    variant = "\ufe00" <= char <= "\ufe0f"
+    return variant or bool(unicodedata.combining(char)) or unicodedata.category(char) in IGNORED
+
+
+@dataclass(frozen=True, slots=True)
+class NameIndex:
+    """An index of the names of rows with ids, in the table `table`."""
+
+    table: str
+
+    def find(self, text: str, limit: int) -> list[int]:
+        """Return up to `limit` ids of rows whose names contain `text`, best matches first.
+
+        Names that begin with `text` come first, then names with a word that begins with `text`. All other names follow
+        only if `text` has three characters or more. Within each of these groups, shorter names come first.
+        """
+        ids: dict[int, None] = {}
+        for pattern in _patterns(fold(text)):
+            if len(ids) < limit:
+                # The results of better patterns match this one too, so request as many more.
+                ids |= dict.fromkeys(key & ID_MASK for key in self._keys(pattern, limit + len(ids)))
+        return list(ids)[:limit]
+
+    def conditions(self, text: str) -> list[str]:
+        """Return the parameters of `ids_where` that find all names which `find` finds, or none without any text."""
+        patterns = _patterns(fold(text))
+        patterns = patterns[2:] or patterns  # the last one matches wherever the others do
+        return [" OR ".join(map(_phrase, patterns))] if is_sqlite() and patterns else [*map(_like, patterns)]
+
+    def ids_where(self) -> tuple[str, str]:
+        """Return SQL for the ids of the names that meet one of some conditions: before and between their parameters."""
+        key, condition = ("rowid", f"{self.table} MATCH ") if is_sqlite() else ("key", "name LIKE ")
+        return IDS.format(table=self.table, key=key, mask=ID_MASK) + condition, f" OR {condition}"
+
+    def _keys(self, pattern: str, limit: int) -> Sequence[int]:
+        """Return the lowest `limit` keys of names that contain the pattern. Lower keys are better matches."""
+        if is_sqlite():
+            return _first_column(PHRASES.format(table=self.table), _phrase(pattern), limit)
+        if pattern.startswith(NAME_BEGINS) and len(pattern) <= LONGEST_START:
+            return _first_column(STARTS.format(table=self.table, length=len(pattern)), pattern, limit)
+        found = _first_column(AMONG_SHORTEST.format(table=self.table), SHORTEST, _like(pattern), limit)
+        if len(found) < limit:
+            found = _first_column(AMONG_ALL.format(table=self.table), _like(pattern), limit)
+        return found
+
+    def add(self, names: Iterable[tuple[int, str]]) -> None:
+        """Add names, given as (id, name) pairs. The index must not contain them yet."""
+        folded = [(row_id, fold(name)) for row_id, name in names]
+        rows = [(_key(row_id, name), NAME_BEGINS + _marked(name)) for row_id, name in folded]
+        connection: Any = current().connection()
+        if is_sqlite():
+            connection.executemany(INSERT.format(table=self.table), rows)
+            return
+        with connection.cursor() as cursor, cursor.copy(f"COPY {self.table} (key, name) FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+
+    def remove(self, names: Iterable[tuple[int, str]]) -> None:
+        """Remove names, given as (id, name) pairs, if the index contains them."""
+        key = "rowid" if is_sqlite() else "key"
+        rows = [(_key(row_id, fold(name)),) for row_id, name in names]
+        run_many(DELETE.format(table=self.table, key=key), rows)
+
+
+def _patterns(folded: str) -> list[str]:
+    """Return the strings to search for in the index: at the start of a name, at the start of a word, then anywhere."""
+    if not folded:
+        return []
+    marked = _marked(folded)
+    anywhere = [marked] if len(folded) >= TRIGRAM else []
+    return [NAME_BEGINS + marked, WORD_BEGINS + marked, *anywhere]
+
+
+def _marked(folded: str) -> str:
+    """Return the text with `WORD_BEGINS` before each word, except before a word at the very beginning."""
+    before = [True, *(char.isalnum() for char in folded)]
+    return "".join(
+        WORD_BEGINS + char if char.isalnum() and not within else char
+        for char, within in zip(folded, before, strict=False)
+    )
+
+
+def _phrase(pattern: str) -> str:
+    """Return the pattern as a phrase of FTS5."""
+    return '"' + pattern.replace('"', '""') + '"'
+
+
+def _like(pattern: str) -> str:
+    """Return the pattern for LIKE, to match it anywhere in a name."""
+    return "%" + pattern.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") + "%"
+
+
+def _first_column(sql: str, *values: Any) -> Sequence[int]:
+    return [row[0] for row in fetch(sql, *values)]
+
+
+def _key(row_id: int, folded: str) -> int:
+    return min(len(folded), LONGEST) << ID_BITS | row_id

@@ -1,0 +1,69 @@
+"""`GET /search`, and what it never shows."""
+
+from __future__ import annotations
+
+from tests.support.serving import Client
+
+
+async def test_a_search_finds_ten_of_each_kind_as_they_are_read_elsewhere(client: Client) -> None:
+    artist = (await client.post("artists", {"name": "Louise Farrenc"})).json["artist"]["id"]
+    albums, tracks = [], []
+    for number in range(12):
+        album = {"name": f"Farrenc: Études {'I' * number}", "artist_id": artist, "tags": ["piano"]}
+        albums.append((await client.post("albums", album)).json["album"]["id"])
+        track = {"name": f"Étude à la Farrenc {'I' * number}", "duration": 1000, "artists": [artist], "genre": "Étude"}
+        made = await client.post("tracks", track | {"album_id": albums[-1], "isrc": f"FRZ0314002{number:02}"})
+        tracks.append(made.json["track"]["id"])
+    playlists = []
+    for number, public in enumerate((False, True, True, False, True)):
+        made = await client.post("playlists", {"name": f"Only Farrenc {number}", "public": public})
+        playlists += [made.json["playlist"]["id"]] * public
+
+    found = (await client.get("search?q=%20FARRENC%20")).json
+    assert list(found) == ["status", "artists", "albums", "tracks", "playlists"]
+    assert [row["id"] for row in found["artists"]] == [artist]
+    assert [row["id"] for row in found["albums"]] == albums[:10]
+    assert [row["id"] for row in found["tracks"]] == tracks[:10]
+    assert [row["id"] for row in found["playlists"]] == playlists
+    for noun in ("artists", "albums", "tracks", "playlists"):
+        for row in found[noun]:
+            assert (await client.get(f"{noun}/{row['id']}")).json[noun.removesuffix("s")] == row
+    assert (await client.get("search?query=etude")).json["albums"][0]["id"] == albums[0]
+    by_code = (await client.get("search?q=fr-z03-14-00211")).json
+    assert [row["id"] for row in by_code["tracks"]] == [tracks[11]]
+    assert by_code["artists"] == by_code["albums"] == by_code["playlists"] == []
+
+
+async def test_private_playlists_are_in_no_search_of_anybody(client: Client) -> None:
+    made = {}
+    for name, public in (("Rainy day", True), ("Rainy night", False), ("Rainy noon", True)):
+        made[name] = (await client.post("playlists", {"name": name, "public": public})).json["playlist"]["id"]
+
+    async def found() -> list[str]:
+        return [row["name"] for row in (await client.get("search?q=rainy")).json["playlists"]]
+
+    assert await found() == ["Rainy day", "Rainy noon"]
+    await client.put("playlists", {"id": made["Rainy day"], "name": "Rainy day", "public": False})
+    assert await found() == ["Rainy noon"]
+    await client.put("playlists", {"id": made["Rainy night"], "name": "Rainy nights", "public": True})
+    assert await found() == ["Rainy noon", "Rainy nights"]
+    assert (await client.delete(f"playlists/{made['Rainy noon']}")).status == 200
+    assert await found() == ["Rainy nights"]
+
+
+async def test_wrong_queries_are_refused_and_wildcards_are_letters(client: Client) -> None:
+    for query in ("", "?q=", "?q=%20", f"?q={101 * 'x'}", "?q=a&query=b", "?q=a&q=b", "?q=%00"):
+        answer = await client.get(f"search{query}")
+        assert (answer.status, set(answer.json["errors"]) <= {"q", "query"}) == (422, True), query
+    await client.post("artists", {"name": "Ada"})
+    for text in ("%25", "_da", "*", "a*", "%22", "ada%22%20OR%20%22x", "%CC%81"):
+        found = (await client.get(f"search?q={text}")).json
+        assert found == {"status": "success", "artists": [], "albums": [], "tracks": [], "playlists": []}, text
+    assert (await client.holding(None).get("search?q=ada")).status == 401
+    unknown = await client.get("tracks?artist_id=9999")
+    assert (unknown.status, unknown.json["errors"]) == (422, {"artist_id": "9999 does not exist."})
+    for query, name in (
+        ("isrc=GB1", "isrc"), ("genre=-", "genre"), ("genre=", "genre"), ("external_id=", "external_id"), ("q=", "q"),
+        ("artist_id=x", "artist_id"), (f"external_id={256 * 'x'}", "external_id"),
+    ):  # fmt: skip
+        assert set((await client.get(f"tracks?{query}")).json["errors"]) == {name}
