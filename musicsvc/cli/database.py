@@ -64,7 +64,8 @@ def check(context: typer.Context, json: AsJson = False) -> None:
 @app.command()
 def recount(context: typer.Context) -> None:
     """Count the rows of all long lists and index all names again, where `db check` reports wrong counts."""
-    from musicsvc.store.engine import changed_names, list_blocks
+    from musicsvc.store.engine import list_blocks
+    from musicsvc.store.engine.names import changed_names
 
     session = Session.from_context(context)
     session.write(list_blocks.rebuild)

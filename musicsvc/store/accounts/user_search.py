@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import batches
-from musicsvc.store.engine.name_index import NameIndex, fold
+from musicsvc.store.engine.names.name_index import NameIndex, fold
 from musicsvc.store.engine.sql import run
 from musicsvc.store.models import User
 

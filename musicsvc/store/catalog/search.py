@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.catalog import albums, artists, identifiers, tracks
-from musicsvc.store.engine.changed_names import ALBUMS, ARTISTS, TRACKS
 from musicsvc.store.engine.compiled import compiled
+from musicsvc.store.engine.names.changed_names import ALBUMS, ARTISTS, TRACKS
 from musicsvc.store.engine.pagination import Listing, Page
 from musicsvc.store.models import Album, Track
 

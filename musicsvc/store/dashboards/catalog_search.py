@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.store.dashboards.dashboards import Related
 from musicsvc.store.engine import sql
-from musicsvc.store.engine.name_index import fold
+from musicsvc.store.engine.names.name_index import fold
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:

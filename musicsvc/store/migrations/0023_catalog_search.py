@@ -1,11 +1,11 @@
 """Search indexes of artists, albums, tracks and public playlists; an index of UPCs.
 
-Triggers note changed names (`musicsvc/store/engine/changed_names.py`).
+Triggers note changed names (`musicsvc/store/engine/names/changed_names.py`).
 """
 
 from peewee import *
 
-from musicsvc.store.engine import changed_names
+from musicsvc.store.engine.names import changed_names
 
 SOURCES = ("artist", "album", "track", "playlist")
 SQLITE = (

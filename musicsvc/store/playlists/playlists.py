@@ -11,9 +11,9 @@ from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import bulk, list_blocks
-from musicsvc.store.engine.changed_names import PLAYLISTS
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import is_sqlite, lock_rows
+from musicsvc.store.engine.names.changed_names import PLAYLISTS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack, Track, User
 

@@ -12,9 +12,10 @@ from playhouse.schema_diff import diff_models
 from musicsvc import extras
 from musicsvc.errors import Failure
 from musicsvc.store import models
-from musicsvc.store.engine import changed_names, list_blocks
+from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.binding import bound, current
 from musicsvc.store.engine.dialect import is_sqlite
+from musicsvc.store.engine.names import changed_names
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.url import describe, path_of
 

@@ -44,7 +44,15 @@ def paths(world: World) -> set[str]:
     single = {f"{noun}/{row['id']}" for noun, some in (*rows, *owned) for row in some[:6]}
     fingerprint = f"tracks/{world.tracks[0]['id']}/fingerprint/status"
     album = f"albums/{world.albums[0]['id']}?with=genres,tags"
-    others = {"users/me", "users/search?query=fan", "notifications/me/subscriptions", fingerprint, album}
+    others = {
+        "users/me",
+        "users/search?query=fan",
+        "search?q=track%201",
+        "search?q=mix",
+        "notifications/me/subscriptions",
+        fingerprint,
+        album,
+    }
     return lists | single | others | {f"{path}?perPage=2&page=2" for path in lists}
 
 

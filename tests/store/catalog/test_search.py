@@ -11,8 +11,9 @@ from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import search
-from musicsvc.store.engine import bulk, changed_names
-from musicsvc.store.engine.name_index import fold
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.names import changed_names
+from musicsvc.store.engine.names.name_index import fold
 from musicsvc.store.engine.sql import run
 from musicsvc.store.models import Album, Artist, Playlist, Track, User
 from musicsvc.store.playlists import playlists
@@ -39,6 +40,10 @@ def ids(found: Any) -> list[int]:
     return [row.id for row in getattr(found, "rows", found)]
 
 
+def _found(find: Callable[[str], Any], text: str) -> list[int]:
+    return ids(find(text))
+
+
 def expected(rows: dict[int, str], text: str) -> list[int]:
     """Return the ids of the best ten matches, computed without an index."""
     wanted = fold(text)
@@ -54,8 +59,10 @@ def expected(rows: dict[int, str], text: str) -> list[int]:
 
 def test_every_change_is_found_by_the_next_search(store: Store, seed: int) -> None:
     chance = random.Random(seed)
-    finders = {Artist: search.find_artists, Album: search.find_albums, Track: search.find_tracks}
-    counts = {Artist: 23, Album: 31, Track: 47}
+    finders: dict[Any, Callable[[str], Any]] = {
+        Artist: search.find_artists, Album: search.find_albums, Track: search.find_tracks
+    }  # fmt: skip
+    counts: dict[Any, int] = {Artist: 23, Album: 31, Track: 47}
 
     def name() -> str:
         return " ".join(chance.choices(WORDS, k=chance.randrange(1, 4)))
@@ -83,7 +90,8 @@ def test_every_change_is_found_by_the_next_search(store: Store, seed: int) -> No
             store.write(partial(change, table)).result()
             store.read(partial(check, table)).result()
     assert store.read(changed_names.differences).result() == []
-    store.write(lambda: run("DELETE FROM album_search") or run("DELETE FROM track_search")).result()
+    for table in ("album_search", "track_search"):
+        store.write(partial(run, f"DELETE FROM {table}")).result()
     # A connection of its own, because FTS5 checks a former state if the connection has searched.
     with opening.open_unchecked(store.url) as another:
         found = another.read(schema.problems).result()
@@ -128,9 +136,9 @@ def test_a_track_is_found_by_its_isrc_and_an_album_by_its_upc(store: Store) -> N
 
     store.write(add).result()
     for text in (ISRC, "GB-AYE-68-00011", "gbaye6800011"):
-        assert store.read(lambda text=text: ids(search.find_tracks(text))).result() == [3, 1] + [2] * ("-" not in text)
+        assert store.read(partial(_found, search.find_tracks, text)).result() == [3, 1] + [2] * ("-" not in text)
     for text, there in (("0 36000 29145 2", [1]), ("0036000291452", [1]), ("036000291452", [1, 3])):
-        assert store.read(lambda text=text: ids(search.find_albums(text))).result() == there
+        assert store.read(partial(_found, search.find_albums, text)).result() == there
     assert store.read(lambda: ids(search.find_albums("4006381333931"))).result() == [2]
     assert store.read(lambda: ids(search.find_albums("006381333931"))).result() == []
 

@@ -13,7 +13,7 @@ import apsw
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.binding import bind, perform
-from musicsvc.store.engine.changed_names import index_changed_names
+from musicsvc.store.engine.names.changed_names import index_changed_names
 from musicsvc.store.engine.sqlite.files import ERRORS, DiskFault, driver_error, translate
 from musicsvc.store.engine.sqlite.jobs import Job, Turns, settle
 from musicsvc.store.engine.store import CLOSING, Workload

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.dialect import in_list, is_sqlite
-from musicsvc.store.engine.name_index import NameIndex
+from musicsvc.store.engine.names.name_index import NameIndex
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.engine.tables import current_tables
 

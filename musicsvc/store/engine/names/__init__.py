@@ -1,0 +1,1 @@
+"""Indexes of names for searches, and keeping them up to date."""
