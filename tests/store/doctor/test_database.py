@@ -11,6 +11,7 @@ from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.doctor import database
 from musicsvc.store.doctor.finding import Finding, problem
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sqlite import files as sqlite_files
 from tests.support import old_databases
 from tests.support.damage import add_dangling_row, overwrite_middle_page
@@ -24,6 +25,22 @@ def test_a_clock_that_is_not_that_of_postgres_is_told(store_url: str) -> None:
     found = list(database.check_database(store_url, now=Clock().now() + DAY))
     (clock,) = [finding for finding in found if finding.check == "clock" and finding.level == "warning"]
     assert clock.finding.startswith("PostgreSQL's clock is 86,")
+
+
+@pytest.mark.only_on("postgres")
+@pytest.mark.parametrize("value", ["on", "off"])
+def test_durability_that_postgres_has_turned_off_is_a_problem(store_url: str, value: str) -> None:
+    with opening.connect(store_url) as store:
+        name = store.write(lambda: sql.fetch("SELECT current_database()")).result()[0][0]
+        store.write(lambda: sql.run(f'ALTER DATABASE "{name}" SET synchronous_commit = {value}')).result()
+    with opening.connect(store_url) as store:
+        shown = store.read(lambda: {each: sql.fetch(f"SHOW {each}")[0][0] for each in database.SAFEGUARDS}).result()
+    assert shown["synchronous_commit"] == value
+    (found,) = (each for each in database.check_database(store_url, now=Clock().now()) if each.check == "pragmas")
+    off = [each for each, setting in shown.items() if setting == "off"]
+    runs_with = f"PostgreSQL runs with {', '.join(off)} off."
+    durable = "PostgreSQL writes durably (fsync, full_page_writes, synchronous_commit)."
+    assert (found.level, found.finding) == (("problem", runs_with) if off else ("ok", durable))
 
 
 @sqlite

@@ -1,4 +1,4 @@
-"""Statements that run beside Peewee."""
+"""Statements that run beside Peewee, and the settings of SQLite's connections."""
 
 from __future__ import annotations
 
@@ -31,3 +31,13 @@ def test_reads_without_caches_leave_the_connection_as_it_was(store: Store) -> No
     (size, pages), *found = store.read(unit).result()
     assert size > 0
     assert found == [[0, pages], [size, pages], [0, -1000], [size, pages]]
+
+
+@pytest.mark.only_on("sqlite")
+def test_connections_have_their_settings(store: Store) -> None:
+    full, memory = 2, 2
+    common = {"foreign_keys": 1, "synchronous": full, "journal_mode": "wal"}
+    writing = common | {"cache_size": -16_000, "temp_store": memory, "wal_autocheckpoint": 4_000, "query_only": 0}
+    reading = common | {"cache_size": -8_000, "query_only": 1}
+    assert store.write(lambda: {name: sql.fetch(f"PRAGMA {name}")[0][0] for name in writing}).result() == writing
+    assert store.read(lambda: {name: sql.fetch(f"PRAGMA {name}")[0][0] for name in reading}).result() == reading
