@@ -76,6 +76,8 @@ def test_a_missing_folder_is_not_created_as_a_file_and_a_folder_is_not_a_backup(
     assert len(backup_folder.entries(Path(missing))) == 1
     for place in (missing, str(Path(missing))):
         assert f"{Path(missing)} is a folder." in run("db", "restore", place, "--yes", expect=1).stderr
+    lost = tmp_path / "lost.db"
+    assert f"There is no file {lost}." in run("db", "restore", str(lost), "--yes", expect=1).stderr
 
 
 @sqlite

@@ -21,6 +21,7 @@ NONE = "no such setting. musicsvc config show lists all settings."
         ("[servers]\nport = 1", "servers", NONE),
         ("[server]\nprot = 1", "server.prot", NONE),
         ("[server]\nport = 'x'", "server.port", "must be a whole number, not 'x'"),
+        ("[server]\npublic_url = 'ftp://x'", "server.public_url", "must start with http:// or https://"),
         ("[metrics]\nallow = ['x']", "metrics.allow.0", "'x' is not a valid address or network"),
     ],
 )

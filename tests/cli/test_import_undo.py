@@ -20,6 +20,7 @@ LABEL = "label@label.test"
 
 
 def test_what_something_refers_to_is_kept_until_nothing_does(run: Run, ask: Json, tmp_path: Path) -> None:
+    assert run("import", "list").stderr.startswith("No imports yet. Imports made before this list existed")
     run("user", "create", LABEL)
     ask("import", "catalog", write(tmp_path / "songs.csv", label_world.catalog()), "--user", LABEL)
     ask("import", "plays", write(tmp_path / "plays.csv", label_world.plays_of_others(50)), "--user", LABEL)
@@ -29,6 +30,9 @@ def test_what_something_refers_to_is_kept_until_nothing_does(run: Run, ask: Json
     kept = ask("import", "undo", "1")
     assert (kept["import"]["state"], kept["tracks"]) == ("partly", {"taken_back": 7, "kept": 2})
     assert kept["kept"][0] == {"kind": "tracks", "reason": "plays", "ids": [1, 4]}
+    told = run("import", "undo", "1").stderr.splitlines()
+    assert told[0] == "Kept tracks (plays): 1, 4."
+    assert told[-1] == "Import 1 is undone but for what is kept. Once nothing refers to it: import undo 1"
     assert ask("import", "undo", "2")["plays"] == {"taken_back": 34, "kept": 0}
     assert ask("import", "undo", "1")["import"]["state"] == "undone"
     assert "undone on" in run("import", "undo", "1", expect=1).stderr

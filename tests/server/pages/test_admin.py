@@ -208,6 +208,7 @@ async def test_an_action_of_the_abuse_monitor_is_explained_and_undone(office: Of
     await office.act(f"/admin/tokens/{token_id}/reinstate")
     assert (await office.shared.client.holding(value)("GET", "/api/v1/playlists")).status == 200
     assert f'action="/admin/tokens/{token_id}/reinstate"' not in await office.page("/admin/abuse")
+    assert [(await office.browser.get(f"/admin/abuse/{each}")).status for each in (99_999, "x")] == [404, 404]
 
 
 @on_shared_loop

@@ -126,6 +126,8 @@ async def test_a_form_must_be_a_form(shared: Shared, route: Route) -> None:
         path = path_of(world, route)
         json = await browser.post(path, right(route).form(world), **{"Content-Type": "application/json"})
         assert json.status == 415
+        latin = "application/x-www-form-urlencoded; charset=latin-1"
+        assert (await browser.post(path, right(route).form(world), **{"Content-Type": latin})).status == 400
         assert (await browser.post(f"{path}&" if "?" in path else path, {"x": "y" * 2**20})).status == 413
 
 

@@ -19,6 +19,15 @@ def test_an_account_is_named_after_the_part_before_the_at(store: Store, clock: C
     assert store.read(lambda: users.get(user.id).created_at).result() == clock.now()
 
 
+@pytest.mark.parametrize("name", ["", "  ", "x" * 101])
+def test_a_name_that_is_empty_or_too_long_changes_nothing(store: Store, clock: Clock, name: str) -> None:
+    user = store.write(lambda: users.create("ada@example.test", now=clock.now())).result()
+    failure = store.write(lambda: users.set_display_name(user, name)).exception()
+    assert isinstance(failure, Invalid)
+    assert failure.errors == {"display_name": "The display name must have 1 to 100 characters."}
+    assert store.read(lambda: users.get(user.id).display_name).result() == "ada"
+
+
 @pytest.mark.parametrize(
     "again",
     ["ada@example.test", "ADA@Example.TEST", " Ada@example.test"],
