@@ -119,7 +119,7 @@ def test_no_interleaving_over_real_processes_shows_a_stale_answer(
             enter = staticmethod(lambda _closing: service)
             commands = 4 if slow else 1
 
-        examples, steps = (100, 100) if slow else (10, 10)
+        examples, steps = (100, 100) if slow else (4, 20)
         length = settings(max_examples=examples, stateful_step_count=steps, deadline=None)
         run_state_machine_as_test(OverProcesses, settings=length)
         assert connections.opened == len(service.machines)
