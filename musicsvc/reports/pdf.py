@@ -6,8 +6,9 @@ from dataclasses import asdict
 from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
 
-from musicsvc.reports import typesetting, wrapping, writing
-from musicsvc.reports.charts import dates, graphs
+from musicsvc.reports import typesetting, writing
+from musicsvc.reports.charts import dates, details, graphs
+from musicsvc.reports.charts.names import LONGEST_SHORT, cut, named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +20,7 @@ JSON = dict[str, Any]
 TEMPLATE = "report.typ"
 A4 = "a4"
 PAPERS = {A4: "a4", "letter": "us-letter"}  # names of Typst
-LONGEST_TITLE, LONGEST_NAME, LONGEST_SHORT = 120, 90, 45  # graphemes
-WORTH_KEEPING = 0.8  # share of a cut text that must remain to cut it between words
-LONG_WORD = 22  # graphemes; longer words may be broken anywhere
+LONGEST_TITLE = 120  # graphemes
 STRONGEST_DAYS = 5
 EVERYTHING = "All artists"
 
@@ -43,8 +42,8 @@ def page_data(report: Report, paper: str = A4) -> JSON:
     earlier = None if before is None else before.label
     return {
         "paper": PAPERS[paper],
-        "title": _named(report.name or EVERYTHING, LONGEST_TITLE),
-        "short": writing.drawable(_cut(report.name or EVERYTHING, LONGEST_SHORT)),
+        "title": named(report.name or EVERYTHING, LONGEST_TITLE),
+        "short": writing.drawable(cut(report.name or EVERYTHING, LONGEST_SHORT)),
         "period": dates.calendar_name(first, last) or dates.span(first, last),
         "span": dates.span(first, last),
         "days": len(days),
@@ -64,6 +63,10 @@ def page_data(report: Report, paper: str = A4) -> JSON:
             _table("Most played artists", "Artist", report.top_artists, artists=False),
         ],
         "strongest": _strongest(days, first),
+        "listening": details.listening(report.listening) if report.listening and report.plays else [],
+        "hours": details.hours(report.hours) if report.hours else None,
+        "milestones": details.milestones(report.milestones),
+        "releases": details.releases(report.releases, report.release_days),
     }
 
 
@@ -141,8 +144,8 @@ def _table(title: str, noun: str, rows: Sequence[ReportRow], *, artists: bool) -
     most = max((row.plays for row in rows), default=0)
     shaped = [
         {
-            "name": _named(row.name, LONGEST_NAME),
-            "by": _named(", ".join(row.artists), LONGEST_NAME) if artists and row.artists else None,
+            "name": named(row.name),
+            "by": named(", ".join(row.artists)) if artists and row.artists else None,
             "plays": f"{row.plays:,}",
             "share": row.plays / most,
             "listeners": f"{row.listeners:,}",
@@ -163,27 +166,3 @@ def _strongest(days: Sequence[ReportDay], first: date) -> list[JSON]:
         for place in order
         if days[place].plays
     ]
-
-
-def _named(text: str, longest: int) -> JSON:
-    """Return a name for the template: drawable, with at most `longest` graphemes, with direction and language."""
-    shown = _cut(writing.drawable(text), longest)
-    length = len(writing.graphemes(shown))
-    if any(len(writing.graphemes(word)) > LONG_WORD for word in shown.split(" ")):
-        shown = wrapping.wrapping(shown).broken
-    return {
-        "text": shown,
-        "rtl": writing.is_rtl(shown),
-        "language": writing.language(shown),
-        "tall": writing.is_tall(shown),
-        "length": length,
-    }
-
-
-def _cut(text: str, longest: int) -> str:
-    signs = writing.graphemes(text)
-    if len(signs) <= longest:
-        return text
-    kept = "".join(signs[: longest - 1])
-    whole = kept.rpartition(" ")[0]
-    return (whole if len(whole) > len(kept) * WORTH_KEEPING else kept).rstrip() + "…"

@@ -48,6 +48,46 @@ class ReportRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportListening:
+    """New and returning listeners, plays per listener, skips, and the share of the track that was heard, in percent.
+
+    `with_duration` is the number of plays of which skips and share are known.
+    """
+
+    new: int
+    returning: int
+    per_listener: float | None
+    with_duration: int
+    skips: int
+    mean: float | None
+    median: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMilestones:
+    """The days on which a track, album or artist (`kind`) reached numbers of plays, and its best day with its plays."""
+
+    kind: str
+    name: str
+    reached: Sequence[tuple[int, date]]
+    best: tuple[date, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRelease:
+    """An album with its plays on each day since the release, and its distinct listeners up to each day.
+
+    `unfinished`: the last of these days was not over.
+    """
+
+    name: str
+    released: date | None
+    plays: Sequence[int]
+    listeners: Sequence[int]
+    unfinished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Statistics of an account, an artist or the whole catalog from `first` to `last`, and of all time (`…_total`).
 
@@ -76,3 +116,8 @@ class Report:
     before: Comparison | None = None
     unfinished: bool = False
     last_played: date | None = None
+    listening: ReportListening | None = None
+    hours: Sequence[Sequence[int]] = ()
+    milestones: Sequence[ReportMilestones] = ()
+    releases: Sequence[ReportRelease] = ()
+    release_days: int = 0

@@ -1,1 +1,1 @@
-"""Line graphs of the report: their scales and axes, and dates as text."""
+"""Graphs and tables of the PDF report: scales and axes, dates and names as text."""

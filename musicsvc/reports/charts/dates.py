@@ -16,6 +16,10 @@ def day(of: date) -> str:
     return f"{of.day} {MONTHS[of.month - 1]} {of.year}"
 
 
+def short(of: date) -> str:
+    return f"{of.day} {MONTHS[of.month - 1][:3]} {of.year}"
+
+
 def span(first: date, last: date) -> str:
     """Return a range of days as text. The month and the year of `first` are left out if `last` has the same."""
     if first == last:

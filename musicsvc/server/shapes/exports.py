@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat, to_datetime
 from musicsvc.reports.formats import FORMATS
-from musicsvc.reports.report import Comparison, Report, ReportDay, ReportRow
+from musicsvc.reports.report import (
+    Comparison,
+    Report,
+    ReportDay,
+    ReportListening,
+    ReportMilestones,
+    ReportRelease,
+    ReportRow,
+)
 from musicsvc.reports.tables import Table
 from musicsvc.reports.verification.checksums import Checksum
 from musicsvc.server.shapes import insights, listening
 from musicsvc.server.shapes.verification import verification
 from musicsvc.store.insights.export_rows import COLUMNS
 from musicsvc.store.insights.figures import noun
+from musicsvc.store.insights.listening import releases
 from musicsvc.store.plays.periods import to_date
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from musicsvc.server.shapes.envelope import JSON
-    from musicsvc.store.insights.overview import Details, Overview, TopRow
+    from musicsvc.store.insights.listening.releases import Release
+    from musicsvc.store.insights.overview import Details, Overview, SubjectMilestones, TopRow
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
@@ -119,7 +130,41 @@ def printed(found: Overview, now: int) -> Report:
         before=_comparison(found),
         unfinished=now < window.ends,
         last_played=None if found.last_played is None else to_date(found.last_played),
+        **({} if found.details is None else _printed_details(found.details, now)),
     )
+
+
+def _printed_details(found: Details, now: int) -> JSON:
+    """Return the fields of a Report for listening, hours, milestones and releases."""
+    heard = found.listening
+    return {
+        "listening": ReportListening(
+            new=heard.new_listeners,
+            returning=heard.returning_listeners,
+            per_listener=heard.plays_per_listener,
+            with_duration=heard.with_duration,
+            skips=heard.skips,
+            mean=heard.completion.mean,
+            median=heard.completion.median,
+        ),
+        "hours": found.hours.plays,
+        "milestones": [_printed_milestones(each) for each in found.milestones],
+        "releases": [_printed_release(each, now) for each in found.releases],
+        "release_days": found.days,
+    }
+
+
+def _printed_milestones(each: SubjectMilestones) -> ReportMilestones:
+    reached = [(number, to_datetime(at).date()) for number, at in each.milestones.plays]
+    best = each.milestones.best_day
+    return ReportMilestones(noun(each.subject), each.name, reached, best and (to_date(best.day), best.plays))
+
+
+def _printed_release(each: Release, now: int) -> ReportRelease:
+    released = None if each.release_date is None else date.fromisoformat(each.release_date)
+    plays, listeners = [point.plays for point in each.points], [point.listeners for point in each.points]
+    unfinished = bool(plays) and now < releases.window(each).ends
+    return ReportRelease(each.name, released, plays, listeners, unfinished)
 
 
 def _comparison(found: Overview) -> Comparison | None:

@@ -1,0 +1,144 @@
+"""Input of the report's template: listening, hours of the week, milestones, and releases compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.reports.charts import dates, graphs
+from musicsvc.reports.charts.names import LONGEST_SHORT, named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from musicsvc.reports.report import ReportListening, ReportMilestones, ReportRelease
+
+JSON = dict[str, Any]
+# The background and the text of a cell of the heat map, by its share of the highest one. Their contrast is 4.5 : 1.
+LEVELS = (
+    ("#ffffff", "#5b6879"),
+    ("#e6ecfd", "#16202e"),
+    ("#c2d0fa", "#16202e"),
+    ("#93abf5", "#16202e"),
+    ("#2f5bea", "#ffffff"),
+    ("#1b3796", "#ffffff"),
+)
+CELL, LARGEST, SIGN = 17.5, 7.5, 0.58  # points: the width of a cell, its largest text; the width of a digit in em
+MOST_NUMBERS = 4  # columns of milestones; the highest ones
+LINES = ("#2f5bea", "#b3362b", "#12805c", "#7a5200", "#6a3fb5")  # colours; then again with another dash
+DASHES = ("solid", "dashed")
+ALBUMS_PER_TABLE = 4
+MOST_ROWS = 28  # of a table of releases; more days are left out between
+DAY_STEPS = (1, 2, 5, 7, 14, 28, 56)
+MOST_LABELS = 8
+UNKNOWN = "\u2013"
+
+
+def listening(found: ReportListening) -> list[JSON]:
+    """Return the key figures of listening, each with a note."""
+    heard = UNKNOWN if found.mean is None else f"{found.mean:,} %"
+    return [
+        _card("New listeners", f"{found.new:,}", "first play in this period"),
+        _card("Returning listeners", f"{found.returning:,}", "had played before"),
+        _card("Plays per listener", UNKNOWN if found.per_listener is None else f"{found.per_listener:,}", ""),
+        _card("Heard of the track", heard, "" if found.median is None else f"on average, median {found.median:,} %"),
+        _card("Skips", f"{found.skips:,}", f"of {found.with_duration:,} with a duration"),
+    ]
+
+
+def _card(label: str, value: str, note: str) -> JSON:
+    return {"label": label, "value": value, "note": note}
+
+
+def hours(plays: Sequence[Sequence[int]]) -> JSON | None:
+    """Return a heat map of the plays by day of the week and hour, or None without plays."""
+    most = max(max(row) for row in plays)
+    if not most:
+        return None
+    day = next(day for day, row in enumerate(plays) if most in row)
+    return {
+        "most": f"{most:,} on {dates.WEEKDAYS[day]}s from {plays[day].index(most):02}:00",
+        "size": min(LARGEST, CELL / SIGN / len(str(most))),
+        "rows": [
+            {"day": name[:3], "cells": [_cell(count, most) for count in row], "total": f"{sum(row):,}"}
+            for name, row in zip(dates.WEEKDAYS, plays, strict=True)
+        ],
+    }
+
+
+def _cell(count: int, most: int) -> JSON:
+    fill, ink = LEVELS[-(-count * (len(LEVELS) - 1) // most)]
+    return {"text": str(count), "fill": fill, "ink": ink}
+
+
+def milestones(found: Sequence[ReportMilestones]) -> JSON | None:
+    """Return a table of the days on which these were played for the 100th, 1,000th, … time, and of their best days."""
+    numbers = sorted({number for row in found for number, _ in row.reached})[-MOST_NUMBERS:]
+    rows = [
+        {
+            "name": named(row.name, LONGEST_SHORT),
+            "kind": row.kind,
+            "reached": [dates.short(reached[number]) if number in reached else UNKNOWN for number in numbers],
+            "best": f"{dates.short(row.best[0])}: {row.best[1]:,}",
+        }
+        for row in found
+        if row.best is not None
+        for reached in (dict(row.reached),)
+    ]
+    return {"numbers": [f"{number:,}" for number in numbers], "rows": rows} if rows else None
+
+
+def releases(found: Sequence[ReportRelease], days: int) -> JSON | None:
+    """Return a graph of the plays by day since the release, and tables of plays and listeners, or None if empty."""
+    shown = max((len(each.plays) for each in found), default=0)
+    if not shown:
+        return None
+    most = max(max(each.plays, default=0) for each in found)
+    scale = graphs.nice_step(most)
+    ticks = max(1, -(-most // scale))
+    width = max(shown - 1, 1)
+    step = next((step for step in DAY_STEPS if (shown - 1) // step < MOST_LABELS), DAY_STEPS[-1])
+    return {
+        "days": days,
+        "lines": [
+            _line(each, place, [[day / width, plays / (scale * ticks)] for day, plays in enumerate(each.plays)])
+            for place, each in enumerate(found)
+        ],
+        "ticks": [{"at": tick / ticks, "label": f"{tick * scale:,}"} for tick in range(ticks + 1)],
+        "labels": [{"at": day / width, "label": f"day {day}"} for day in range(0, shown, step)],
+        "tables": [
+            _release_table(found[start : start + ALBUMS_PER_TABLE], start)
+            for start in range(0, len(found), ALBUMS_PER_TABLE)
+        ],
+    }
+
+
+def _line(of: ReportRelease, place: int, points: list[list[float]]) -> JSON:
+    return {
+        "name": named(of.name, LONGEST_SHORT),
+        "date": "no release date" if of.released is None else dates.day(of.released),
+        "colour": LINES[place % len(LINES)],
+        "dash": DASHES[place // len(LINES) % len(DASHES)],
+        "points": points[:-1] if of.unfinished else points,
+        "open": points[-2:] if of.unfinished else [],
+    }
+
+
+def _release_table(found: Sequence[ReportRelease], start: int) -> JSON:
+    """Return the plays of each day since the release, and the distinct listeners up to it."""
+    shown = max(len(each.plays) for each in found)
+    step = -(-shown // MOST_ROWS)
+    return {
+        "first": start,
+        "count": len(found),
+        "step": step,
+        "rows": [
+            [str(day)]
+            + [
+                f"{numbers[day]:,}" if day < len(numbers) else UNKNOWN
+                for each in found
+                for numbers in (each.plays, each.listeners)
+            ]
+            for day in range(0, shown, max(step, 1))
+        ],
+        "totals": [f"{sum(each.plays):,}" for each in found],
+    }

@@ -1,0 +1,134 @@
+"""The parts of the report for listening, hours, milestones and releases: their texts, colours and places on pages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import pairwise
+
+import pytest
+
+from musicsvc.reports import pdf
+from musicsvc.reports.charts import details
+from musicsvc.reports.report import Report, ReportListening, ReportMilestones, ReportRelease
+from tests.reports.pictures import contrast
+from tests.reports.test_pdf import content, pages
+
+HEARD = ReportListening(new=1234, returning=98, per_listener=2.31, with_duration=380, skips=41, mean=51.7, median=50.0)
+BEST = (date(2026, 2, 14), 1312)
+
+
+def release(place: int, days: int = 28) -> ReportRelease:
+    plays = [1000 * (place + 1) // (day + 1) for day in range(days)]
+    return ReportRelease(f"Album {place}", date(2026, 1, 1) + timedelta(days=place), plays, [*range(1, days + 1)])
+
+
+def detailed(albums: int = 4, days: int = 28) -> Report:
+    return replace(
+        content(),
+        listening=HEARD,
+        hours=[[day * hour for hour in range(24)] for day in range(7)],
+        milestones=[ReportMilestones("track", f"Song {each}", [(100, BEST[0])], BEST) for each in range(20)],
+        releases=[release(each, days) for each in range(albums)],
+        release_days=days,
+    )
+
+
+def test_the_cells_of_the_heat_map_are_legible_and_darker_for_more_plays() -> None:
+    backgrounds = [fill for fill, _ in details.LEVELS]
+    assert [contrast(fill, ink) >= 4.5 for fill, ink in details.LEVELS] == [True] * 6
+    assert [contrast(fill, "#ffffff") for fill in backgrounds] == sorted(
+        contrast(each, "#ffffff") for each in backgrounds
+    )
+    assert all(contrast(one, other) > 1.15 for one, other in pairwise(backgrounds))
+    found = details.hours([[0, 1, 20, 21, 99, 100, *[0] * 18], *[[0] * 24] * 6])
+    assert found is not None
+    cells = found["rows"][0]["cells"]
+    assert [backgrounds.index(cell["fill"]) for cell in cells[:6]] == [0, 1, 1, 2, 5, 5]
+    assert [cell["text"] for cell in cells[:6]] == ["0", "1", "20", "21", "99", "100"]
+    assert found["rows"][0]["total"] == "241"
+    assert found["most"] == "100 on Mondays from 05:00"
+    assert details.hours([[0] * 24] * 7) is None
+
+
+def test_the_lines_of_releases_are_told_apart_by_colour_and_dash() -> None:
+    found = details.releases([release(each) for each in range(10)], 28)
+    assert found is not None
+    assert len({(line["colour"], line["dash"]) for line in found["lines"]}) == 10
+    assert min(contrast(line["colour"], "#ffffff") for line in found["lines"]) >= 4.5
+
+
+@pytest.mark.parametrize("digits", [1, 4, 7])
+def test_large_numbers_get_smaller_in_the_cells(digits: int) -> None:
+    found = details.hours([[10**digits - 1] * 24] * 7)
+    assert found is not None
+    assert found["size"] * details.SIGN * digits <= details.CELL + 1e-9
+
+
+def test_figures_of_listening_that_are_unknown_are_dashes() -> None:
+    shown = {card["label"]: (card["value"], card["note"]) for card in details.listening(HEARD)}
+    assert shown["New listeners"] == ("1,234", "first play in this period")
+    assert shown["Heard of the track"] == ("51.7 %", "on average, median 50.0 %")
+    assert shown["Skips"] == ("41", "of 380 with a duration")
+    unknown = details.listening(ReportListening(0, 0, None, 0, 0, None, None))
+    assert [card["value"] for card in unknown] == ["0", "0", "–", "–", "0"]
+    assert unknown[3]["note"] == ""
+
+
+def test_milestones_have_a_column_for_each_of_the_highest_numbers() -> None:
+    reached = [(10**power, date(2026, 1, power)) for power in range(2, 7)]
+    rows = [ReportMilestones("artist", "A", reached, BEST), ReportMilestones("track", "B", reached[:2], BEST)]
+    found = details.milestones([*rows, ReportMilestones("track", "C", [], None)])
+    assert found is not None
+    assert found["numbers"] == ["1,000", "10,000", "100,000", "1,000,000"]
+    assert [row["reached"] for row in found["rows"]] == [
+        ["3 Jan 2026", "4 Jan 2026", "5 Jan 2026", "6 Jan 2026"],
+        ["3 Jan 2026", "–", "–", "–"],
+    ]
+    assert found["rows"][0]["best"] == "14 Feb 2026: 1,312"
+    assert details.milestones([]) is None
+
+
+def test_releases_have_a_line_each_and_tables_of_at_most_four() -> None:
+    short = replace(release(1, 2), unfinished=True)
+    found = details.releases([release(0, 3), short, ReportRelease("None", None, [], [])], 28)
+    assert found is not None
+    assert [line["date"] for line in found["lines"]] == ["1 January 2026", "2 January 2026", "no release date"]
+    assert [line["points"] for line in found["lines"]] == [[[0, 0.5], [0.5, 0.25], [1, 0.1665]], [[0, 1]], []]
+    assert [line["open"] for line in found["lines"]] == [[], [[0, 1], [0.5, 0.5]], []]
+    assert [label["label"] for label in found["labels"]] == ["day 0", "day 1", "day 2"]
+    (table,) = found["tables"]
+    assert table["rows"] == [
+        ["0", "1,000", "1", "2,000", "1", "–", "–"],
+        ["1", "500", "2", "1,000", "2", "–", "–"],
+        ["2", "333", "3", "–", "–", "–", "–"],
+    ]
+    assert table["totals"] == ["1,833", "3,000", "0"]
+    assert details.releases([ReportRelease("None", None, [], [])], 28) is None
+    many = details.releases([release(each, 365) for each in range(6)], 365)
+    assert many is not None
+    assert [(each["first"], each["count"], each["step"]) for each in many["tables"]] == [(0, 4, 14), (4, 2, 14)]
+    assert [row[0] for row in many["tables"][0]["rows"]][:3] == ["0", "14", "28"]
+
+
+@pytest.mark.parametrize("paper", ["a4", "letter"])
+def test_no_table_of_the_parts_is_broken(paper: str) -> None:
+    texts = pages(pdf.render(detailed(6), paper))
+    whole = " ".join(texts)
+    assert "Heard of the track 51.7 %" in texts[0]
+    assert (
+        sum("Mon 0 0 0" in text and f"Sun {' '.join(str(6 * hour) for hour in range(24))}" in text for text in texts)
+        == 1
+    )
+    assert sum("Song 0 track" in text and "Song 19 track 14 Feb 2026 14 Feb 2026: 1,312" in text for text in texts) == 1
+    assert whole.count("Releases compared") == 1
+    for album, other in ((0, 3), (4, 5)):
+        assert sum(f"Album {album} Album {album + 1}" in text and f"Album {other} Day" in text for text in texts) == 1
+    assert sum("27 35 28 71 28 107 28 142 28 All" in text for text in texts) == 1
+
+
+def test_an_empty_period_has_no_listening() -> None:
+    empty = replace(content(plays=0), listening=HEARD, hours=[[0] * 24] * 7)
+    (text,) = pages(pdf.render(empty))
+    assert "Listening" not in text
+    assert "Hours of the week" not in text

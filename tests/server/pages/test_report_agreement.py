@@ -1,0 +1,241 @@
+"""Listening, hours, milestones and releases of an artist are the same in the API, page, report and command line."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+from datetime import date, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import openpyxl
+import pypdf
+import pytest
+import pytest_asyncio
+
+from musicsvc.cli import main
+from musicsvc.cli.session import Session
+from tests.support.figures_world import World, fill
+from tests.support.page_client import add_session, page_client
+from tests.support.shared_server import on_shared_loop, shared_server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine
+    from pathlib import Path
+
+    from tests.support.databases import Template
+
+    Command = Callable[..., Coroutine[Any, Any, bytes]]
+
+pytestmark = on_shared_loop
+PERIODS = {
+    "30-days": (["--period", "30-days"], "period=30-days"),
+    "custom": (["--from", "2025-12-20", "--to", "2026-02-15"], "from=2025-12-20&to=2026-02-15"),
+}
+DAYS = 12  # since the release; one album has fewer
+WEEK = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+EMPTY = "\u2013"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(template: Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with (
+        shared_server(template, tmp_path_factory.mktemp("report")) as shared,
+        page_client(shared.client.root) as browser,
+    ):
+        made = shared.store.write(lambda: fill(shared.clock.now())).result()
+        browser.cookies["musicsvc"] = add_session(shared, made.manager.user_id)
+        yield World(shared, browser, made)
+
+
+@pytest.fixture
+def command(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> Command:
+    """Return a function that runs `musicsvc` in this process and returns its output."""
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", world.shared.store.url)
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path))
+
+    async def run(*line: object) -> bytes:
+        words, session = [*map(str, line)], Session(clock=world.shared.clock)
+        await asyncio.to_thread(
+            partial(main.command().main, words, prog_name="musicsvc", obj=session, standalone_mode=False)
+        )
+        return capsysbinary.readouterr().out
+
+    return run
+
+
+async def expected(world: World, query: str) -> dict[str, Any]:
+    """Return the figures of the first artist as the endpoints give them."""
+    artist, (first, second) = world.made.artists[0], world.made.albums
+    data = await world.api(f"artists/{artist}?{query}")
+    tops = [("artist", artist, "Artist 0")] if data["plays"]["period"] else []
+    for kind in ("album", "track"):
+        tops += [(kind, row["id"], row["name"]) for row in data[f"top_{kind}s"] if row["plays"]["period"]]
+    found = {name: await world.api(f"artists/{artist}/{name}?{query}") for name in ("listening", "hours")}
+    for answer in found.values():
+        del answer["period"]
+    return found | {
+        "milestones": [
+            {"kind": kind, "id": each, "name": name} | await world.api(f"{kind}s/{each}/milestones")
+            for kind, each, name in tops
+        ],
+        "releases": await world.api(f"albums/{first}/release?against={second}&days={DAYS}"),
+    }
+
+
+@pytest.mark.parametrize("period", PERIODS)
+async def test_every_figure_of_listening_is_the_same_everywhere(
+    world: World, command: Command, tmp_path: Path, period: str
+) -> None:
+    chosen, query = PERIODS[period]
+    artist, (first, second) = world.made.artists[0], world.made.albums
+    found = await expected(world, query)
+    assert len(found["milestones"]) > 3
+    assert sum(len(each["plays"]) for each in found["milestones"]) > 3
+    assert [len(each["points"]) for each in found["releases"]["releases"]] == [DAYS, 10]
+
+    files = {form: tmp_path / f"report.{form}" for form in ("json", "xlsx", "csv", "pdf")}
+    releases = ["--release", first, "--release", second, "--release-days", DAYS]
+    for file in files.values():
+        await command("export", "report", "--artist", artist, *chosen, *releases, "-o", file)
+    report = json.loads(files["json"].read_bytes())["data"]
+    assert {name: report[name] for name in found} == found
+    assert in_workbook(files["xlsx"]) == as_sheets(found)
+    assert as_lines(found) <= in_csv(files["csv"])
+    check_print(files["pdf"], found)
+
+    shown = json.loads(await command("insights", "show", "artist", artist, *chosen, "--json"))
+    assert {name: shown[name].items() >= found[name].items() for name in ("listening", "hours")} == {
+        "listening": True,
+        "hours": True,
+    }
+    of_artist = found["milestones"][0]
+    assert shown["milestones"] == {name: of_artist[name] for name in ("plays", "best_day")}
+    compared = await command("insights", "release", first, "--against", second, "--days", DAYS, "--json")
+    assert json.loads(compared) == found["releases"]
+
+    page = await world.page(f"/insights/artist/{artist}?{query}")
+    assert page.figures["new_listeners"] == f"{found['listening']['new_listeners']:,}"
+    assert page.figures["skips"] == f"{found['listening']['skips']:,}"
+    assert page.figures["completion.median"] == f"{found['listening']['completion']['median']:,}"
+    assert [row[1:] for row in page.table("UTC")] == [[f"{n:,}" for n in row] for row in found["hours"]["hours"]]
+    for each in of_artist["plays"]:
+        assert f"{each['count']:,} plays on" in page.text
+
+
+async def test_the_report_of_an_account_is_that_of_the_command_line(
+    world: World, command: Command, tmp_path: Path
+) -> None:
+    client = world.shared.client.holding(world.made.token)
+    path = "/api/v1/producer-intelligence/insights/export/report"
+    answer = await client.post(path, {"include_charts": True, "include_listening": True})
+    file = tmp_path / "report.json"
+    await command("export", "report", "--user", "manager0@label.test", "-o", file)
+
+    report = json.loads(file.read_bytes())["data"]
+    del report["verification"]
+    assert report == answer.json["data"]
+    assert [each["id"] for each in report["releases"]["releases"]] == [*reversed(world.made.albums)]
+    assert report["listening"]["new_listeners"] > 0
+
+
+def in_workbook(file: Path) -> dict[str, list[Any]]:
+    book = openpyxl.load_workbook(file, read_only=True)
+    names = ("listening", "hours", "milestones", "best days", "releases")
+    return {name: [[*line] for line in book[name].iter_rows(min_row=2, values_only=True)] for name in names}
+
+
+def as_sheets(found: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the rows of the workbook's sheets."""
+    heard = found["listening"]
+    share = {f"completion.{name}": value for name, value in heard["completion"].items()}
+    subjects = [([each["kind"], each["id"], each["name"]], each) for each in found["milestones"]]
+    days = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+    return {
+        "listening": [
+            [name, value]
+            for key, part in heard.items()
+            for name, value in (share.items() if key == "completion" else [(key, part)])
+        ],
+        "hours": [[day, *plays] for day, plays in zip(days, found["hours"]["hours"], strict=True)],
+        "milestones": [
+            [*of, reached["count"], in_cell(reached["at"])] for of, each in subjects for reached in each["plays"]
+        ],
+        "best days": [
+            [*of, datetime.fromisoformat(each["best_day"]["date"]), each["best_day"]["plays"]] for of, each in subjects
+        ],
+        "releases": [
+            [each["id"], each["name"], datetime.fromisoformat(each["release_date"]), *point.values()]
+            for each in found["releases"]["releases"]
+            for point in each["points"]
+        ],
+    }
+
+
+def in_cell(at: str) -> datetime:
+    """Return a time as a cell has it, to the millisecond."""
+    exact = datetime.fromisoformat(at).replace(tzinfo=None)
+    return exact.replace(microsecond=round(exact.microsecond, -3))
+
+
+def in_csv(file: Path) -> set[tuple[str, ...]]:
+    with file.open(encoding="utf-8", newline="") as text:
+        return {tuple(line) for line in csv.reader(text)}
+
+
+def as_lines(found: dict[str, Any]) -> set[tuple[str, ...]]:
+    """Return the lines of the CSV file."""
+    lines: set[tuple[str, ...]]
+    lines = {("listening", "", name, str(value)) for name, value in found["listening"].items() if name != "completion"}
+    lines |= {("listening", "", f"completion.{name}", str(of)) for name, of in found["listening"]["completion"].items()}
+    for day, plays in zip(("Monday", "Sunday"), (found["hours"]["hours"][each] for each in (0, 6)), strict=True):
+        lines |= {("hours", day, f"{hour:02}:00", str(count)) for hour, count in enumerate(plays)}
+    for each in found["milestones"]:
+        key = f"{each['kind']} {each['id']}"
+        lines |= {("milestones", key, f"plays.{reached['count']}", reached["at"]) for reached in each["plays"]}
+        lines |= {("milestones", key, f"best_day.{name}", str(value)) for name, value in each["best_day"].items()}
+    for place, each in enumerate(found["releases"]["releases"], 1):
+        for point in each["points"]:
+            key = f"{place:02} day {point['day']:03}"
+            lines |= {("releases", key, name, str(value)) for name, value in point.items()}
+    return lines
+
+
+def check_print(file: Path, found: dict[str, Any]) -> None:
+    """Compare the text of the PDF."""
+    pages = pypdf.PdfReader(io.BytesIO(file.read_bytes())).pages
+    text = " ".join(" ".join(page.extract_text() for page in pages).split())
+    heard = found["listening"]
+    share = heard["completion"]
+    for words in (
+        f"New listeners {heard['new_listeners']:,} ",
+        f"Returning listeners {heard['returning_listeners']:,} ",
+        f"Plays per listener {heard['plays_per_listener']:,} ",
+        f"Heard of the track {share['mean']:,} % on average, median {share['median']:,} % ",
+        f"Skips {heard['skips']:,} of {heard['plays_with_duration']:,} with a duration",
+    ):
+        assert words in text
+    for day, plays in zip(WEEK, found["hours"]["hours"], strict=True):
+        assert f"{day} {' '.join(map(str, plays))} {sum(plays):,}" in text
+    numbers = sorted({reached["count"] for each in found["milestones"] for reached in each["plays"]})
+    for each in found["milestones"]:
+        reached = {of["count"]: in_print(of["at"][:10]) for of in each["plays"]}
+        days = " ".join(reached.get(number, EMPTY) for number in numbers)
+        best = each["best_day"]
+        assert f"{each['name']} {each['kind']} {days} {in_print(best['date'])}: {best['plays']:,}" in text
+    for number in range(DAYS):
+        cells = [
+            f"{each['points'][number]['plays']:,} {each['points'][number]['listeners']:,}"
+            if number < len(each["points"])
+            else f"{EMPTY} {EMPTY}"
+            for each in found["releases"]["releases"]
+        ]
+        assert f" {number} {' '.join(cells)} " in text
+
+
+def in_print(day: str) -> str:
+    return f"{date.fromisoformat(day):%-d %b %Y}"
