@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,15 +25,21 @@ NOW = parse("2026-03-01T12:00:00Z")
 SERVER = pytest.StashKey[postgres.Server]()
 ADDRESS = pytest.StashKey[str]()
 TESTS = Path(__file__).parent
-CLI = TESTS / "cli"
-# No database takes part in what these test, so they run on SQLite only.
-WITHOUT_DATABASE = [
-    *(TESTS / "cli" / f"test_{name}.py" for name in ("help", "extras")),
-    *(TESTS / "server" / name for name in ("logs", "openapi/test_document.py", "openapi/test_examples.py")),
-    *((TESTS / "server" / "network").glob("test_[!f]*.py")),  # all but the fuzzing
-    TESTS / "reports" / "test_covers.py",
-    TESTS / "server" / "test_doctor.py",
-]
+# What these test is the same over either database, so they run on SQLite only. On both run the tests of the store, and
+# at least one request to each endpoint and page (test_order.py, test_rights.py, test_page_rights.py).
+SAME_ON_BOTH = re.compile(
+    r"""reports/ | server/(logs|metrics)/ | server/network/test_[^f]  # all of the network but the fuzzing
+    | cli/test_(activity|config_faults|cover|export|extras|help|import_notes|insights|openapi|refused_rows)\.
+    | cli/test_(seed|start|tables|tokens|users|verify)\.
+    | server/(test_doctor|handlers/test_art|handlers/test_documents|openapi/test_document|openapi/test_examples)\.
+    | server/pages/test_(developers|figures|many_sign_ins|settings|sign_in_limits)\.
+    | server/process/test_(reload|reload_under_load)\.
+    | server/request/test_(binding|bodies|body_costs|executors|immediate|large_bodies|peer)\.
+    | server/responses/test_(large|pictures|responses)\.""",
+    re.VERBOSE,
+)
+# The output of the program is buffered in CI's run on one store, and not in the other.
+OUTPUT = re.compile(r"cli/test_(program|terminal|unwritable_output)\.")
 
 # The same examples in every run. Shrinking a failing example can take minutes, so only `--slow` does it.
 QUICK = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.shrink]
@@ -96,21 +103,19 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests of the other store, tests without a database on PostgreSQL, and slow tests without `--slow`.
-
-    Tests without a database have passed on SQLite; those of the command line run again, as CI changes its buffering.
-    """
+    """Deselect tests of the other store, on PostgreSQL what needs no other store, and slow tests without `--slow`."""
     store, slow = config.getoption("--store"), config.getoption("--slow")
 
     def belongs(item: pytest.Item) -> bool:
         if item.get_closest_marker("slow") is not None and not slow:
             return False
-        if store != "sqlite" and any(item.path.is_relative_to(path) for path in WITHOUT_DATABASE):
-            return False
         only = item.get_closest_marker("only_on")
         if only is not None:
             return store in only.args
-        return store == "sqlite" or item.path.is_relative_to(CLI) or "template" in getattr(item, "fixturenames", ())
+        path = item.path.relative_to(TESTS).as_posix()
+        if store == "sqlite" or OUTPUT.match(path):
+            return True
+        return not SAME_ON_BOTH.match(path) and "template" in getattr(item, "fixturenames", ())
 
     left_out = [item for item in items if not belongs(item)]
     if left_out:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.browser.visit import Visit
+
+pytestmark = pytest.mark.only_on("sqlite")
 
 
 def test_the_documentation_loads_nothing_from_elsewhere(visit: Callable[..., Visit]) -> None:

@@ -82,9 +82,9 @@ class PostgresTemplate:
         activity_log.create(postgres.database_url(server, self._name))
 
     def make(self, folder: Path, number: int, *, migrated: bool) -> str:  # noqa: ARG002 - the interface
-        """Copy the template on the server."""
-        name = next(self._names)
-        self._admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{self._name if migrated else "template0"}"')
+        """Copy the template on the server: its files, as copying through the log takes twice the time."""
+        name, copied = next(self._names), self._name if migrated else "template0"
+        self._admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{copied}" STRATEGY FILE_COPY')
         return postgres.database_url(self._server, name)
 
     def make_log(self, url: str) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tests.support.serving import Answer
     from tests.support.shared_server import Shared
 
+sqlite = pytest.mark.only_on("sqlite")  # no query depends on what these test
 ALL = [route for route in ROUTES if route.family is Family.PAGE]
 ROWS = [route for route in ALL if endpoint(route) in PAGES]
 each_page = pytest.mark.parametrize("route", ROWS, ids=endpoint)
@@ -66,6 +67,7 @@ async def test_each_kind_of_visitor_is_answered_as_the_table_says(shared: Shared
     assert found == right(route).expected(route)
 
 
+@sqlite
 @each_shown
 @on_shared_loop
 async def test_head_is_answered_as_get_without_the_body(shared: Shared, route: Route) -> None:
@@ -89,6 +91,7 @@ def test_the_table_is_complete() -> None:
     assert {endpoint(route) for route in ALL} == PAGES.keys(), "say in tests/rights/pages.py who may use these"
 
 
+@sqlite
 @each_form
 @on_shared_loop
 async def test_forms_of_other_sites_and_of_other_browsers_are_refused(shared: Shared, route: Route) -> None:
@@ -117,6 +120,7 @@ async def test_forms_of_other_sites_and_of_other_browsers_are_refused(shared: Sh
         assert accepted.status == right(route).expected(route)[who_may(route)]
 
 
+@sqlite
 @each_form
 @on_shared_loop
 async def test_a_form_must_be_a_form(shared: Shared, route: Route) -> None:
@@ -131,6 +135,7 @@ async def test_a_form_must_be_a_form(shared: Shared, route: Route) -> None:
         assert (await browser.post(f"{path}&" if "?" in path else path, {"x": "y" * 2**20})).status == 413
 
 
+@sqlite
 @each_page
 @on_shared_loop
 async def test_access_tokens_mean_nothing_on_pages(shared: Shared, route: Route) -> None:

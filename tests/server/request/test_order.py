@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
     from tests.support import databases
 
+sqlite = pytest.mark.only_on("sqlite")  # no query depends on what these test; the tests of each fault run on both
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 CONTACT = "api@music.test"
 HTTPS = "X-Forwarded-Proto: https"
@@ -44,6 +45,7 @@ def is_unauthenticated(answer: Answer, route: Route, reason: str | None) -> bool
     return (answer.status, answer.headers["WWW-Authenticate"], answer.json) == (401, challenge, wanted)
 
 
+@sqlite
 @each(lambda route: route.access is not Access.OPEN)
 @on_shared_loop
 async def test_a_token_that_is_none_is_401_everywhere(shared: Shared, route: Route) -> None:
@@ -67,6 +69,7 @@ async def test_a_token_that_is_none_is_401_everywhere(shared: Shared, route: Rou
             assert is_unauthenticated(await wire.answer(), route, None)
 
 
+@sqlite
 @each(lambda route: route.access is not Access.OPEN)
 @on_shared_loop
 async def test_an_account_without_access_is_told_where_to_ask(shared_hosted: Shared, route: Route) -> None:
@@ -80,6 +83,7 @@ async def test_an_account_without_access_is_told_where_to_ask(shared_hosted: Sha
         assert words in answer.json["message"]
 
 
+@sqlite
 @each()
 @on_shared_loop
 async def test_other_methods_are_405_and_a_slash_at_the_end_is_404(shared: Shared, route: Route) -> None:
@@ -96,6 +100,7 @@ async def test_other_methods_are_405_and_a_slash_at_the_end_is_404(shared: Share
         assert is_error(answer, route, "not_found")
 
 
+@sqlite
 @each(lambda route: route.method == "GET" and route.path != "/metrics")  # never the same twice
 @on_shared_loop
 async def test_head_is_get_without_its_body(shared: Shared, route: Route) -> None:
@@ -131,31 +136,33 @@ async def test_each_fault_is_told_before_the_next(shared_hosted: Shared, route: 
 BEFORE_LIMITS = {"framing", "https", "path", "method", "access"}
 
 
+@sqlite
 @each(lambda route: route.family is not Family.PLAIN)
-async def test_a_spent_limit_is_told_in_its_place(store: Store, clock: MovableClock, route: Route) -> None:
+@on_shared_loop
+async def test_a_spent_limit_is_told_in_its_place(shared_spent: Shared, route: Route) -> None:
     """The same with all rate limits exceeded: 429 replaces 401 and everything after 403."""
-    world = World(store, clock, CLIMBERS)
-    async with hosted(store, clock, token="1/hour", address="1/hour") as client:
-        holders = [client.holding(world.tokens[who]) for who in (OWNER, "stranger")]
-        for spender in (client, *holders):
-            assert (await spender.get("albums", headers={"X-Forwarded-Proto": "https"})).status == 200
-        rungs = list(ladder(world, route))
-        bare = request(route.method, ValidRequest(world, route).path, HTTPS)
-        for name, raw, status in [*rungs, ("token", bare, 401)]:
-            async with connected(client.root) as wire:
-                await wire.send(raw)
-                answer = await asyncio.wait_for(wire.answer(), 30)
-            assert answer.status == (status if name in BEFORE_LIMITS else 429), (name, answer.body)
-            if answer.status == 429:
-                assert is_error(answer, route, "rate_limited")
-                whose = "your address" if name == "token" else "this token"
-                assert re.match(f"The limit of 1 request an hour.* for {whose},? is spent. ", answer.json["message"])
-                assert 3500 < int(answer.headers["Retry-After"]) <= 3600
-        world.do(lambda: api_access.revoke(users.get(world.ids[OWNER]), now=clock.now()))
-        answer = await holders[0](route.method, ValidRequest(world, route).path, headers={"X-Forwarded-Proto": "https"})
-        assert answer.status == (429 if route.access is Access.OPEN else 403)
+    world = shared_spent.world(CLIMBERS)
+    holders = [shared_spent.client.holding(world.tokens[who]) for who in (OWNER, "stranger")]
+    for holder in holders:
+        assert (await holder.get("albums", headers={"X-Forwarded-Proto": "https"})).status == 200
+    rungs = list(ladder(world, route))
+    bare = request(route.method, ValidRequest(world, route).path, HTTPS)
+    for name, raw, status in [*rungs, ("token", bare, 401)]:
+        async with connected(shared_spent.client.root) as wire:
+            await wire.send(raw)
+            answer = await asyncio.wait_for(wire.answer(), 30)
+        assert answer.status == (status if name in BEFORE_LIMITS else 429), (name, answer.body)
+        if answer.status == 429:
+            assert is_error(answer, route, "rate_limited")
+            whose = "your address" if name == "token" else "this token"
+            assert re.match(f"The limit of 1 request an hour.* for {whose},? is spent. ", answer.json["message"])
+            assert 3500 < int(answer.headers["Retry-After"]) <= 3600
+    world.do(lambda: api_access.revoke(users.get(world.ids[OWNER]), now=shared_spent.clock.now()))
+    answer = await holders[0](route.method, ValidRequest(world, route).path, headers={"X-Forwarded-Proto": "https"})
+    assert answer.status == (429 if route.access is Access.OPEN else 403)
 
 
+@sqlite
 @each(lambda route: route.limit)
 async def test_a_limit_beside_the_tokens_has_the_same_place(store: Store, clock: MovableClock, route: Route) -> None:
     world = World(store, clock, CLIMBERS)
@@ -175,6 +182,7 @@ async def test_a_limit_beside_the_tokens_has_the_same_place(store: Store, clock:
             assert answer.status != 429 or f'"{route.limit.value}";r=0' in answer.headers["RateLimit"]
 
 
+@sqlite
 @each(lambda route: route.family is Family.PLAIN)
 async def test_what_is_no_api_has_no_limit(store: Store, clock: MovableClock, route: Route) -> None:
     valid = ValidRequest(World(store, clock, ()), route)
@@ -205,6 +213,15 @@ async def shared_hosted(
     """Run a hosted server for all tests that use it; they share the rate limit of the address."""
     settings = hosted_settings(address="1000000/hour", register="1000000/hour")
     async with shared_server(template, tmp_path_factory.mktemp("hosted"), settings) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_spent(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
+    """Run a hosted server with a limit of one request for each token and address; this address has sent its request."""
+    settings = hosted_settings(token="1/hour", address="1/hour")
+    async with shared_server(template, tmp_path_factory.mktemp("spent"), settings) as server:
+        assert (await server.client.get("albums", headers={"X-Forwarded-Proto": "https"})).status == 200
         yield server
 
 
@@ -272,6 +289,7 @@ def twice(route: Route) -> str:
     return "&".join(f"{name}=1&{name}=1" for name in names)
 
 
+@sqlite
 @pytest.mark.parametrize("path", [INSIGHTS, f"{INSIGHTS}/", f"{INSIGHTS}/nothing", f"{INSIGHTS}/tracks/1/nothing"])
 async def test_an_unknown_path_below_the_insights_answers_in_their_body(client: Client, path: str) -> None:
     answer = await client.get(path)
@@ -282,6 +300,7 @@ async def test_an_unknown_path_below_the_insights_answers_in_their_body(client: 
     )
 
 
+@sqlite
 @pytest.mark.parametrize("path", [f"{INSIGHTS}x", "/api/v1/producer-intelligence", "/none", "/api", "/API/v1/albums"])
 async def test_an_unknown_path_elsewhere_answers_in_the_general_body(client: Client, path: str) -> None:
     answer = await client.get(path)
