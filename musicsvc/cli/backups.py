@@ -100,7 +100,8 @@ def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | 
             session.echo(f"{describe(made)}.")
             saved.append(made.file)
 
-    migrations = schema.upgrade(settings.store_url, save)
+    with progress.bar(session, "upgrade") as on_progress:
+        migrations = schema.upgrade(settings.store_url, save, on_progress)
     return migrations, str(saved[0]) if saved else None
 
 

@@ -6,6 +6,8 @@ from sys import byteorder
 
 from peewee import *
 
+from musicsvc.store.schema import progress
+
 SLOTS_PER_HOUR, SLOTS_PER_DAY, FIRST_HOUR = 120, 2880, 72
 HOURS, COMPLETIONS, WITHOUT_DURATION, WITHOUT_LENGTH = 168, 154, 151, 152
 SKIP_BEFORE_MS = 30_000
@@ -62,7 +64,9 @@ def up(migrator, db):
     kind = "BLOB NOT NULL DEFAULT x''" if isinstance(db, SqliteDatabase) else "bytea NOT NULL DEFAULT ''::bytea"
     for table in TABLES:
         db.execute_sql(f"ALTER TABLE {table} ADD COLUMN histogram {kind}")
-    for (day,) in fetch(db, "SELECT DISTINCT day FROM play_day ORDER BY day"):
+    days = fetch(db, "SELECT DISTINCT day FROM play_day ORDER BY day")
+    for done, (day,) in enumerate(days):
+        progress.report(done, len(days))
         update(db, "play_day", day, {subject: [bytes(some)] for subject, some in of_day(db, day).items()})
     for table, days in (("play_block", 32), ("play_stretch", 8)):
         for (number,) in fetch(db, f"SELECT DISTINCT {TABLES[table]} FROM {table} ORDER BY 1"):

@@ -6,6 +6,7 @@ Triggers note changed names (`musicsvc/store/engine/names/changed_names.py`).
 from peewee import *
 
 from musicsvc.store.engine.names import changed_names
+from musicsvc.store.schema import progress
 
 SOURCES = ("artist", "album", "track", "playlist")
 SQLITE = (
@@ -89,7 +90,7 @@ def up(migrator, db):
         for statement in SQLITE if sqlite else POSTGRES:
             db.execute_sql(statement.format(source=source, columns=", ".join(columns), old=old, new=new))
     # The indexes are derived data: if their rules change, a later migration rebuilds them.
-    changed_names.rebuild()
+    changed_names.rebuild(progress.report)
     if not sqlite:
         _index_trigrams(db)
 

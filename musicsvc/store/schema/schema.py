@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.names import changed_names
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.url import describe, path_of
+from musicsvc.store.schema import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,10 +65,15 @@ def fault(name: str = "The database") -> str | None:
     return f"{name} is of an older schema ({have[-1]}). Run: musicsvc db upgrade"
 
 
-def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
+def upgrade(
+    url: str,
+    save: Callable[[str], None] | None = None,
+    on_progress: Callable[[float, float], None] = lambda _done, _total: None,
+) -> list[str]:
     """Apply the missing migrations and return their names. Raises Failure if the database is too new or in use.
 
     Before an existing database is changed, `save` is called with the first missing migration's name to create a backup.
+    `on_progress` gets the number of applied migrations, with a fraction for the running one, and of all missing ones.
     """
     with migrating(url) as database, bound(database):
         have = applied()
@@ -78,8 +85,17 @@ def upgrade(url: str, save: Callable[[str], None] | None = None) -> list[str]:
         with _exclusive(url):
             if have and save is not None:
                 save(missing[0])
-            names: list[str] = Runner(database, str(MIGRATIONS), table_name=HISTORY).up()
-            return names
+            runner = Runner(database, str(MIGRATIONS), table_name=HISTORY)
+            for number, name in enumerate(missing):
+                on_progress(number, len(missing))
+                with progress.reported_to(partial(_pass_on, on_progress, number, len(missing))):
+                    runner.up(name)
+            on_progress(len(missing), len(missing))
+            return missing
+
+
+def _pass_on(on_progress: Callable[[float, float], None], before: int, count: int, done: float, total: float) -> None:
+    on_progress(before + done / max(1, total), count)
 
 
 def problems() -> list[str]:

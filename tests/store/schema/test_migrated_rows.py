@@ -262,7 +262,14 @@ def plays_before_histograms(*, postgres: bool) -> str:
 def test_hours_and_completion_are_counted_from_the_plays_that_exist(old: Old, request: pytest.FixtureRequest) -> None:
     postgres = request.config.getoption("--store") == "postgres"
     url = old("0017_imports", plays_before_histograms(postgres=postgres))
-    assert "0018_histograms" in schema.upgrade(url)
+    reported: list[tuple[float, float]] = []
+    names = schema.upgrade(url, on_progress=lambda done, count: reported.append((done, count)))
+    assert names[0] == "0018_histograms"
+    assert reported == sorted(reported)
+    assert {*range(len(names) + 1)} <= {done for done, _ in reported}
+    assert {count for _, count in reported} == {len(names)}
+    for name in ("0018_histograms", "0023_catalog_search"):
+        assert any(0 < done - names.index(name) < 1 for done, _ in reported), name
 
     def packed(table: str, where: str) -> histograms.Histogram:
         ((blob,),) = fetch(f"SELECT histogram FROM {table} WHERE {where}")
