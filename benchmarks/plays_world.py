@@ -36,8 +36,8 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, day_of
-from musicsvc.store.plays.rollups import histograms, listeners, monthly
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.rollups import day_parts, histograms, listeners, monthly
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK
 from musicsvc.store.schema import schema
 
 if TYPE_CHECKING:
@@ -186,6 +186,8 @@ class _Stream:
         ]
         bulk.insert(Play, columns, plays)
         bulk.insert(PlayDay, ("day", "kind", "subject", "plays", "listeners", "histogram"), days)
+        for kind in KINDS.values():
+            day_parts.replace(day, kind, [subject for each, subject in by_subject if each == kind])
 
     def _draw(self, day: int) -> list[tuple[int, int, int]]:
         """(slot of the day, track, listener) of the day's plays, in the order of the key; none twice."""

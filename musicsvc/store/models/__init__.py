@@ -20,7 +20,7 @@ from musicsvc.store.models.catalog import (
 from musicsvc.store.models.imports import ImportItem, ImportRun
 from musicsvc.store.models.installation import Secret
 from musicsvc.store.models.messaging import Conversation, Device, Message, NotificationChoice, Participant
-from musicsvc.store.models.plays import Listener, Play, PlayBlock, PlayDay, PlayMark, PlayStretch, TrackPlays
+from musicsvc.store.models.plays import Listener, Play, PlayBlock, PlayDay, PlayMark, PlayPart, PlayStretch, TrackPlays
 from musicsvc.store.models.social import (
     Collection,
     CollectionTrack,
@@ -61,6 +61,7 @@ __all__ = [
     "PlayBlock",
     "PlayDay",
     "PlayMark",
+    "PlayPart",
     "PlayStretch",
     "Playlist",
     "PlaylistInvite",

@@ -86,6 +86,19 @@ class PlayStretch(Table):
         primary_key = CompositeKey("kind", "subject", "stretch")
 
 
+class PlayPart(Table):
+    """Plays and listeners of a popular track, album or artist in two hours of a day. `part`: `slot` // 240."""
+
+    kind = IntegerField()
+    subject = BigIntegerField()
+    part = IntegerField()
+    plays = BigIntegerField()
+    listeners = BlobField()
+
+    class Meta:
+        primary_key = CompositeKey("kind", "subject", "part")
+
+
 class PlayMark(Table):
     """The progress, in a single row, of the jobs that fill `PlayBlock` and `PlayStretch` and delete old plays."""
 

@@ -13,7 +13,7 @@ from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import dialect
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import listeners, monthly, tables, weekly
+from musicsvc.store.plays.rollups import day_parts, listeners, monthly, tables, weekly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -157,7 +157,7 @@ def _add_to_rollups(plays: Sequence[tuple[int, int, int, int | None]]) -> None:
             totals[track] += len(some) // tables.PLAY
             for kind, subject in by_track[track]:
                 of_kind[kind][subject] += some
-    tables.add(tables.DAILY, days)
+    day_parts.add(days, tables.add(tables.DAILY, days))
     monthly.add(days)
     weekly.add(days)
     with ranks.moving(totals):

@@ -11,7 +11,7 @@ from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays import subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import histograms, monthly, tables, weekly
+from musicsvc.store.plays.rollups import day_parts, histograms, monthly, tables, weekly
 from musicsvc.store.plays.rollups.reader import all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
@@ -97,6 +97,7 @@ def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
     among, ids = dialect.in_list(tracks)
     found = fetch(FROM_TRACKS.format(days=days, tracks=among), values, ids)
     tables.replace(tables.DAILY, [(day, *subject, *counts) for day, counts in tables.add_up(found).items()])
+    day_parts.rebuild({subject.kind: {subject.id: numbers}})
     _roll_up(subject, found, watermark)
 
 

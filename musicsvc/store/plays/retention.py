@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, day_of
-from musicsvc.store.plays.rollups import tables
+from musicsvc.store.plays.rollups import day_parts, tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +35,7 @@ def _begin(first: int) -> int:
     """Store that plays before the day `first` are refused. Return the oldest play's day, or `first` without plays."""
     tables.lock()
     run("UPDATE play_mark SET kept_from = ? WHERE kept_from < ?", first, first)
+    run("DELETE FROM play_part WHERE part < ?", first * day_parts.PER_DAY)
     ((slot,),) = fetch(OLDEST)
     return first if slot is None else int(slot) // SLOTS_PER_DAY
 

@@ -17,15 +17,16 @@ from musicsvc.store.plays.expected import (
     compare_week,
 )
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import monthly, tables
+from musicsvc.store.plays.rollups import expected_parts, monthly, tables
 from musicsvc.store.plays.subjects import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from musicsvc.store.engine.store import Store
+    from musicsvc.store.plays.rollups.expected_parts import PartsComparison
 
-Compare: TypeAlias = "Callable[[], Comparison | EngagementComparison]"
+Compare: TypeAlias = "Callable[[], Comparison | PartsComparison | EngagementComparison]"
 SHOWN = 100
 SUBJECTS_PER_BATCH = 2000
 SPAN = f"""
@@ -93,7 +94,7 @@ def _months() -> range:
 def _from_days(store: Store) -> Iterator[Compare]:
     """Yield functions that each compare monthly, weekly or all-time counts with daily counts, to be verified first.
 
-    The last one compares likes and reposts.
+    Some compare counts of parts of days with single plays. The last one compares likes and reposts.
     """
     for month in store.read(_months).result():
         for kind in KINDS.values():
@@ -104,6 +105,8 @@ def _from_days(store: Store) -> Iterator[Compare]:
                 first = end
     for (week,) in store.read(partial(fetch, WEEKS)).result():
         yield partial(compare_week, week)
+    for each in store.read(expected_parts.months).result():
+        yield partial(expected_parts.compare_parts, each)
     yield compare_totals
     yield compare_engagement
 

@@ -163,7 +163,7 @@ class Reader:
         found: dict[int, int] = defaultdict(int)
         for window in self._windows:
             for subject, some in parts.of_day(kind, ids, window).items():
-                found[subject] += len(some)
+                found[subject] += sum(plays for plays, _ in some)
         for subject, _, _, plays in self._rows(kind, ids, ""):
             found[subject] += plays
         return found
@@ -203,7 +203,8 @@ class Reader:
                 ever[subject] += plays
         for place, window in enumerate(self._windows):
             for subject, some in parts.of_day(kind, ids, window).items():
-                sums[subject][place].add(len(some), listeners.pack(some))
+                for plays, packed in some:
+                    sums[subject][place].add(plays, packed)
         return {each: self._stats(sums.get(each, ()), ever[each]) for each in ids}
 
     def _place(self, first: int, end: int) -> int:

@@ -75,17 +75,23 @@ def split(new: bytes) -> tuple[int, bytes, bytes]:
     return len(new) // PLAY, people.tobytes(), pairs[2::3].tobytes()
 
 
-def add(table: Table, new: New) -> None:
-    """Add new plays, PLAY bytes each, to the rows of a table."""
+def add(table: Table, new: New) -> dict[Key, int]:
+    """Add new plays, PLAY bytes each, to the rows of a table. Return the plays of the large rows among these by key."""
     joined = {name: dialect.concat_blob(f"{table.name}.{name}", f"excluded.{name}") for name in BLOBS}
     statement = ADD.format(table=table.name, key=", ".join(table.key), **joined)
     rows: list[tuple[Any, ...]] = []
     for a, b in sorted(new):
         some = new[a, b]
         rows += [(a, b, c, *split(some[c])) for c in sorted(some)]
-    for a, b, c, plays in dialect.insert_returning(statement, table.types, rows):
-        if plays >= COMPACT_EVERY and plays % COMPACT_EVERY < len(new[a, b][c]) // PLAY:
+    large = {
+        (a, b, c): plays
+        for a, b, c, plays in dialect.insert_returning(statement, table.types, rows)
+        if plays >= COMPACT_EVERY
+    }
+    for (a, b, c), plays in large.items():
+        if plays % COMPACT_EVERY < len(new[a, b][c]) // PLAY:
             _compact(table, (a, b, c))
+    return large
 
 
 def _compact(table: Table, key: Key) -> None:

@@ -9,7 +9,7 @@ from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import histograms, listeners, monthly, tables, weekly
+from musicsvc.store.plays.rollups import day_parts, histograms, listeners, monthly, tables, weekly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def _recount(taken: Mapping[int, Counter[int]]) -> None:
                 days[kind][subject].add(day)
     for kind in MEMBERS:
         _recount_days(kind, days[kind])
+    day_parts.rebuild(days)
     for kind, of_kind in days.items():
         _recount_months(kind, of_kind)
         _recount_weeks(kind, of_kind)

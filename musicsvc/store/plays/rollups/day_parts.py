@@ -1,0 +1,123 @@
+"""Play counts of parts of a day, two hours each, of often played tracks, albums and artists.
+
+They speed up reading a window that ends within a day. Whoever has LEAST_PLAYS plays on a day whose single plays are
+kept has a row for each part of that day, be it without plays; nobody else has any, because single plays are few.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch, run_many
+from musicsvc.store.plays import subjects
+from musicsvc.store.plays.periods import SLOTS_PER_DAY
+from musicsvc.store.plays.rollups import listeners, monthly, tables
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from musicsvc.store.plays.rollups.tables import Key, New
+
+PER_DAY = 12
+SLOTS = SLOTS_PER_DAY // PER_DAY
+LEAST_PLAYS = 128  # on a day
+COMPACT_EVERY = 256  # plays of a day, between compactions of its parts
+# The subject of a play, and the plays of some subjects. CROSS JOIN: SQLite reads the tables in this order, so only
+# the plays of these tracks.
+PLAYS = {
+    TRACK: ("p.track_id", "play p WHERE p.track_id {among}"),
+    ALBUM: ("t.album_id", "track t CROSS JOIN play p WHERE t.album_id {among} AND p.track_id = t.id"),
+    ARTIST: ("l.artist_id", "track_artist l CROSS JOIN play p WHERE l.artist_id {among} AND p.track_id = l.track_id"),
+}
+OF_DAY = f"p.slot / {SLOTS_PER_DAY} = ?"  # the expression of the index play_of_day
+PARTS = f"SELECT {{subject}}, p.slot / {SLOTS}, {{listeners}} FROM {{plays}} AND {OF_DAY} GROUP BY 1, 2"  # noqa: S608 - constants
+POPULAR = f"SELECT subject FROM play_day WHERE day = ? AND kind = ? AND subject {{among}} AND plays >= {LEAST_PLAYS}"  # noqa: S608 - constants
+ADD = "UPDATE play_part SET plays = plays + ?, listeners = {listeners} WHERE kind = ? AND subject = ? AND part = ?"
+INSERT = "INSERT INTO play_part (kind, subject, part, plays, listeners) {rows}"
+TYPES = ("int", "bigint", "int", "bigint", "bytea")
+DELETE = "DELETE FROM play_part WHERE kind = ? AND subject = ? AND part >= ? AND part < ?"
+READ = "SELECT part, listeners FROM play_part WHERE kind = ? AND subject = ? AND part >= ? AND part < ?"
+COMPACT = "UPDATE play_part SET listeners = ? WHERE kind = ? AND subject = ? AND part = ?"
+
+
+def add(new: New, large: Mapping[Key, int]) -> None:
+    """Add new plays by (day, kind) and id, which are already stored. `large` has all large plays of a day by key."""
+    rows: list[tuple[object, ...]] = []
+    begun: dict[tuple[int, int], list[int]] = defaultdict(list)
+    full: list[Key] = []
+    for (day, kind, subject), plays in large.items():
+        if plays < LEAST_PLAYS:
+            continue
+        some = new[day, kind][subject]
+        fresh = len(some) // tables.PLAY
+        if plays - fresh < LEAST_PLAYS:
+            begun[day, kind].append(subject)
+            continue
+        rows += [(len(packed) // listeners.WIDTH, packed, kind, subject, part) for part, packed in _split(day, some)]
+        if plays % COMPACT_EVERY < fresh:
+            full.append((day, kind, subject))
+    run_many(ADD.format(listeners=dialect.concat_blob("listeners", "?")), rows)
+    for (day, kind), ids in begun.items():
+        dialect.insert_many(INSERT, TYPES, [(*key, *counts) for key, counts in count(day, kind, ids).items()])
+    for key in full:
+        _compact(*key)
+
+
+def _split(day: int, new: bytes) -> list[tuple[int, bytes]]:
+    """Return the packed listeners of a day's plays by part."""
+    found: dict[int, bytes] = defaultdict(bytes)
+    for listener, hour, _ in tables.PACKED_PLAY.iter_unpack(new):
+        found[day * PER_DAY + hour % 24 * PER_DAY // 24] += listeners.pack([listener])
+    return sorted(found.items())
+
+
+def _compact(day: int, kind: int, subject: int) -> None:
+    found = fetch(READ, kind, subject, day * PER_DAY, (day + 1) * PER_DAY)
+    run_many(COMPACT, [(listeners.merge([packed]), kind, subject, part) for part, packed in found])
+
+
+def count(day: int, kind: int, ids: Collection[int]) -> dict[Key, tuple[int, bytes]]:
+    """Return the numbers of plays and the packed listeners of all parts of a day, from single plays.
+
+    The keys are (kind, track/album/artist id, part).
+    """
+    parts = range(day * PER_DAY, (day + 1) * PER_DAY)
+    counts: dict[Key, tuple[int, bytes]] = {(kind, each, part): (0, b"") for each in ids for part in parts}
+    subject, plays = PLAYS[kind]
+    among, value = subjects.among(ids)
+    statement = PARTS.format(
+        subject=subject, plays=plays.format(among=among), listeners=dialect.gather("p.listener_id")
+    )
+    for each, part, some in fetch(statement, value, day):
+        heard = dialect.gathered(some)
+        counts[kind, each, part] = len(heard), listeners.merge([listeners.pack(heard)])
+    return counts
+
+
+def rebuild(days: Mapping[int, Mapping[int, Collection[int]]]) -> None:
+    """Count the parts again of days by kind and id, after the counts of these days changed."""
+    kept_from = monthly.watermark().kept_from
+    for kind, of_kind in days.items():
+        by_day: dict[int, list[int]] = defaultdict(list)
+        for subject, some in of_kind.items():
+            for day in some:
+                by_day[day].append(subject)
+        for day, ids in sorted(by_day.items()):
+            replace(day, kind, ids, counted=day >= kept_from)
+
+
+def replace(day: int, kind: int, ids: Collection[int], *, counted: bool = True) -> None:
+    """Delete the parts of a day. Unless single plays were deleted, count those again that have enough plays."""
+    run_many(DELETE, [(kind, subject, day * PER_DAY, (day + 1) * PER_DAY) for subject in ids])
+    found = popular(day, kind, ids) if counted else []
+    if found:
+        dialect.insert_many(INSERT, TYPES, [(*key, *counts) for key, counts in count(day, kind, found).items()])
+
+
+def popular(day: int, kind: int, ids: Collection[int]) -> list[int]:
+    """Return those of `ids` that have enough plays on a day to have parts."""
+    among, value = subjects.among(ids)
+    return [subject for (subject,) in fetch(POPULAR.format(among=among), day, kind, value)]
