@@ -11,12 +11,12 @@ import pytest
 
 from musicsvc.clock import DAY, SECOND, MovableClock, parse
 from musicsvc.store.plays.subjects import KINDS, Subject
-from tests.server.handlers.test_agreement import in_print, printed
 from tests.support import export_files
 from tests.support import listening_oracle as oracle
 from tests.support.command import run_at
 from tests.support.listening_oracle import TimedPlay
 from tests.support.oracle import Named, Past, PlayOf, at
+from tests.support.pdf_text import in_print, printed
 from tests.support.timed_world import TimedWorld
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import sys
 import urllib.request
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pypdf
 import pytest
 
 from musicsvc.clock import MovableClock, parse
@@ -21,6 +20,7 @@ from tests.support.html_page import HtmlPage
 from tests.support.label_world import write
 from tests.support.oracle import Past
 from tests.support.page_client import PASSWORD, page_client
+from tests.support.pdf_text import printed
 from tests.support.program import Program, until
 
 if TYPE_CHECKING:
@@ -121,10 +121,6 @@ async def opened_by_anybody(root: str) -> HtmlPage:
         return HtmlPage(answer.body)
 
 
-def printed(file: Path) -> str:
-    return " ".join(" ".join(page.extract_text() for page in pypdf.PdfReader(file).pages).split())
-
-
 def test_a_label_reports_october_against_september_and_takes_mistakes_back(
     run: Run, ask: Json, files: Files, clock: MovableClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,7 +177,7 @@ def report_in_every_format(past: Past, clock: MovableClock, folder: Path) -> lis
     assert figures.pop("period") == {"name": "custom", "start": MONTH[0], "end": MONTH[1]}
     assert {name: summary[name] for name in figures} == figures
     growth = f"{figures['growth']['plays_change']:+} % vs September 2024"
-    assert f"Plays {figures['plays']['period']:,} {growth}" in printed(pdf)
+    assert f"Plays {figures['plays']['period']:,} {growth}" in printed(pdf.read_bytes())
     return [*files, pdf, report]
 
 

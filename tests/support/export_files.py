@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import closing
 from datetime import date, datetime
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -42,7 +44,8 @@ def _json(file: Path) -> Rows:
 
 
 def _xlsx(file: Path) -> Rows:
-    header, *lines = openpyxl.load_workbook(file, read_only=True).worksheets[0].iter_rows(values_only=True)
+    with closing(openpyxl.load_workbook(BytesIO(file.read_bytes()), read_only=True)) as book:
+        header, *lines = book.worksheets[0].iter_rows(values_only=True)
     return [dict(zip(header, map(_plain, line), strict=True)) for line in lines]
 
 

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
-import pypdf
 import pytest
 
 from musicsvc.cli import main
@@ -28,6 +27,7 @@ from musicsvc.store.plays import periods
 from musicsvc.store.plays.rollups import monthly
 from tests.support.listening_world import SLOT, Catalog, catalog
 from tests.support.oracle import Period
+from tests.support.pdf_text import in_print, printed
 from tests.support.serving import Client, running
 
 if TYPE_CHECKING:
@@ -213,20 +213,6 @@ async def test_the_report_and_its_pdf_have_the_same_figures(
             if of.plays_period:
                 line = f"{of.plays_period:,} {in_print(of.plays_change)} {of.listeners_period:,} {of.plays_total:,}"
                 assert line in text.partition(f"{noun} {number} ")[2], text
-
-
-def printed(document: bytes) -> str:
-    """Return the text of a PDF document, with single blanks."""
-    return " ".join(" ".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(document)).pages).split())
-
-
-def in_print(figure: float | None) -> str:
-    if figure is None:
-        return "\u2013"
-    if isinstance(figure, int):
-        return f"{figure:,}"
-    sign = "+" if figure > 0 else "\u2212" if figure < 0 else ""
-    return f"{sign}{abs(figure):,.1f} %"
 
 
 async def test_a_manager_of_one_artist_gets_the_artists_figures(

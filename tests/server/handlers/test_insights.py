@@ -13,9 +13,9 @@ from musicsvc.store import opening
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Follow, Secret
-from tests.server.handlers.test_agreement import printed
 from tests.support.listening_world import Catalog, share_tracks, two_years
 from tests.support.oracle import LENGTHS, TIMEFRAMES
+from tests.support.pdf_text import printed
 from tests.support.playlist_world import CheckedClient
 from tests.support.serving import Client, person, running
 
