@@ -36,7 +36,7 @@ def cover(
     out: Annotated[Path, option("FILE", "A file that ends in .jpg or .png.", "--output", "-o")],
     size: Size = 3000,
 ) -> None:
-    """Draw a cover as JPEG or PNG. It looks as the preview of the API with the same texts."""
+    """Draw a cover as JPEG or PNG. It looks like the API's preview of the same texts."""
     from musicsvc.reports.art import covers
 
     known = {each.id: each.name for each in covers.templates()}

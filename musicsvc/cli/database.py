@@ -63,7 +63,7 @@ def check(context: typer.Context, json: AsJson = False) -> None:
 
 @app.command()
 def recount(context: typer.Context) -> None:
-    """Count the rows of all long lists and index all names again, where `db check` reports wrong counts."""
+    """Count long lists and index names again, if `db check` finds wrong ones."""
     from musicsvc.store.engine import list_blocks
     from musicsvc.store.engine.names import changed_names
 

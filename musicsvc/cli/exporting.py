@@ -58,7 +58,7 @@ Days = Annotated[
 ]
 
 TYPES = {
-    "tracks": "Export the figures of each track; as PDF the report on all of them.",
+    "tracks": "Export the figures of each track; as PDF the report.",
     "albums": "Export the figures of each album; as PDF the report.",
     "artists": "Export the figures of each artist; as PDF the report.",
     "plays": "Export the plays of each track day by day; as PDF the report.",
@@ -120,7 +120,7 @@ def export_report(
     form: ReportFormat = None,
     out: Out = STDOUT,
 ) -> None:
-    """Write the report: key figures, charts, the most played, as PDF to send on, Excel, CSV or JSON."""
+    """Write the report with charts as PDF, or as Excel, CSV or JSON."""
     session, now = Session.begin(context)
     chosen = _format(form, out, reporting.FORMATS, "pdf")
     window = periods.choose(period, first, last, now)

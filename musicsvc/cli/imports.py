@@ -85,10 +85,10 @@ def _explain(session: Session, summary: "UndoSummary") -> None:
         some = ", ".join(map(str, row["ids"][:MOST_IDS])) + (f" and {more:,} more" if more > 0 else "")
         session.echo(f"Kept {row['kind']} ({row['reason']}): {some}.")
     if summary.pruned:
-        session.echo("Plays that are not kept one by one any more stay in the figures.")
+        session.echo("Plays of days whose single plays were deleted stay in the figures.")
     run = summary.run.id
     if summary.run.state == PARTLY:
-        session.echo(f"Import {run} is undone but for what is kept. Once nothing refers to it: import undo {run}")
+        session.echo(f"Import {run} is undone, except for the kept rows. Once nothing refers to them, run this again.")
     else:
         session.echo(f"Import {run} is undone: {quantity(_done(summary), 'row')} taken back.")
 

@@ -30,7 +30,7 @@ def write(out: Path, form: str, verification: Mapping[str, Any], rows: Sequence[
 def read(file: Path) -> "FileVerification":
     """Return the description of an export. A JSON export has one inside, which is used if there is no file beside it.
 
-    Raises Failure if there is none, or if it is not one.
+    Raises Failure if there is none, or if the file is not a description.
     """
     from pydantic import ValidationError
 

@@ -30,10 +30,10 @@ def warn_of_catalog(
     owner = most[0][0]
     existing = f"with --user {owner}" if owner else "without --user"
     session.echo(
-        f"Warning: {quantity(found.names, 'artist')} of this file {_have(found.names)} a twin under another manager"
-        f" ({others}). The import keeps both apart, with tracks of their own. To use the existing ones, import"
-        f" {existing}, or hand them over before: musicsvc artist assign ID EMAIL. musicsvc import undo takes this"
-        " import back."
+        f"Warning: {quantity(found.names, 'artist')} of this file {_exist(found.names)} under another manager too"
+        f" ({others}). The import creates second ones, with tracks of their own. To use the existing ones, import"
+        f" {existing}, or first assign them to another manager: musicsvc artist assign ID EMAIL. To take this import"
+        " back, run: musicsvc import undo"
     )
 
 
@@ -43,12 +43,12 @@ def warn_of_plays(session: Session, store: "Store") -> None:
 
     if names := twins.of_all(store):
         session.echo(
-            f"Warning: {quantity(names, 'artist')} of the catalog {_have(names)} a twin under another manager. Plays"
-            " that name their track by artist and title count for that of --user, otherwise for the oldest; plays that"
-            " were imported before are found again wherever they are. To choose, add --user EMAIL, or name tracks by"
-            " external_id, isrc or track_id."
+            f"Warning: {quantity(names, 'artist')} of the catalog {_exist(names)} under several managers. A play that"
+            " names its track by artist and title counts for the one of --user, otherwise for the oldest; a play that"
+            " was imported before is not counted again. To choose, add --user EMAIL, or name tracks by external_id,"
+            " isrc or track_id."
         )
 
 
-def _have(number: int) -> str:
-    return "has" if number == 1 else "have"
+def _exist(number: int) -> str:
+    return "exists" if number == 1 else "exist"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 JSON = dict[str, Any]
 TEMPLATE = "report.typ"
 A4 = "a4"
-PAPERS = {A4: "a4", "letter": "us-letter"}  # names of Typst
+PAPERS = {A4: "a4", "letter": "us-letter"}  # as Typst names them
 LONGEST_TITLE = 120  # graphemes
 STRONGEST_DAYS = 5
 EVERYTHING = "All artists"

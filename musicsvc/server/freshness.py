@@ -98,14 +98,11 @@ class Freshness:
         return Stamp(self._number, at)
 
     async def check(self) -> None:
-        """Return None as the stamp while the database file is moved or replaced, so that nothing is cached."""
+        """Check whether the database file is in its place. If it was moved or replaced, nothing may be cached."""
         self._in_place = await asyncio.to_thread(self._store.in_place)
 
     async def check_others(self) -> None:
-        """Look for changes by other programs. `now` cannot tell them from a change at the same time that names tables.
-
-        Call this every second.
-        """
+        """Notice changes by other programs, which do not say which tables they change. Call this every second."""
         others: Hashable
         changes = self._store.changes()
         if changes is None or changes != self._checked:

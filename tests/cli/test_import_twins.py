@@ -32,15 +32,18 @@ def test_a_catalog_warns_of_twins_before_it_runs_and_says_how_to_use_the_existin
     assert warnings(run("import", "catalog", str(few)).stderr) == []
     some = run("import", "catalog", str(few), "--user", "ben@label.test")
     assert warnings(some.stderr)[0].startswith(
-        "Warning: 2 artists of this file have a twin under another manager (no manager: 2)."
+        "Warning: 2 artists of this file exist under another manager too (no manager: 2)."
     )
     assert "import without --user," in warnings(some.stderr)[0]
     one = tmp_path / "one.csv"
     one.write_text("track,artist\nZ,Bea\n")
     run("import", "catalog", str(one), "--user", "ben@label.test")
     dry = run("import", "catalog", files[0], "--user", "ann@label.test", "--dry-run").stderr
-    assert "3 artists of this file have a twin under another manager (ben@label.test: 3, no manager: 2)." in dry
-    assert "import with --user ben@label.test, or hand them over before: musicsvc artist assign ID EMAIL." in dry
+    assert "3 artists of this file exist under another manager too (ben@label.test: 3, no manager: 2)." in dry
+    assert (
+        "import with --user ben@label.test, or first assign them to another manager: musicsvc artist assign ID EMAIL."
+        in dry
+    )
     assert dry.index("Warning: ") < dry.index("3 rows read")
     assert warnings(run("import", "catalog", str(one), "--user", "ben@label.test").stderr) == []
 
@@ -51,6 +54,6 @@ def test_plays_warn_of_twins_in_the_catalog(run: Run, files: tuple[str, str]) ->
     assert warnings(run("import", "plays", plays, "--listener", "me").stderr) == []
     run("import", "catalog", songs, "--user", "ann@label.test")
     done = run("import", "plays", plays, "--listener", "me", "--user", "ann@label.test")
-    assert warnings(done.stderr)[0].startswith("Warning: 5 artists of the catalog have a twin under another manager.")
+    assert warnings(done.stderr)[0].startswith("Warning: 5 artists of the catalog exist under several managers.")
     assert done.stdout.splitlines()[-1].split() == ["plays", "0", "0", "1", "0"]
     assert warnings(run("import", "plays", plays, "--listener", "me", "--quiet").stderr) == []

@@ -31,7 +31,7 @@ def rows(path: Path, form: str, columns: Sequence[str]) -> Iterator[Row]:
         yield from read(path, columns)
     except UNREADABLE as error:
         raise Failure(
-            f"{path} does not have the rows of an export as {form}. It was changed since. ({error})"
+            f"{path} does not have the rows of an export in the format {form}. It was changed since. ({error})"
         ) from None
 
 

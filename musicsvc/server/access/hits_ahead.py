@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from musicsvc.store.rate_limits.window import Hit
 
 KEPT_SECONDS = 0.1
-SETTLED_SECONDS = 2 * KEPT_SECONDS  # after this time, all processes have given back what they had at its beginning
+SETTLED_SECONDS = 2 * KEPT_SECONDS  # until every process has given back the requests that it had counted in advance
 FEWEST, MOST = 4, 64
 
 

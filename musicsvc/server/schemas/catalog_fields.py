@@ -34,7 +34,7 @@ def _without_sign(value: float) -> float:
 
 
 def _identifier(parse: Callable[[str], str]) -> Callable[[str], str]:
-    """Return a validator whose errors are sentences."""
+    """Return a validator that calls `parse`. Its error message is the message of the ValueError, as a sentence."""
 
     def check(value: str) -> str:
         try:

@@ -55,8 +55,8 @@ class ListeningFigures(Answer):
     skips: int = Field(description="Plays that ended before 30 s and before half of the track.", examples=[41])
     completion: Completion
     plays_per_listener: float | None = Field(description="Two decimals; null without listeners.", examples=[2.2])
-    new_listeners: int = Field(description="Their first play of all is in the period.", examples=[64])
-    returning_listeners: int = Field(description="They were listeners before the period.", examples=[123])
+    new_listeners: int = Field(description="Listeners whose first play of all time is in the period.", examples=[64])
+    returning_listeners: int = Field(description="Listeners who had also played before the period.", examples=[123])
 
 
 class Listening(ListeningFigures):

@@ -34,8 +34,8 @@ DEFINITIONS = {
     "plays_period": "Plays in the window.",
     "listeners_total": "Distinct listeners of all time.",
     "listeners_period": "Distinct listeners in the window.",
-    "likes": "Likes given in the window that still stand.",
-    "reposts": "Reposts given in the window that still stand.",
+    "likes": "Likes given in the window and not withdrawn since.",
+    "reposts": "Reposts given in the window and not withdrawn since.",
     "plays_change": "Growth of plays against the days in compared_with, in percent; null if those had none.",
     "listeners_change": "Growth of listeners against the days in compared_with, in percent; null if those had none.",
 }

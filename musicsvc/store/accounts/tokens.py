@@ -150,7 +150,7 @@ def _name_problem(name: str) -> str | None:
 
 
 def _days_problem(days: int) -> str | None:
-    return None if 1 <= days <= LONGEST_DAYS else f"A token lives 1 to {LONGEST_DAYS} days."
+    return None if 1 <= days <= LONGEST_DAYS else f"A token is valid for 1 to {LONGEST_DAYS} days."
 
 
 def _scope_problem(scope: str) -> str | None:

@@ -73,7 +73,7 @@ class Dashboard(NamedTuple):
 
 
 def report(subject: Subject, window: Window) -> Dashboard:
-    """Return the figures of a track, album or artist in the window, without those of now. Use it in a transaction."""
+    """Return the figures of a track, album or artist, without current listeners. Use it in a transaction."""
     before = window.before
     found = Dashboard(
         subject,
@@ -96,7 +96,7 @@ def report(subject: Subject, window: Window) -> Dashboard:
 
 
 def build(subject: Subject, window: Window, user_id: int, now: int) -> Dashboard:
-    """Return the report of a track, album or artist with its figures of now, and with what else the account manages."""
+    """Return the report of a track, album or artist, with current listeners and what else the account manages."""
     found = report(subject, window)._replace(milestones=milestones.build(subject))
     if subject.kind == ARTIST:
         return found._replace(collaborations=collaborations.load(subject.id))

@@ -26,7 +26,7 @@ class ImportRun(Table):
 class ImportItem(Table):
     """A row that an import made or, with `changes` as JSON, changed, and that was not taken back since.
 
-    A row with no fields in `changes` is one to which an undo would return, such as a track's earlier album.
+    A row with no fields in `changes` is one that an undo would give back to a track, such as its earlier album.
     """
 
     run = BigIntegerField(column_name="run_id")

@@ -28,7 +28,7 @@ ARTISTS = """
 
 @contextmanager
 def moving(track_ids: Collection[int]) -> Iterator[None]:
-    """Change the plays of these tracks in the `with` block; their ranks follow."""
+    """Update the ranks of the tracks, whose numbers of plays change in the `with` block."""
     artists = [artist for (artist,) in fetch(ARTISTS)]
     if not artists:
         yield

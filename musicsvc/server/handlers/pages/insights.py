@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def show_artists(query: ArtistsQuery, caller: SessionIdentity, now: int) -> View:
-    """Show the artists that the account manages, with their plays, or what it manages by this name."""
+    """Show the artists that the account manages with their plays or, with `q`, what it manages under this name."""
     days = history.adapt(query.window(now))
     if query.q:
         found = catalog_search.find(query.q, caller.user_id)
@@ -36,7 +36,7 @@ def show(subject: Subject, query: PagePeriod, caller: SessionIdentity, now: int)
 
 
 def show_realtime(subject: Subject, now: int) -> View:
-    """Show the current listeners and latest plays of a track, which replace those on its page."""
+    """Show the current listeners and latest plays of a track. Its page replaces its own with them."""
     page = {"realtime": insights.realtime(subject.id, realtime.load(subject, now), now)}
     return View("insights/realtime.html", {"page": page})
 

@@ -58,7 +58,7 @@ def restore_albums(import_id: int, below: int) -> Taken | None:
 
 
 def forget_earlier(import_id: int) -> None:
-    """Forget the albums and artists to which the undo would return, once all tracks have been restored."""
+    """Remove the records of albums and artists to give back to tracks, once all tracks have been restored."""
     lock_imports()
     run(UNMARK, import_id, import_id)
 

@@ -116,7 +116,7 @@ def changed(run: int, table: type[Model], changes: Mapping[int, Changes]) -> Non
 
 
 def _mark(run: int, changes: Iterable[Changes]) -> None:
-    """Record the albums and artists to which an undo would return, so that they are not deleted meanwhile."""
+    """Record the albums and artists that an undo would give back to tracks, so that they are not deleted meanwhile."""
     albums = {each["album"][0] for each in changes if "album" in each} - {None}
     artists = {artist for each in changes if "artists" in each for artist in each["artists"][0]}
     for kind, ids in ((_kind(Album), albums), (_kind(Artist), artists)):

@@ -87,7 +87,7 @@ class DetailedTotals(ScopeTotals):
 
     def _windows(self) -> tuple[Window, ...]:
         window, before = super()._windows()
-        # All other days before the window. A day that `before` contains in part is in the second one of these too.
+        # The last two have all other days before the window, also the day of which `before` has a part.
         return window, before, Window("", 0, before.first), Window("", before.end, window.first)
 
     def _add(self, kind: int, batch: list[int], times: int) -> None:

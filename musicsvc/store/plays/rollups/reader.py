@@ -236,7 +236,7 @@ def _fetch(query: str, sets: str, kind: int, ids: Collection[int], numbers: str)
 
 
 def _played(numbers: range) -> range:
-    """Return the days between the first and the last play, if `numbers` are more than a few."""
+    """Return the days `numbers`. If there are many, leave out those before the first and after the last play."""
     if len(numbers) <= MANY_DAYS:
         return numbers
     ((oldest, newest),) = fetch(SPAN)
