@@ -48,14 +48,21 @@ def find(filters: TrackFilters, page: Page) -> Listing[TrackRow]:
         raise Invalid({"artist_id": f"{filters.artist_id} does not exist."})
     if (slug := wanted.pop("genre", None)) is not None:
         wanted["genre_id"] = genres.find([slug]).get(slug, 0)
-    if (text := wanted.pop("name", None)) is not None:
+    text = wanted.pop("name", None)
+    if text is not None and not wanted:
+        return _listing(*TRACKS.newest(text, page.size, page.offset), page)
+    if text is not None:
         conditions = TRACKS.conditions(text)
         if not conditions:
-            return Listing([], 0, page, lambda _ids: [])
+            return _listing([], 0, page)
         wanted |= {f"{NAME} {number}": each for number, each in enumerate(conditions)}
     names = tuple(wanted)
     found = paginate(_query(names), page, TrackRow, *wanted.values(), counted=COUNTED.get(names))
-    return Listing(found.ids, found.total, page, lambda ids: [TrackRow(*row) for row in _newest(ids)])
+    return _listing(found.ids, found.total, page)
+
+
+def _listing(ids: list[int], total: int, page: Page) -> Listing[TrackRow]:
+    return Listing(ids, total, page, lambda some: [TrackRow(*row) for row in _newest(some)])
 
 
 @cache

@@ -34,7 +34,9 @@ AMONG_SHORTEST = """
     SELECT key FROM shortest WHERE name LIKE ? ORDER BY key LIMIT ?
 """
 AMONG_ALL = "SELECT key FROM {table} WHERE name LIKE ? ORDER BY key + 0 LIMIT ?"
-IDS = "SELECT {key} & {mask} FROM {table} WHERE "
+IDS = "SELECT {key} & {mask} AS id FROM {table} WHERE "
+COUNT = "SELECT count(*) FROM ({ids}) AS found"
+NEWEST = "{ids} ORDER BY id DESC LIMIT ? OFFSET ?"
 INSERT = "INSERT INTO {table} (rowid, name) VALUES (?, ?)"
 DELETE = "DELETE FROM {table} WHERE {key} = ?"
 IGNORED = {"Cc", "Cf", "Me"}
@@ -75,6 +77,16 @@ class NameIndex:
                 # The results of better patterns match this one too, so request as many more.
                 ids |= dict.fromkeys(key & ID_MASK for key in self._keys(pattern, limit + len(ids)))
         return list(ids)[:limit]
+
+    def newest(self, text: str, limit: int, offset: int) -> tuple[list[int], int]:
+        """Return the ids of a page of the rows that `find` finds without a limit, and their number, newest first."""
+        values = self.conditions(text)
+        if not values:
+            return [], 0
+        before, between = self.ids_where()
+        ids = between.join([before + "?"] + ["?"] * (len(values) - 1))
+        ((total,),) = fetch(COUNT.format(ids=ids), *values)
+        return _first_column(NEWEST.format(ids=ids), *values, limit, offset) if offset < total else [], total
 
     def conditions(self, text: str) -> list[str]:
         """Return the parameters of `ids_where` that find all names which `find` finds, or none without any text."""
@@ -145,7 +157,7 @@ def _like(pattern: str) -> str:
     return "%" + pattern.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") + "%"
 
 
-def _first_column(sql: str, *values: Any) -> Sequence[int]:
+def _first_column(sql: str, *values: Any) -> list[int]:
     return [row[0] for row in fetch(sql, *values)]
 
 
