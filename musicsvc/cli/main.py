@@ -54,11 +54,10 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool | Path | None) -> bool | Path | None:
+def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool | Path | None) -> None:
     """Store the value of a shared option, such as `--quiet`, in the session. The option may follow the command."""
     if value and parameter.name:
         setattr(Session.from_context(context), parameter.name, value)
-    return value
 
 
 Shared = partial(typer.Option, callback=_keep, expose_value=False)

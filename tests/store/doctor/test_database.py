@@ -29,12 +29,16 @@ def test_a_clock_that_is_not_that_of_postgres_is_told(store_url: str) -> None:
 
 @pytest.mark.only_on("postgres")
 @pytest.mark.parametrize("value", ["on", "off"])
-def test_durability_that_postgres_has_turned_off_is_a_problem(store_url: str, value: str) -> None:
+@pytest.mark.parametrize("names", [database.SAFEGUARDS, ("synchronous_commit",)])  # tests have no fsync
+def test_durability_that_postgres_has_turned_off_is_a_problem(
+    store_url: str, monkeypatch: pytest.MonkeyPatch, value: str, names: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(database, "SAFEGUARDS", names)
     with opening.connect(store_url) as store:
         name = store.write(lambda: sql.fetch("SELECT current_database()")).result()[0][0]
         store.write(lambda: sql.run(f'ALTER DATABASE "{name}" SET synchronous_commit = {value}')).result()
     with opening.connect(store_url) as store:
-        shown = store.read(lambda: {each: sql.fetch(f"SHOW {each}")[0][0] for each in database.SAFEGUARDS}).result()
+        shown = store.read(lambda: {each: sql.fetch(f"SHOW {each}")[0][0] for each in names}).result()
     assert shown["synchronous_commit"] == value
     (found,) = (each for each in database.check_database(store_url, now=Clock().now()) if each.check == "pragmas")
     off = [each for each, setting in shown.items() if setting == "off"]
