@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories, readers
 from musicsvc.store.models import Artist, Play, PlayDay, Track, TrackArtist
+from musicsvc.store.plays import verify
 from tests.cli.conftest import Json, Run
 from tests.support.command import run_in_process
 
@@ -84,6 +86,19 @@ def test_a_recount_proves_the_figures_and_puts_them_right(run: Run, ask: Json, s
     assert (report["differing"], report["mended"], report["kept_from"]) == (1, True, None)
     assert report["differences"] == [{"row": "track 1, 2014-06-16", "stored": [9, 2], "counted": [2, 2]}]
     assert ask("plays", "recount", "--check")["differing"] == 0
+
+
+def test_differences_beyond_the_first_ones_are_counted(
+    run: Run, store: Store, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("import", "plays", table, *PAIRS)
+    store.write(lambda: PlayDay.update(plays=9).execute()).result()
+    monkeypatch.setattr(verify, "SHOWN", 1)
+    found = run_in_process(["plays", "recount", "--check"])
+    differing = json.loads(run_in_process(["plays", "recount", "--check", "--json"]).stdout)["differing"]
+    assert differing > 1
+    assert len(found.stdout.splitlines()) == 2
+    assert f"\n… and {differing - 1} more.\n" in f"\n{found.stderr}"
 
 
 def test_old_plays_go_where_the_setting_says_so(
