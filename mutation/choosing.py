@@ -21,6 +21,7 @@ FIRST_TESTS = 12
 FIRST_FILES = 3
 FIRST_SECONDS = 4.0
 ABOUT = 0.2  # of the cost of others, for tests that import the module or are named after it
+BESIDE = 0.02  # of the cost of others, for tests in the folder of the same name as the module's
 START = 0.05  # seconds that every test costs
 
 
@@ -65,7 +66,9 @@ class Chooser:
         file = test.partition("::")[0]
         name = PurePath(file).stem.removeprefix("test_")
         about = module.stem in name or name in module.stem or ".".join(module.parts) in self._imported[file]
-        return (START + self._recording.seconds[test]) * (self._weights[test] or 1) * (ABOUT if about else 1.0)
+        beside = PurePath(file).parts[1:-1] == module.parts[1:-1]
+        factor = (ABOUT if about else 1.0) * (BESIDE if beside else 1.0)
+        return (START + self._recording.seconds[test]) * (self._weights[test] or 1) * factor
 
     def _first(self, ranked: Iterable[str]) -> list[str]:
         first: list[str] = []

@@ -198,6 +198,16 @@ def f(x: "int" = None) -> None:
     assert _breaks(text) == []
 
 
+def test_code_of_postgres_is_broken_in_runs_on_postgres_alone() -> None:
+    root = Path(__file__).resolve().parents[1]
+    sqlite, postgres = Project(root), Project(root, store="postgres")
+    assert "musicsvc/store/engine/postgres/store.py" in postgres.modules()
+    assert all("/postgres" in module for module in postgres.modules())
+    assert not set(sqlite.modules()) & set(postgres.modules())
+    assert [sqlite.runs(name) for name in ("check_database", "_check_postgres")] == [True, False]
+    assert postgres.runs("_check_postgres")
+
+
 def test_the_breaks_by_hand_fit_the_code() -> None:
     house = Project(Path(__file__).resolve().parents[1])
 
