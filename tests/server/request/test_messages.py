@@ -1,0 +1,75 @@
+"""Messages about faulty fields: each kind of fault has its text."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import ConfigDict, Field
+
+from musicsvc.server.schemas.fields import Body
+from musicsvc.server.schemas.reading import check
+
+BEYOND = 2**63
+
+
+class Scale(Enum):
+    MAJOR = "major"
+    MINOR = "minor"
+
+
+class Inner(Body):
+    """An object in the body."""
+
+
+class Everything(Body):
+    """A field for each kind of fault."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: Annotated[str, Field(min_length=1, max_length=3)] = ""
+    longer: Annotated[str, Field(min_length=2)] = ""
+    word: Annotated[str, Field(pattern="^[a-z]+$")] = ""
+    whole: Annotated[int, Field(strict=True, ge=2, le=9)] = 2
+    digits: int = 2
+    small: Annotated[int, Field(ge=-BEYOND, le=BEYOND)] = 2
+    switch: Annotated[bool, Field(strict=True)] = True
+    some: Annotated[list[int], Field(min_length=2, max_length=3, default_factory=list)]
+    names: Annotated[dict[str, str], Field(default_factory=dict)]
+    inner: Inner | None = None
+    share: Annotated[float, Field(strict=True, allow_inf_nan=False)] = 0.5
+    letter: Literal["a", "b"] = "a"
+    scale: Scale = Scale.MAJOR
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("text", 7, "Must be a string."),
+        ("text", "", "This field is required."),
+        ("text", "four", "Must have at most 3 characters."),
+        ("longer", "1", "Must have at least 2 characters."),
+        ("word", "Upper", "Contains characters that are not allowed."),
+        ("whole", "x", "Must be an integer."),
+        ("digits", 1.5, "Must be an integer."),
+        ("whole", 1, "Must be at least 2."),
+        ("whole", 10, "Must be at most 9."),
+        ("small", -BEYOND - 1, "Is out of range."),
+        ("small", BEYOND + 1, "Is out of range."),
+        ("switch", "x", "Must be true or false."),
+        ("some", "x", "Must be a list."),
+        ("some", [1], "Must have at least 2."),
+        ("some", [1, 2, 3, 4], "Must have at most 3 entries."),
+        ("names", "x", "Must be an object."),
+        ("inner", "x", "Must be an object."),
+        ("share", "x", "Must be a number."),
+        ("share", float("inf"), "Must be a number."),
+        ("letter", "c", "Must be one of: 'a' or 'b'."),
+        ("scale", "c", "Must be one of: 'major' or 'minor'."),
+        ("unknown", 1, "There is no such key."),
+    ],
+)
+def test_a_fault_has_its_message(field: str, value: Any, message: str) -> None:
+    model, errors = check(Everything, {field: value}, {})
+    assert (model, errors) == (None, {field: message})
