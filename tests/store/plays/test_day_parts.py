@@ -175,10 +175,10 @@ def test_parts_end_with_the_single_plays_of_their_day(store: Store, made: Catalo
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE play_part SET plays = plays + 1 WHERE part % 12 = 3",
+        "UPDATE play_part SET plays = plays + 1 WHERE part - part / 12 * 12 = 3",
         "UPDATE play_part SET listeners = (SELECT listeners FROM play_part ORDER BY plays DESC LIMIT 1)",
         "DELETE FROM play_part WHERE kind = 2",
-        "DELETE FROM play_part WHERE part % 12 = 5",
+        "DELETE FROM play_part WHERE part - part / 12 * 12 = 5",
         "INSERT INTO play_part SELECT kind, 99, part, plays, listeners FROM play_part WHERE kind = 1",
         "INSERT INTO play_part SELECT kind, subject, part - 1200, plays, listeners FROM play_part WHERE kind = 1",
     ],
@@ -196,5 +196,5 @@ def test_a_wrong_part_is_named_and_repaired(store: Store, made: Catalog, damage:
 
 
 def test_parts_that_are_not_complete_are_not_used(store: Store, made: Catalog) -> None:
-    store.write(partial(sql.run, "DELETE FROM play_part WHERE part % 12 = 5")).result()
+    store.write(partial(sql.run, "DELETE FROM play_part WHERE part - part / 12 * 12 = 5")).result()
     agrees(store, made, 50_000)
