@@ -13,7 +13,6 @@ import pytest_asyncio
 
 from musicsvc.config import Access as AccessSettings
 from musicsvc.config import Limits, Metrics, Server, Settings
-from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.routes.route import Access, Family, RateLimit, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import api_access, users
@@ -287,22 +286,3 @@ def twice(route: Route) -> str:
         return ""
     names = [field.alias or name for name, field in route.query.model_fields.items()]
     return "&".join(f"{name}=1&{name}=1" for name in names)
-
-
-@sqlite
-@pytest.mark.parametrize("path", [INSIGHTS, f"{INSIGHTS}/", f"{INSIGHTS}/nothing", f"{INSIGHTS}/tracks/1/nothing"])
-async def test_an_unknown_path_below_the_insights_answers_in_their_body(client: Client, path: str) -> None:
-    answer = await client.get(path)
-    assert (answer.status, list(answer.json), answer.json["error"]) == (
-        404,
-        ["success", "message", "error"],
-        "not_found",
-    )
-
-
-@sqlite
-@pytest.mark.parametrize("path", [f"{INSIGHTS}x", "/api/v1/producer-intelligence", "/none", "/api", "/API/v1/albums"])
-async def test_an_unknown_path_elsewhere_answers_in_the_general_body(client: Client, path: str) -> None:
-    answer = await client.get(path)
-    assert answer.status == 404
-    assert answer.json == {"status": "error", "message": "There is nothing at this path.", "errors": {}}

@@ -1,15 +1,13 @@
 """`import catalog` in the store: the result of rows, in a first and a second run."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
-from musicsvc.errors import Failure, Invalid, NotFound
+from musicsvc.errors import Invalid, NotFound
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
@@ -17,51 +15,17 @@ from musicsvc.store.importing import batches, catalog, readers
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import (
     Album,
-    AlbumArtist,
     Artist,
-    Genre,
-    Tag,
     Track,
     TrackArtist,
-    TrackGenre,
-    TrackTag,
 )
+from tests.support.catalog_import import Import, counts, dump, import_rows, only, quiet
 from tests.support.refused_rows import reasons
-
-Rows = Sequence[Mapping[str, object]]
-Import = Callable[..., ImportSummary]
-
-
-def quiet(_summary: ImportSummary) -> None:
-    """Ignore the progress."""
-
-
-def import_rows(store: Store, file: Path, rows: Rows, **options: Any) -> ImportSummary:
-    file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-    with readers.open_file(file) as reader:
-        return catalog.run(store, reader, catalog.CatalogOptions(**options), now=7, on_progress=quiet)
 
 
 @pytest.fixture
 def imported(store: Store, tmp_path: Path) -> Import:
     return partial(import_rows, store, tmp_path / "rows.jsonl")
-
-
-def counts(summary: ImportSummary, kind: str = "tracks") -> tuple[int, int, int, int]:
-    found = summary.counts[kind]
-    return found.new, found.changed, found.repeated, found.refused
-
-
-def dump(store: Store) -> dict[str, list[tuple[Any, ...]]]:
-    tables = (Artist, Album, AlbumArtist, Track, TrackArtist, Genre, TrackGenre, Tag, TrackTag)
-    return store.read(
-        lambda: {table.__name__: sorted(table.select().tuples().iterator(), key=str) for table in tables}
-    ).result()
-
-
-def only(store: Store, table: Any) -> Any:
-    (found,) = store.read(lambda: list(table.select())).result()
-    return found
 
 
 FULL = {
@@ -224,77 +188,6 @@ def test_names_that_only_look_alike_are_other_artists(imported: Import) -> None:
     assert counts(summary, "artists") == (3, 0, 1, 0)
 
 
-@pytest.mark.parametrize(
-    ("cells", "reason"),
-    [
-        ({"track": " "}, "track is missing"),
-        ({"artist": ";"}, "artist is missing"),
-        ({"track": "x" * 256}, "track must not be longer than 255 characters"),
-        ({"track": "a\0"}, "track must not contain a NUL character"),
-        ({"artist": "x" * 256}, "artist must not be longer than 255 characters"),
-        ({"artist": [f"a{n}" for n in range(51)]}, "artist names more than 50 artists"),
-        ({"album": "x" * 256}, "album must not be longer than 255 characters"),
-        ({"album_external_id": "x"}, "album is missing; album_external_id needs the name too"),
-        ({"release_date": "2023-02-29"}, "release_date must be a date that exists"),
-        ({"duration_ms": 86_400_001}, "duration_ms must be between 0 and 86,400,000"),
-        ({"duration_ms": "3:12"}, "duration_ms must be a number"),
-        ({"genre": "***"}, "genre must contain a letter or a digit"),
-        ({"genre": "x" * 61}, "genre must not be longer than 60 characters"),
-        ({"tags": ["x" * 61]}, "tags must not be longer than 60 characters"),
-        ({"tags": [f"t{n}" for n in range(21)]}, "tags holds more than 20 tags"),
-        ({"bpm": "fast"}, "bpm must be a number"),
-        ({"key": "H"}, "key must be a note (C, C#, … B) or a number from 0 to 11"),
-        ({"scale": "Dorian"}, "scale must be Major or Minor, or 1 or 0"),
-        ({"image": "cover.jpg"}, "image must be an absolute http or https URL"),
-        ({"description": "x" * 10_001}, "description must not be longer than 10,000 characters"),
-        ({"external_id": True}, "external_id must be text"),
-        ({"bpm": "x", "track": None}, "track is missing; bpm must be a number"),
-    ],
-)
-def test_a_row_is_refused_by_its_line_with_the_reason_and_the_rest_goes_in(
-    store: Store, imported: Import, cells: dict[str, object], reason: str
-) -> None:
-    sound = {"track": "T", "artist": "A"}
-    summary = imported([sound, sound | cells, {**sound, "track": "U"}])
-    assert reasons(summary) == [(2, reason)]
-    assert sum(counts(summary, kind)[3] for kind in summary.counts) == 1
-    assert sorted(row[1] for row in dump(store)["Track"]) == ["T", "U"]
-
-
-def test_the_limits_themselves_are_taken(store: Store, imported: Import) -> None:
-    row = {
-        "track": "𝄞" * 255,
-        "artist": [f"a{n}" for n in range(50)],
-        "duration_ms": 86_400_000,
-        "genre": "g" * 60,
-        "tags": [f"t{n}" for n in range(20)],
-        "image": "http://a/" + "x" * 2039,
-        "description": "x" * 10_000,
-        "bpm": "400.4",
-    }
-    assert reasons(imported([row])) == []
-    assert only(store, Track).bpm == 400
-
-
-@pytest.mark.parametrize("bpm", ["0", "19.4", "400.5", "-5", "1e300"])
-def test_a_tempo_out_of_bounds_is_left_out_and_counted(store: Store, imported: Import, bpm: str) -> None:
-    summary = imported([{"track": "T", "artist": "A", "bpm": bpm}])
-    assert summary.notes["bpm_dropped"] == 1
-    assert only(store, Track).bpm is None
-
-
-def test_a_track_without_a_length_has_none(store: Store, imported: Import) -> None:
-    imported([{"track": "T", "artist": "A"}])
-    assert only(store, Track).duration == 0
-
-
-def test_a_track_holds_twenty_tags_at_most(store: Store, imported: Import) -> None:
-    rows = [{"track": "T", "artist": "A", "tags": [f"{part}{n}" for n in range(15)]} for part in "ab"]
-    assert imported(rows).notes["tags_dropped"] == 10
-    assert len(dump(store)["TrackTag"]) == 20
-    assert counts(imported(rows)) == (0, 0, 2, 0)
-
-
 def test_columns_are_mapped_and_left_out(store: Store, imported: Import) -> None:
     row = {"song": "T", "by": "A", "and": "B", "key": "not a key", "tempo": 90, "popularity": 3}
     imported([row], pairs=["song=track", "by=artist", "and=artist", "key=", "tempo=bpm"])
@@ -342,29 +235,6 @@ def test_a_dry_run_says_the_same_and_writes_nothing(store: Store, imported: Impo
     assert counts(real, "albums") == (2, 0, 3, 0)
     again = imported(rows, dry_run=True)
     assert counts(again) == (0, 0, 7, 1)
-
-
-def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(batches, "ROWS_A_UNIT", 2)
-    file = tmp_path / "broken.csv"
-    file.write_bytes(b"track,artist\n" + b"".join(b"t%d,a\n" % n for n in range(5)) + b"\xff,a\n")
-    with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
-        catalog.run(store, reader, catalog.CatalogOptions(), now=7, on_progress=quiet)
-    assert failed.value.message == (
-        f"{file}: line 7 is not UTF-8; convert the file first. "
-        "The first 4 rows were imported. Run the command again to continue."
-    )
-    assert len(dump(store)["Track"]) == 4
-
-
-def test_columns_that_are_missing_are_told_before_anything_is_written(store: Store, tmp_path: Path) -> None:
-    file = tmp_path / "x.csv"
-    file.write_text("title,artist\nT,A\n")
-    for pairs, told in (([], "No column gives the track."), (["name=track"], "There is no column 'name'.")):
-        with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
-            catalog.run(store, reader, catalog.CatalogOptions(pairs), now=7, on_progress=quiet)
-        assert failed.value.message.startswith(told)
-        assert "title, artist" in failed.value.message
 
 
 def test_two_imports_at_once_make_nothing_twice(store: Store, store_url: str, tmp_path: Path, monkeypatch: Any) -> None:

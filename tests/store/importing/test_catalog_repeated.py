@@ -10,13 +10,13 @@ from hypothesis import strategies as some
 
 from musicsvc.store.importing import batches
 from musicsvc.store.models import Album, AlbumArtist, Artist, Genre, Tag, Track, TrackArtist
-from tests.store.importing.test_catalog import counts, dump, import_rows
+from tests.support.catalog_import import counts, dump, import_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from musicsvc.store.engine.store import Store
-    from tests.store.importing.test_catalog import Rows
+    from tests.support.catalog_import import Rows
 
 often = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 names = some.sampled_from(["a", "b", "c"])

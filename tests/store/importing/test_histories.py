@@ -3,93 +3,18 @@
 from __future__ import annotations
 
 import gzip
-import io
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 
-from musicsvc.clock import isoformat
 from musicsvc.errors import Failure
-from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories, listen_rows
-from musicsvc.store.importing import plays as importing
 from musicsvc.store.importing.batches import read_cells
-from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.histories import archives, detection, documents
-from musicsvc.store.importing.summary import NOTES, ImportSummary
-from tests.conftest import NOW
-from tests.support.refused_rows import reasons
-
-COLUMNS = Columns(listen_rows.FIELDS, (), listen_rows.SEVERAL)
-Listed = list[tuple[Any, ...]]
-
-
-def read(path: Path, form: str | None = None) -> Listed:
-    """Return the line of each row with artists, track, album, time and seconds played, or its note or fault."""
-    found: Listed = []
-    with histories.open_file(path, form) as reader:
-        for record in reader:
-            if record.note is not None or record.fault is not None:
-                assert record.note is None or record.note in NOTES
-                found.append((record.line, record.note or record.fault))
-                continue
-            try:
-                row = listen_rows.parse(record, read_cells(record, COLUMNS, ()), "me")
-            except listen_rows.RefusedError as refused:
-                found.append((record.line, str(refused)))
-                continue
-            when = isoformat(row.played_at).removesuffix(".000000Z")
-            found.append((record.line, "; ".join(row.artists), row.track, row.album, when, row.duration_ms))
-        assert reader.position == reader.size
-    return found
-
-
-def write(path: Path, content: str | bytes | object) -> Path:
-    raw = (
-        content.encode()
-        if isinstance(content, str)
-        else content
-        if isinstance(content, bytes)
-        else orjson.dumps(content)
-    )
-    path.write_bytes(raw)
-    return path
-
-
-def stream(**more: object) -> dict[str, object]:
-    """Return a stream of Spotify, with fields that are read and some that must not be."""
-    return {
-        "ts": "2024-05-01T10:03:20Z",
-        "username": "somebody",
-        "ip_addr": "192.0.2.1",
-        "ms_played": 200_000,
-        "master_metadata_track_name": "Rag",
-        "master_metadata_album_artist_name": "Ann; Bea",
-        "master_metadata_album_album_name": "Two",
-        "spotify_track_uri": "spotify:track:abc",
-        "reason_end": "trackdone",
-        "incognito_mode": False,
-    } | more
-
+from musicsvc.store.importing.histories import detection, documents
+from tests.support.history_files import COLUMNS, LISTEN, Listed, read, stream, write
 
 RAG = ("Ann; Bea", "Rag", "Two", "2024-05-01T10:00:00", 200_000)
-LISTEN = {
-    "listened_at": 1_714_557_600,
-    "track_metadata": {
-        "artist_name": "Ann; Bea",
-        "track_name": "Rag",
-        "release_name": "Two",
-        "additional_info": {
-            "duration_played": 200,
-            "recording_mbid": "m",
-            "spotify_id": "https://open.spotify.com/track/s",
-        },
-    },
-}
 AT = "1714557600"
 ROCKBOX = f"""#AUDIOSCROBBLER/1.1
 #TZ/UNKNOWN
@@ -331,107 +256,3 @@ def test_a_file_too_large_to_be_held_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(documents, "LARGEST", 5)
     with pytest.raises(Failure, match="larger than 5 bytes"):
         documents.load(write(tmp_path / "a.json", "[1,2,3]"))
-
-
-def packed(**members: bytes) -> bytes:
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            archive.writestr(name.replace("__", "/"), content)
-    return target.getvalue()
-
-
-def test_of_an_archive_the_histories_are_read_and_the_rest_is_not(store: Store, tmp_path: Path) -> None:
-    pages = {
-        "listens__2024__5.jsonl": orjson.dumps(LISTEN) + b"\n" + b"7\n",
-        "listens__2024__6.jsonl": orjson.dumps(LISTEN | {"listened_at": 1_717_236_000}),
-        "user.json": b'{"username": "somebody"}',
-        "ReadMe.pdf": b"%PDF",
-    }
-    file = write(tmp_path / "export.zip", packed(**pages))
-
-    def run() -> ImportSummary:
-        with histories.open_file(file) as reader:
-            options = importing.PlayOptions(listener="me", create_missing=True)
-            return importing.run(store, reader, options, now=NOW, on_progress=lambda _: None)
-
-    summary = run()
-    assert (summary.rows, summary.counts["plays"].new) == (3, 2)
-    assert reasons(summary) == [(2, "listens/2024/5.jsonl: the line is not a JSON object")]
-    assert run().counts["plays"].repeated == 2
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (packed(**{"user.json": b"{}"}), "holds no listening history"),
-        (packed(), "holds no listening history"),
-        (packed(**{"a.jsonl": orjson.dumps(LISTEN) * 1000})[:-30], "is damaged"),
-        (b"PK\x03\x04 and nothing more", "is damaged"),
-    ],
-)
-def test_an_archive_without_a_history_is_one_sentence(tmp_path: Path, content: bytes, message: str) -> None:
-    with pytest.raises(Failure, match=message):
-        read(write(tmp_path / "a.zip", content))
-
-
-def test_a_member_whose_data_are_broken_is_named(tmp_path: Path) -> None:
-    whole = bytearray(packed(**{"a.jsonl": orjson.dumps(LISTEN) * 1000}))
-    whole[60] ^= 0xFF
-    with pytest.raises(Failure, match=r"a\.jsonl cannot be unpacked"):
-        read(write(tmp_path / "a.zip", bytes(whole)))
-
-
-def test_a_member_too_large_to_be_unpacked_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "LARGEST", 10)
-    with pytest.raises(Failure, match=r"a\.jsonl is larger than 10 bytes"):
-        read(write(tmp_path / "a.zip", packed(**{"a.jsonl": orjson.dumps(LISTEN)})))
-
-
-SAMPLES = {
-    "librefm.csv": (3, 0),
-    "librefm_no_album_column.csv": (2, 0),
-    "librefm_via_maloja.csv": (3, 0),
-    "librefm_with_comments.csv": (3, 0),
-    "listenbrainz_all_invalid.jsonl": (0, 3),
-    "listenbrainz_listens.jsonl": (2, 0),
-    "listenbrainz_mixed_validity.jsonl": (3, 2),
-    "maloja.json": (2, 0),
-    "maloja_malformed.json": (0, 3),
-    "panoscrobbler.jsonl": (2, 0),
-    "rockbox.scrobbler.log": (2, 1),
-    "spinitron_sample.csv": (3, 2),
-    "spotify_skipped_tracks.json": (1, 1),
-    "spotify_streaming_2023.json": (4, 0),
-    "spotify_streaming_endsong_0.json": (4, 0),
-}
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-def test_samples_that_others_wrote_go_in_without_being_told_what_they_are(
-    store: Store, shared_data: Callable[[str], Path], name: str
-) -> None:
-    file = shared_data(f"import_formats/{name}")
-
-    def run(**more: Any) -> ImportSummary:
-        with histories.open_file(file) as reader:
-            options = importing.PlayOptions(listener="me", create_missing=True, **more)
-            return importing.run(store, reader, options, now=NOW, on_progress=lambda _: None)
-
-    predicted, done, again = run(dry_run=True), run(), run()
-    assert (done.counts["plays"].new, done.counts["plays"].refused) == SAMPLES[name]
-    assert predicted.counts == done.counts
-    assert again.counts["plays"].new == 0
-
-
-def test_loved_tracks_are_no_plays(shared_data: Callable[[str], Path]) -> None:
-    with pytest.raises(Failure, match="lists loved tracks"):
-        histories.open_file(shared_data("import_formats/lastfm_loved_tracks_1.json"))
-
-
-def test_a_table_without_names_is_refused(store: Store, shared_data: Callable[[str], Path]) -> None:
-    with (
-        histories.open_file(shared_data("import_formats/librefm_no_header.csv")) as reader,
-        pytest.raises(Failure, match="No column gives the played_at"),
-    ):
-        importing.run(store, reader, importing.PlayOptions(listener="me"), now=NOW, on_progress=lambda _: None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +13,24 @@ from hypothesis import strategies as some
 
 from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
 from musicsvc.errors import Failure
-from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories, listen_rows
 from musicsvc.store.importing import plays as importing
 from musicsvc.store.importing.ingest import SEVERAL
 from musicsvc.store.importing.seen_keys import SeenKeys
 from musicsvc.store.importing.summary import ImportSummary
-from musicsvc.store.models import Album, Artist, Listener, Play, Track, TrackArtist
+from musicsvc.store.models import Play
 from musicsvc.store.plays import ingest, retention, verify
 from musicsvc.store.plays.subjects import ARTIST, TRACK
 from tests.conftest import NOW
 from tests.support import play_counts
+from tests.support.plays_import import BLOCK, Import, Rows, kept, make_catalog, played, quiet, row, tally
 from tests.support.refused_rows import reasons
 
-Rows = Sequence[Mapping[str, object]]
-Import = Callable[..., ImportSummary]
-BLOCK = 2000
 
-
-def quiet(_summary: ImportSummary) -> None:
-    """Ignore the progress."""
+@pytest.fixture(autouse=True)
+def _catalog(store: Store) -> None:
+    store.write(make_catalog).result()
 
 
 @pytest.fixture
@@ -47,49 +43,6 @@ def imported(store: Store, tmp_path: Path) -> Import:
             return importing.run(store, reader, importing.PlayOptions(**options), now=now, on_progress=quiet)
 
     return run
-
-
-@pytest.fixture(autouse=True)
-def _catalog(store: Store) -> None:
-    """Tracks: 1 Rag by Ann of the label, 2 Rag by ann and Bea on Two, 3 Waltz by Bea, 4 Waltz by Bea on Two."""
-
-    def make() -> None:
-        label = users.create("label@label.test", now=NOW).id
-        for name, manager in (("Ann", label), ("ann", None), ("Bea", None)):
-            Artist.create(name=name, manager=manager, created_at=NOW)
-        Album.create(name="Two", created_at=NOW)
-        tracks = (("Rag", None, "x", label), ("Rag", 1, None, 0), ("Waltz", None, "x", 0), ("Waltz", 1, "y", 0))
-        for name, album, external_id, mine in tracks:
-            Track.create(name=name, duration=1, album=album, external_id=external_id, imported_for=mine, created_at=NOW)
-        for track, artist, position in ((1, 1, 0), (2, 2, 0), (2, 3, 1), (3, 3, 0), (4, 3, 0)):
-            TrackArtist.create(track=track, artist=artist, position=position)
-
-    store.write(make).result()
-
-
-def row(**more: object) -> dict[str, object]:
-    return {"track_id": 1, "played_at": NOW // SECOND - 60} | more
-
-
-def tally(summary: ImportSummary) -> tuple[int, int, int]:
-    found = summary.counts["plays"]
-    return found.new, found.repeated, found.refused
-
-
-def kept(store: Store) -> list[tuple[int, int, str]]:
-    """Return (track, played at, listener) of every play, by time."""
-
-    def read() -> list[tuple[int, int, str]]:
-        query = Play.select(Play.track, Play.played_at, Listener.key).join(Listener, on=(Play.listener == Listener.id))
-        return sorted(query.tuples().iterator(), key=lambda play: (play[1], play[0], play[2]))
-
-    return store.read(read).result()
-
-
-def played(summary_of: Import, store: Store, **names: object) -> list[int]:
-    """Return the tracks that a row with these names is counted for."""
-    summary_of([{"played_at": NOW // SECOND - 60} | names])
-    return [track for track, _, _ in kept(store)]
 
 
 def test_every_field_goes_where_it_belongs(store: Store, imported: Import) -> None:
@@ -255,83 +208,6 @@ def test_what_is_not_found_says_how_it_can_be(imported: Import) -> None:
         (2, "no such track; --create-missing creates it: 'Rag' by Cleo"),
         (3, f"{SEVERAL}: 'Rag' by ANN (track_id 1 or 2)"),
     ]
-
-
-def named(artist: str, track: str, at: int, **more: object) -> dict[str, object]:
-    return {"artist": artist, "track": track, "played_at": NOW // SECOND - 60 * at} | more
-
-
-MISSING = [
-    named("Cleo", "Song", 1, external_id="s1"),
-    named("cleo", "SONG", 2),
-    named("Cleo; Dora", "Duet", 3),
-    named("Bea", "New", 4),
-    named("Other", "Other name", 5, external_id="s1"),
-    named("Cleo", "Song", 6, external_id="s2"),
-    named("Cleo", "Duet", 7),
-]
-
-
-def test_missing_artists_and_tracks_are_made_once(store: Store, imported: Import) -> None:
-    summary = imported(MISSING, create_missing=True)
-    assert (summary.counts["artists"].new, summary.counts["tracks"].new, tally(summary)) == (2, 3, (7, 0, 0))
-    again = imported(MISSING, create_missing=True)
-    assert (again.counts["artists"].new, again.counts["tracks"].new, tally(again)) == (0, 0, (0, 7, 0))
-
-    def look() -> tuple[list[Any], list[Any]]:
-        artists = list(Artist.select(Artist.name, Artist.manager).where(Artist.id > 3).tuples().iterator())
-        columns = (Track.name, Track.duration, Track.external_id, Track.imported_for)
-        return artists, list(Track.select(*columns).where(Track.id > 4).order_by(Track.id).tuples().iterator())
-
-    artists, tracks = store.read(look).result()
-    assert sorted(artists) == [("Cleo", None), ("Dora", None)]
-    assert [track[:3] for track in tracks] == [
-        ("Song", 0, "s1"),
-        ("Duet", 0, None),
-        ("New", 0, None),
-    ]
-
-
-def test_row_by_row_makes_what_the_whole_file_makes(imported: Import) -> None:
-    whole = imported(MISSING, create_missing=True, dry_run=True)
-    made = [imported([each], create_missing=True) for each in MISSING]
-    for kind in ("artists", "tracks", "plays"):
-        assert sum(one.counts[kind].new for one in made) == whole.counts[kind].new > 0
-
-
-def test_what_is_made_is_managed_by_the_manager(store: Store, imported: Import) -> None:
-    imported([named("Bea", "New", 1, external_id="n")], create_missing=True, manager="label@label.test")
-
-    def look() -> list[Any]:
-        query = Track.select(Artist.name, Artist.manager, Track.imported_for).join(TrackArtist).join(Artist)
-        return list(query.where(Track.name == "New").tuples().iterator())
-
-    label = store.read(lambda: users.by_email("label@label.test").id).result()
-    assert store.read(look).result() == [("Bea", label, label)]
-
-
-def test_a_refused_row_makes_nothing(store: Store, imported: Import) -> None:
-    imported([named("Cleo", "Song", -10)], create_missing=True)
-    assert store.read(Artist.select().count).result() == 3
-
-
-def test_a_dry_run_tells_what_would_happen_and_writes_nothing(store: Store, imported: Import) -> None:
-    rows = [*MISSING, *MISSING, row(client_id="a"), row(client_id="a"), row(), row(), row(track_id=9)]
-    options: dict[str, Any] = {"create_missing": True}
-    predicted = imported(rows, dry_run=True, **options)
-    assert kept(store) == []
-    assert store.read(lambda: (Artist.select().count(), Listener.select().count())).result() == (3, 0)
-    done = imported(rows, **options)
-    assert predicted.counts == done.counts
-    assert imported(rows, dry_run=True, **options).counts == imported(rows, **options).counts
-
-
-def test_a_dry_run_remembers_what_earlier_batches_would_have_made(imported: Import) -> None:
-    filler = [row(played_at=NOW // SECOND - 60 * (at + 1)) for at in range(BLOCK)]
-    rows = [*MISSING, *filler, *MISSING, filler[0]]
-    predicted = imported(rows, dry_run=True, create_missing=True)
-    assert predicted.counts == imported(rows, create_missing=True).counts
-    assert tally(predicted) == (BLOCK + len(MISSING), len(MISSING) + 1, 0)
 
 
 def test_without_a_listener_each_row_is_refused_and_a_table_at_once(

@@ -9,30 +9,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from musicsvc.clock import SECOND
 from musicsvc.errors import Failure, NotFound
-from musicsvc.store import models
 from musicsvc.store.accounts import users
-from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine import sql
-from musicsvc.store.importing import batches, catalog, follows, histories, playlists, plays, readers
+from musicsvc.store.importing import batches, catalog, histories, readers
 from musicsvc.store.importing.undoing import made_rows, restoring, runs, undo
 from musicsvc.store.models import (
     Comment,
-    ImportItem,
-    ImportRun,
-    ListBlock,
-    Listener,
     Play,
-    PlayMark,
     Track,
     User,
 )
-from musicsvc.store.plays import retention, verify
-from musicsvc.store.plays.rollups import histograms, listeners, withdrawal
-from musicsvc.store.schema import schema
+from musicsvc.store.plays import retention
+from musicsvc.store.plays.rollups import withdrawal
 from tests.conftest import NOW
+from tests.support.undoing import AT, DAY, FAN, LABEL, MODULES, OPTIONS, dump, quiet, require_sound, undone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,92 +32,9 @@ if TYPE_CHECKING:
 
     from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.summary import ImportSummary
-    from musicsvc.store.importing.undoing.undo import UndoSummary
 
     Rows = Sequence[Mapping[str, object]]
     Import = Callable[..., ImportSummary]
-
-LABEL = "label@label.test"
-FAN = Identity(1, "Label", None, False, True, False, False, 1, "t", NOW + 1)
-DAY = 86_400
-AT = NOW // SECOND - 600
-OPTIONS: dict[str, Callable[..., Any]] = {
-    "catalog": lambda: catalog.CatalogOptions(manager=LABEL),
-    "plays": lambda: plays.PlayOptions(listener="me", manager=LABEL, create_missing=True),
-    "follows": lambda: follows.FollowOptions(create_missing=True),
-    "playlists": lambda: playlists.PlaylistOptions(LABEL),
-}
-MODULES: dict[str, Any] = {"catalog": catalog, "plays": plays, "follows": follows, "playlists": playlists}
-# What an undo leaves: its own records, names of listeners, and how far monthly counts were made. Counts of blocks and
-# weeks are compared with their rows instead.
-LEFT = {ImportItem, ImportRun, Listener, PlayMark, ListBlock, models.PlayStretch, models.PlayBlock}
-
-
-def quiet(*_: object) -> None:
-    """Ignore the progress."""
-
-
-@pytest.fixture
-def imported(store: Store, tmp_path: Path) -> Import:
-    def run(kind: str, rows: Rows) -> ImportSummary:
-        file = tmp_path / f"{kind}.jsonl"
-        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-        opened = histories.open_file(file, "jsonl") if kind == "plays" else readers.open_file(file)
-        with opened as reader:
-            summary: ImportSummary = MODULES[kind].run(store, reader, OPTIONS[kind](), now=NOW, on_progress=quiet)
-        return summary
-
-    return run
-
-
-@pytest.fixture
-def world(store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Create the label with the track Rag (1) on One, and Waltz (2), plays of both on two days, and a like."""
-    monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 3)
-    monkeypatch.setattr(made_rows, "AT_ONCE", 2)
-    monkeypatch.setattr(restoring, "AT_ONCE", 2)
-    monkeypatch.setattr(batches, "ROWS_A_UNIT", 4)
-    store.write(lambda: users.create(LABEL, now=NOW).id).result()
-    rag = {"external_id": "1", "track": "Rag", "artist": "Ann", "album": "One", "genre": "jazz", "tags": "old"}
-    imported("catalog", [rag, {"external_id": "2", "track": "Waltz", "artist": "Ann;Bea"}])
-    rows = [{"external_id": track, "played_at": AT - day * DAY} for track, day in (("1", 0), ("1", 50), ("2", 0))]
-    imported("plays", [*rows, rows[0] | {"listener": "other"}])
-    imported("playlists", [{"playlist": "Mix", "external_id": "1"}])
-    store.write(lambda: likes.add(likes.LIKE, 1, now=NOW, actor=FAN)).result()
-
-
-def dump(store: Store) -> dict[str, list[Any]]:
-    """Return the rows of all tables, with sets of listeners as sorted ids, and histograms as lists."""
-
-    def readable(column: str, value: Any) -> object:
-        if column == "histogram":
-            return histograms.unpack([value])
-        return sorted(listeners.union([value])) if isinstance(value, bytes) else value
-
-    def read() -> dict[str, list[Any]]:
-        return {
-            table.__name__: sorted(
-                ([readable(*cell) for cell in row.items()] for row in table.select().dicts().iterator()), key=str
-            )
-            for table in models.tables()
-            if table not in LEFT
-        }
-
-    found = store.read(read).result()
-    found["EngagementDay"] = [row for row in found["EngagementDay"] if any(row[3:])]  # withdrawn likes leave zeros
-    return found
-
-
-def undone(store: Store, run: int | None) -> UndoSummary:
-    assert run is not None
-    return undo.undo(store, run, now=NOW, on_progress=quiet)
-
-
-def require_sound(store: Store) -> None:
-    assert store.read(schema.problems).result() == []
-    report = verify.run(store, check=True, on_progress=quiet)
-    assert (report.differing, report.differences) == (0, [])
-
 
 NAMES = some.sampled_from(["Rag", "Waltz", "New", "Other"])
 CATALOG = some.fixed_dictionaries(
@@ -161,6 +70,35 @@ ROWS = {"catalog": CATALOG, "plays": PLAYS, "follows": FOLLOWS, "playlists": ENT
 IMPORTS = some.sampled_from(["catalog", "catalog", "plays", "plays", "follows", "playlists"]).flatmap(
     lambda kind: some.tuples(some.just(kind), some.lists(ROWS[kind], min_size=1, max_size=12))
 )
+
+
+@pytest.fixture
+def imported(store: Store, tmp_path: Path) -> Import:
+    def run(kind: str, rows: Rows) -> ImportSummary:
+        file = tmp_path / f"{kind}.jsonl"
+        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+        opened = histories.open_file(file, "jsonl") if kind == "plays" else readers.open_file(file)
+        with opened as reader:
+            summary: ImportSummary = MODULES[kind].run(store, reader, OPTIONS[kind](), now=NOW, on_progress=quiet)
+        return summary
+
+    return run
+
+
+@pytest.fixture
+def world(store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Create the label with the track Rag (1) on One, and Waltz (2), plays of both on two days, and a like."""
+    monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 3)
+    monkeypatch.setattr(made_rows, "AT_ONCE", 2)
+    monkeypatch.setattr(restoring, "AT_ONCE", 2)
+    monkeypatch.setattr(batches, "ROWS_A_UNIT", 4)
+    store.write(lambda: users.create(LABEL, now=NOW).id).result()
+    rag = {"external_id": "1", "track": "Rag", "artist": "Ann", "album": "One", "genre": "jazz", "tags": "old"}
+    imported("catalog", [rag, {"external_id": "2", "track": "Waltz", "artist": "Ann;Bea"}])
+    rows = [{"external_id": track, "played_at": AT - day * DAY} for track, day in (("1", 0), ("1", 50), ("2", 0))]
+    imported("plays", [*rows, rows[0] | {"listener": "other"}])
+    imported("playlists", [{"playlist": "Mix", "external_id": "1"}])
+    store.write(lambda: likes.add(likes.LIKE, 1, now=NOW, actor=FAN)).result()
 
 
 @pytest.mark.usefixtures("world")

@@ -1,0 +1,29 @@
+"""Unknown paths: the insights answer in their own body."""
+
+from __future__ import annotations
+
+import pytest
+
+from musicsvc.server.routes.paths import INSIGHTS
+from tests.support.serving import Client
+
+sqlite = pytest.mark.only_on("sqlite")  # no query depends on what these test; the tests of each fault run on both
+
+
+@sqlite
+@pytest.mark.parametrize("path", [INSIGHTS, f"{INSIGHTS}/", f"{INSIGHTS}/nothing", f"{INSIGHTS}/tracks/1/nothing"])
+async def test_an_unknown_path_below_the_insights_answers_in_their_body(client: Client, path: str) -> None:
+    answer = await client.get(path)
+    assert (answer.status, list(answer.json), answer.json["error"]) == (
+        404,
+        ["success", "message", "error"],
+        "not_found",
+    )
+
+
+@sqlite
+@pytest.mark.parametrize("path", [f"{INSIGHTS}x", "/api/v1/producer-intelligence", "/none", "/api", "/API/v1/albums"])
+async def test_an_unknown_path_elsewhere_answers_in_the_general_body(client: Client, path: str) -> None:
+    answer = await client.get(path)
+    assert answer.status == 404
+    assert answer.json == {"status": "error", "message": "There is nothing at this path.", "errors": {}}

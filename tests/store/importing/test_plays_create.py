@@ -1,0 +1,113 @@
+"""Artists and tracks that `import plays` creates, and dry runs of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from musicsvc.clock import SECOND
+from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import histories
+from musicsvc.store.importing import plays as importing
+from musicsvc.store.importing.summary import ImportSummary
+from musicsvc.store.models import Artist, Listener, Track, TrackArtist
+from tests.conftest import NOW
+from tests.support.plays_import import BLOCK, Import, Rows, kept, make_catalog, quiet, row, tally
+
+
+@pytest.fixture(autouse=True)
+def _catalog(store: Store) -> None:
+    store.write(make_catalog).result()
+
+
+@pytest.fixture
+def imported(store: Store, tmp_path: Path) -> Import:
+    def run(rows: Rows, *, name: str = "rows.jsonl", now: int = NOW, **options: Any) -> ImportSummary:
+        file = tmp_path / name
+        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+        options.setdefault("listener", "me")
+        with histories.open_file(file, "jsonl") as reader:
+            return importing.run(store, reader, importing.PlayOptions(**options), now=now, on_progress=quiet)
+
+    return run
+
+
+def named(artist: str, track: str, at: int, **more: object) -> dict[str, object]:
+    return {"artist": artist, "track": track, "played_at": NOW // SECOND - 60 * at} | more
+
+
+MISSING = [
+    named("Cleo", "Song", 1, external_id="s1"),
+    named("cleo", "SONG", 2),
+    named("Cleo; Dora", "Duet", 3),
+    named("Bea", "New", 4),
+    named("Other", "Other name", 5, external_id="s1"),
+    named("Cleo", "Song", 6, external_id="s2"),
+    named("Cleo", "Duet", 7),
+]
+
+
+def test_missing_artists_and_tracks_are_made_once(store: Store, imported: Import) -> None:
+    summary = imported(MISSING, create_missing=True)
+    assert (summary.counts["artists"].new, summary.counts["tracks"].new, tally(summary)) == (2, 3, (7, 0, 0))
+    again = imported(MISSING, create_missing=True)
+    assert (again.counts["artists"].new, again.counts["tracks"].new, tally(again)) == (0, 0, (0, 7, 0))
+
+    def look() -> tuple[list[Any], list[Any]]:
+        artists = list(Artist.select(Artist.name, Artist.manager).where(Artist.id > 3).tuples().iterator())
+        columns = (Track.name, Track.duration, Track.external_id, Track.imported_for)
+        return artists, list(Track.select(*columns).where(Track.id > 4).order_by(Track.id).tuples().iterator())
+
+    artists, tracks = store.read(look).result()
+    assert sorted(artists) == [("Cleo", None), ("Dora", None)]
+    assert [track[:3] for track in tracks] == [
+        ("Song", 0, "s1"),
+        ("Duet", 0, None),
+        ("New", 0, None),
+    ]
+
+
+def test_row_by_row_makes_what_the_whole_file_makes(imported: Import) -> None:
+    whole = imported(MISSING, create_missing=True, dry_run=True)
+    made = [imported([each], create_missing=True) for each in MISSING]
+    for kind in ("artists", "tracks", "plays"):
+        assert sum(one.counts[kind].new for one in made) == whole.counts[kind].new > 0
+
+
+def test_what_is_made_is_managed_by_the_manager(store: Store, imported: Import) -> None:
+    imported([named("Bea", "New", 1, external_id="n")], create_missing=True, manager="label@label.test")
+
+    def look() -> list[Any]:
+        query = Track.select(Artist.name, Artist.manager, Track.imported_for).join(TrackArtist).join(Artist)
+        return list(query.where(Track.name == "New").tuples().iterator())
+
+    label = store.read(lambda: users.by_email("label@label.test").id).result()
+    assert store.read(look).result() == [("Bea", label, label)]
+
+
+def test_a_refused_row_makes_nothing(store: Store, imported: Import) -> None:
+    imported([named("Cleo", "Song", -10)], create_missing=True)
+    assert store.read(Artist.select().count).result() == 3
+
+
+def test_a_dry_run_tells_what_would_happen_and_writes_nothing(store: Store, imported: Import) -> None:
+    rows = [*MISSING, *MISSING, row(client_id="a"), row(client_id="a"), row(), row(), row(track_id=9)]
+    options: dict[str, Any] = {"create_missing": True}
+    predicted = imported(rows, dry_run=True, **options)
+    assert kept(store) == []
+    assert store.read(lambda: (Artist.select().count(), Listener.select().count())).result() == (3, 0)
+    done = imported(rows, **options)
+    assert predicted.counts == done.counts
+    assert imported(rows, dry_run=True, **options).counts == imported(rows, **options).counts
+
+
+def test_a_dry_run_remembers_what_earlier_batches_would_have_made(imported: Import) -> None:
+    filler = [row(played_at=NOW // SECOND - 60 * (at + 1)) for at in range(BLOCK)]
+    rows = [*MISSING, *filler, *MISSING, filler[0]]
+    predicted = imported(rows, dry_run=True, create_missing=True)
+    assert predicted.counts == imported(rows, create_missing=True).counts
+    assert tally(predicted) == (BLOCK + len(MISSING), len(MISSING) + 1, 0)

@@ -1,0 +1,52 @@
+"""Imports of rows of a catalog, and the rows of the store after them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import catalog, readers
+from musicsvc.store.importing.summary import ImportSummary
+from musicsvc.store.models import (
+    Album,
+    AlbumArtist,
+    Artist,
+    Genre,
+    Tag,
+    Track,
+    TrackArtist,
+    TrackGenre,
+    TrackTag,
+)
+
+Rows = Sequence[Mapping[str, object]]
+Import = Callable[..., ImportSummary]
+
+
+def quiet(_summary: ImportSummary) -> None:
+    """Ignore the progress."""
+
+
+def import_rows(store: Store, file: Path, rows: Rows, **options: Any) -> ImportSummary:
+    file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    with readers.open_file(file) as reader:
+        return catalog.run(store, reader, catalog.CatalogOptions(**options), now=7, on_progress=quiet)
+
+
+def counts(summary: ImportSummary, kind: str = "tracks") -> tuple[int, int, int, int]:
+    found = summary.counts[kind]
+    return found.new, found.changed, found.repeated, found.refused
+
+
+def dump(store: Store) -> dict[str, list[tuple[Any, ...]]]:
+    tables = (Artist, Album, AlbumArtist, Track, TrackArtist, Genre, TrackGenre, Tag, TrackTag)
+    return store.read(
+        lambda: {table.__name__: sorted(table.select().tuples().iterator(), key=str) for table in tables}
+    ).result()
+
+
+def only(store: Store, table: Any) -> Any:
+    (found,) = store.read(lambda: list(table.select())).result()
+    return found

@@ -1,0 +1,85 @@
+"""A small world, imports into it, and their undo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.clock import SECOND
+from musicsvc.store import models
+from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.importing import catalog, follows, playlists, plays
+from musicsvc.store.importing.undoing import undo
+from musicsvc.store.models import (
+    ImportItem,
+    ImportRun,
+    ListBlock,
+    Listener,
+    PlayMark,
+)
+from musicsvc.store.plays import verify
+from musicsvc.store.plays.rollups import histograms, listeners
+from musicsvc.store.schema import schema
+from tests.conftest import NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from musicsvc.store.engine.store import Store
+    from musicsvc.store.importing.summary import ImportSummary
+    from musicsvc.store.importing.undoing.undo import UndoSummary
+
+    Rows = Sequence[Mapping[str, object]]
+    Import = Callable[..., ImportSummary]
+
+
+LABEL = "label@label.test"
+FAN = Identity(1, "Label", None, False, True, False, False, 1, "t", NOW + 1)
+DAY = 86_400
+AT = NOW // SECOND - 600
+OPTIONS: dict[str, Callable[..., Any]] = {
+    "catalog": lambda: catalog.CatalogOptions(manager=LABEL),
+    "plays": lambda: plays.PlayOptions(listener="me", manager=LABEL, create_missing=True),
+    "follows": lambda: follows.FollowOptions(create_missing=True),
+    "playlists": lambda: playlists.PlaylistOptions(LABEL),
+}
+MODULES: dict[str, Any] = {"catalog": catalog, "plays": plays, "follows": follows, "playlists": playlists}
+# What an undo leaves: its own records, names of listeners, and how far monthly counts were made. Counts of blocks and
+# weeks are compared with their rows instead.
+LEFT = {ImportItem, ImportRun, Listener, PlayMark, ListBlock, models.PlayStretch, models.PlayBlock}
+
+
+def quiet(*_: object) -> None:
+    """Ignore the progress."""
+
+
+def dump(store: Store) -> dict[str, list[Any]]:
+    """Return the rows of all tables, with sets of listeners as sorted ids, and histograms as lists."""
+
+    def readable(column: str, value: Any) -> object:
+        if column == "histogram":
+            return histograms.unpack([value])
+        return sorted(listeners.union([value])) if isinstance(value, bytes) else value
+
+    def read() -> dict[str, list[Any]]:
+        return {
+            table.__name__: sorted(
+                ([readable(*cell) for cell in row.items()] for row in table.select().dicts().iterator()), key=str
+            )
+            for table in models.tables()
+            if table not in LEFT
+        }
+
+    found = store.read(read).result()
+    found["EngagementDay"] = [row for row in found["EngagementDay"] if any(row[3:])]  # withdrawn likes leave zeros
+    return found
+
+
+def undone(store: Store, run: int | None) -> UndoSummary:
+    assert run is not None
+    return undo.undo(store, run, now=NOW, on_progress=quiet)
+
+
+def require_sound(store: Store) -> None:
+    assert store.read(schema.problems).result() == []
+    report = verify.run(store, check=True, on_progress=quiet)
+    assert (report.differing, report.differences) == (0, [])
