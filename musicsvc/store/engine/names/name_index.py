@@ -24,6 +24,7 @@ NAME_BEGINS, WORD_BEGINS = "ªª", "ºº"
 TRIGRAM = 3
 ID_BITS, LONGEST = 53, 1023
 ID_MASK = (1 << ID_BITS) - 1
+ORDERED = 2  # fewer results are in order
 SHORTEST = 3000  # names that PostgreSQL scans before it uses the trigram index
 LONGEST_START = 5  # the longest beginning of a name, with its mark, for which PostgreSQL has an index
 PHRASES = "SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rowid LIMIT ?"
@@ -71,12 +72,16 @@ class NameIndex:
         Names that begin with `text` come first, then names with a word that begins with `text`. All other names follow
         only if `text` has three characters or more. Within each of these groups, shorter names come first.
         """
+        starts, anywhere = _patterns(fold(text))
+        # The results of better patterns match the others too, so request as many more.
+        others = [key & ID_MASK for each in anywhere for key in self._keys(each, 2 * limit)]
+        if anywhere and len(others) < ORDERED:
+            return others[:limit]
         ids: dict[int, None] = {}
-        for pattern in _patterns(fold(text)):
+        for pattern in starts:
             if len(ids) < limit:
-                # The results of better patterns match this one too, so request as many more.
                 ids |= dict.fromkeys(key & ID_MASK for key in self._keys(pattern, limit + len(ids)))
-        return list(ids)[:limit]
+        return list(ids | dict.fromkeys(others))[:limit]
 
     def newest(self, text: str, limit: int, offset: int) -> tuple[list[int], int]:
         """Return the ids of a page of the rows that `find` finds without a limit, and their number, newest first."""
@@ -90,8 +95,8 @@ class NameIndex:
 
     def conditions(self, text: str) -> list[str]:
         """Return the parameters of `ids_where` that find all names which `find` finds, or none without any text."""
-        patterns = _patterns(fold(text))
-        patterns = patterns[2:] or patterns  # the last one matches wherever the others do
+        starts, anywhere = _patterns(fold(text))
+        patterns = anywhere or starts
         return [" OR ".join(map(_phrase, patterns))] if is_sqlite() and patterns else [*map(_like, patterns)]
 
     def ids_where(self) -> tuple[str, str]:
@@ -129,13 +134,12 @@ class NameIndex:
         run_many(DELETE.format(table=self.table, key=key), rows)
 
 
-def _patterns(folded: str) -> list[str]:
-    """Return the strings to search for in the index: at the start of a name, at the start of a word, then anywhere."""
+def _patterns(folded: str) -> tuple[list[str], list[str]]:
+    """Return the strings to search for in the index: at the start of a name and of a word; and anywhere, if any."""
     if not folded:
-        return []
+        return [], []
     marked = _marked(folded)
-    anywhere = [marked] if len(folded) >= TRIGRAM else []
-    return [NAME_BEGINS + marked, WORD_BEGINS + marked, *anywhere]
+    return [NAME_BEGINS + marked, WORD_BEGINS + marked], [marked] if len(folded) >= TRIGRAM else []
 
 
 def _marked(folded: str) -> str:
