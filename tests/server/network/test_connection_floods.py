@@ -17,7 +17,9 @@ import pytest
 from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
+from musicsvc.server.network import acceptor
 from musicsvc.server.process import open_files
+from tests.support import waiting
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.program import Program, until
 from tests.support.prometheus import scraped, total
@@ -143,6 +145,35 @@ async def test_a_connection_closed_while_it_is_queued_is_passed_over(
     answer = await anonymous.get(f"http://127.0.0.1:{listener.getsockname()[1]}/healthz")
     await app.stop()
     assert (answer.status, listener.aborted, caplog.text) == (200, True, "")
+
+
+class ExhaustedListener(socket.socket):
+    """A listener of a process that has no descriptor left."""
+
+    asked = False
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        self.asked = True
+        raise OSError(errno.EMFILE, "Too many open files")
+
+
+async def test_a_server_that_waits_for_descriptors_can_stop(
+    anonymous: Client, store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acceptor, "RETRY_SECONDS", 0.2)
+    loop, failures = asyncio.get_running_loop(), list[Any]()
+    loop.set_exception_handler(lambda _, context: failures.append(context))
+    listener = ExhaustedListener(fileno=serving.listen("127.0.0.1", 0).detach())
+    app = App(Settings(), store, clock, anonymous.root)
+    await app.start(listener)
+    _, writer = await asyncio.open_connection(*listener.getsockname())
+    await waiting.until(lambda: listener.asked)
+    await app.stop()
+    after = loop.create_future()  # done after the time at which the server would have tried again
+    loop.call_later(acceptor.RETRY_SECONDS, after.set_result, None)
+    await after
+    writer.close()
+    assert failures == []
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="sets another process's limit")
