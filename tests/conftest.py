@@ -40,6 +40,10 @@ SAME_ON_BOTH = re.compile(
 )
 # The output of the program is buffered in CI's run on one store, and not in the other.
 OUTPUT = re.compile(r"cli/test_(program|terminal|unwritable_output)\.")
+# Their tests begin first, so that no processor is idle at the end while one of them runs.
+LONGEST = re.compile(
+    r"test_benchmarks\.|browser/|cli/test_import_spotify_songs\.|server/(network/test_slow_|openapi/test_schemathesis)"
+)
 
 # The same examples in every run. Shrinking a failing example can take minutes, so only `--slow` does it.
 QUICK = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.shrink]
@@ -102,8 +106,16 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 50)
 
 
+def relative(item: pytest.Item) -> str:
+    """Return the path of the test's file in the folder of the tests."""
+    return item.path.relative_to(TESTS).as_posix()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests of the other store, on PostgreSQL what needs no other store, and slow tests without `--slow`."""
+    """Deselect tests of the other store, on PostgreSQL what is the same on both, and slow tests without `--slow`.
+
+    The longest tests become the first.
+    """
     store, slow = config.getoption("--store"), config.getoption("--slow")
 
     def belongs(item: pytest.Item) -> bool:
@@ -112,15 +124,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         only = item.get_closest_marker("only_on")
         if only is not None:
             return store in only.args
-        path = item.path.relative_to(TESTS).as_posix()
-        if store == "sqlite" or OUTPUT.match(path):
+        if store == "sqlite" or OUTPUT.match(relative(item)):
             return True
-        return not SAME_ON_BOTH.match(path) and "template" in getattr(item, "fixturenames", ())
+        return not SAME_ON_BOTH.match(relative(item)) and "template" in getattr(item, "fixturenames", ())
 
     left_out = [item for item in items if not belongs(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if belongs(item)]
+    items.sort(key=lambda item: not LONGEST.match(relative(item)))
 
 
 @pytest.fixture(scope="session")
