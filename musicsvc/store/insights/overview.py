@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 NEWEST_DAY = "SELECT day FROM play_day WHERE kind = ? AND subject {subjects} ORDER BY day DESC LIMIT 1"
 TOP = {TRACK: 10, ALBUM: 5, ARTIST: 5}
+WITH_MILESTONES = 5  # of each kind
 
 
 class TopRow(NamedTuple):
@@ -98,7 +99,11 @@ def build_for_print(scope: Scope, window: Window, now: int, compared: Compared =
     It adds the most played albums and artists, the days of the window before, the newest day with plays, and details.
     """
     with sql.without_memory_map():
-        return _Build(scope, window).whole(now, compared)
+        found, heard, hours = _Build(scope, window).whole()
+        tops = {ARTIST: found.top_artists, ALBUM: found.top_albums, TRACK: found.top}
+        reached = [each for kind, rows in tops.items() for each in _milestones(kind, rows[:WITH_MILESTONES])]
+        of_albums = releases.compare(scope, window, now, compared)
+        return replace(found, details=Details(heard, hours, reached, of_albums, compared.days))
 
 
 class _Build:
@@ -116,7 +121,8 @@ class _Build:
         totals.add_all(self._parts)
         return self._overview(totals.figures(), totals.chart())
 
-    def whole(self, now: int, compared: Compared) -> Overview:
+    def whole(self) -> tuple[Overview, Listening, Hours]:
+        """Return the overview without details, and listening and hours."""
         window = self._window
         if (subject := self._only_artist()) is not None:
             found = self._overview(figures.figures(subject, window), charts.build(subject, window))
@@ -126,21 +132,14 @@ class _Build:
             totals.add_all(self._parts)
             found = self._overview(totals.figures(), totals.chart())
             heard, hours = totals.listening(), totals.hours()
-        tops = {TRACK: found.top, ALBUM: self._top(ALBUM), ARTIST: self._top(ARTIST)}
-        return replace(
+        whole = replace(
             found,
-            top_albums=tops[ALBUM],
-            top_artists=tops[ARTIST],
+            top_albums=self._top(ALBUM),
+            top_artists=self._top(ARTIST),
             before=_counts_by_day(self._parts, window.before),
             last_played=None if found.figures.plays else _last_played(self._ids[ARTIST]),
-            details=Details(
-                heard,
-                hours,
-                [_milestones(kind, row.ranked) for kind in (ARTIST, ALBUM, TRACK) for row in tops[kind]],
-                releases.compare(self._scope, window, now, compared),
-                compared.days,
-            ),
         )
+        return whole, heard, hours
 
     def _only_artist(self) -> Subject | None:
         """Return the artist whose figures are those of the scope, or None if several must be added up."""
@@ -211,6 +210,6 @@ def _top(kind: int, ids: Iterable[int], window: Window, count: int) -> list[TopR
     ]
 
 
-def _milestones(kind: int, row: Ranked) -> SubjectMilestones:
-    subject = Subject(kind, row.id)
-    return SubjectMilestones(subject, row.name, milestones.build(subject))
+def _milestones(kind: int, rows: list[TopRow]) -> list[SubjectMilestones]:
+    found = milestones.build_each(kind, [row.ranked.id for row in rows])
+    return [SubjectMilestones(Subject(kind, row.ranked.id), row.ranked.name, found[row.ranked.id]) for row in rows]

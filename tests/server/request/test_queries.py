@@ -154,7 +154,8 @@ def add_owner(world: World, rows: int) -> dict[str, Any]:
                 tracks.create(values, credit, genre=f"Genre {album}", tag_names=words, now=world.now, actor=owner).id
             )
     heard = [ingest.ReportedPlay(track, world.now) for track in made]
-    heard += [ingest.ReportedPlay(made[0], world.now - each * MINUTE) for each in range(6 * rows)]  # many: over 100
+    minutes = range(6 * rows + 100)  # reach a milestone
+    heard += [ingest.ReportedPlay(made[0], world.now - each * MINUTE) for each in minutes]
     ingest.report(heard, now=world.now, actor=owner)
     notifications.update_choices(owner.user_id, [(f"n{each}", {"email": True}) for each in range(rows)])
     collection = collections.create("All", None, made, now=world.now, actor=owner).id

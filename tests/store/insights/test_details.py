@@ -101,7 +101,7 @@ def test_milestones_are_those_of_the_most_played(world: TimedWorld) -> None:
     for scope in scopes(world):
         found = build(world, scope, "30-days")
         assert found.details is not None
-        tops = [row.ranked for rows in (found.top_artists, found.top_albums, found.top) for row in rows]
+        tops = [row.ranked for rows in (found.top_artists, found.top_albums, found.top) for row in rows[:5]]
         assert [(each.subject.id, each.name) for each in found.details.milestones] == [
             (row.id, row.name) for row in tops
         ]

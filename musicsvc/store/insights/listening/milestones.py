@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.clock import DAY, HOUR
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.plays import subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import histograms, monthly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from musicsvc.store.plays.subjects import Subject
 
 FIRST, FACTOR = 100, 10
-MONTHS = "SELECT block FROM play_block WHERE kind = ? AND subject = ? AND block < ?"
-DAYS = "SELECT day, plays FROM play_day WHERE day {days} AND kind = ? AND subject = ? ORDER BY day"
-HISTOGRAM = "SELECT histogram FROM play_day WHERE day = ? AND kind = ? AND subject = ?"
+MONTHS = "SELECT DISTINCT block FROM play_block WHERE kind = ? AND subject {subjects} AND block < ?"
+DAYS = "SELECT subject, day, plays FROM play_day WHERE day {days} AND kind = ? AND subject {subjects} ORDER BY day"
+HISTOGRAM = "SELECT day, subject, histogram FROM play_day WHERE day = ? AND kind = ? AND subject = ?"
 # CROSS JOIN: SQLite reads the tables in this order, so only the plays of these tracks, by their index of days.
 PLAYS = {
     TRACK: "SELECT p.played_at FROM play p WHERE p.track_id = ?",
@@ -30,8 +31,10 @@ PLAYS = {
     """,
 }
 PLAY = f"""
-    {{plays}} AND p.slot / {SLOTS_PER_DAY} = ? AND p.slot >= ? AND p.slot < ? ORDER BY p.played_at LIMIT 1 OFFSET ?
-"""
+    SELECT {{index}}, found.played_at FROM (
+        {{plays}} AND p.slot / {SLOTS_PER_DAY} = ? AND p.slot >= ? AND p.slot < ? ORDER BY p.played_at LIMIT 1 OFFSET ?
+    ) AS found
+"""  # noqa: S608 - constants
 
 
 class Milestone(NamedTuple):
@@ -55,23 +58,47 @@ class Milestones(NamedTuple):
     best_day: BestDay | None
 
 
+class _Reached(NamedTuple):
+    """A milestone of a subject: the number of the play, its day, its place among the plays of this day, from 0."""
+
+    subject: int
+    number: int
+    day: int
+    place: int
+
+
 def build(subject: Subject) -> Milestones:
     """Return the milestones of all time of a track, album or artist.
 
     If the single plays of a day were deleted, a milestone on that day has the beginning of its hour.
     """
+    return build_each(subject.kind, [subject.id])[subject.id]
+
+
+def build_each(kind: int, ids: Collection[int]) -> dict[int, Milestones]:
+    """Return the milestones of tracks, albums or artists by id, in a constant number of queries."""
     watermark = monthly.watermark()
-    days, values = dialect.in_list(_days(subject, watermark))
-    counts = [BestDay(*row) for row in fetch(DAYS.format(days=days), values, *subject)]
-    found = [
-        Milestone(number, _time(subject, day, place, watermark.kept_from)) for number, day, place in _reached(counts)
-    ]
-    return Milestones(found, max(counts, key=lambda each: each.plays, default=None))
+    counts: dict[int, list[BestDay]] = {each: [] for each in ids}
+    for subject, day, plays in _by_day(kind, ids, watermark):
+        counts[subject].append(BestDay(day, plays))
+    reached = [_Reached(each, *found) for each, some in counts.items() for found in _reached(some)]
+    found: dict[int, list[Milestone]] = {each: [] for each in ids}
+    for each, at in zip(reached, _times(kind, reached, watermark.kept_from), strict=True):
+        found[each.subject].append(Milestone(each.number, at))
+    return {each: Milestones(found[each], _best(some)) for each, some in counts.items()}
 
 
-def _days(subject: Subject, watermark: monthly.Watermark) -> list[int]:
-    months = fetch(MONTHS, *subject, watermark.month)
-    return [day for (month,) in months for day in monthly.days_of(month)] + [*monthly.open_days(watermark)]
+def _best(counts: list[BestDay]) -> BestDay | None:
+    return max(counts, key=lambda each: each.plays, default=None)
+
+
+def _by_day(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> list[Any]:
+    """Return (id, day, plays) of each day with plays, in order of the days."""
+    among, value = subjects.among(ids)
+    months = fetch(MONTHS.format(subjects=among), kind, value, watermark.month)
+    numbers = [day for (month,) in months for day in monthly.days_of(month)] + [*monthly.open_days(watermark)]
+    days, values = dialect.in_list(numbers)
+    return fetch(DAYS.format(days=days, subjects=among), values, kind, value)
 
 
 def _reached(counts: list[BestDay]) -> Iterator[tuple[int, int, int]]:
@@ -83,18 +110,29 @@ def _reached(counts: list[BestDay]) -> Iterator[tuple[int, int, int]]:
             goal *= FACTOR
 
 
-def _time(subject: Subject, day: int, place: int, kept_from: int) -> int:
-    """Return the time of the day's play at this place, from 0, or the beginning of its hour."""
-    ((packed,),) = fetch(HISTOGRAM, day, *subject)
-    hours = list(accumulate(_hours(packed, day)))
-    hour = next((hour for hour, plays in enumerate(hours) if place < plays), 0)
-    if day >= kept_from:
-        first = day * SLOTS_PER_DAY + hour * histograms.SLOTS_PER_HOUR
-        slots = first, first + histograms.SLOTS_PER_HOUR
-        earlier = hours[hour - 1] if hour else 0
-        for (at,) in fetch(PLAY.format(plays=PLAYS[subject.kind]), subject.id, day, *slots, place - earlier):
-            return int(at)
-    return day * DAY + hour * HOUR
+def _times(kind: int, reached: list[_Reached], kept_from: int) -> list[int]:
+    """Return the time of each play, or the beginning of its hour if single plays of its day were deleted."""
+    hours = _hours_of_days(kind, {(each.day, each.subject) for each in reached})
+    times, parts, values = [], [], []
+    for index, each in enumerate(reached):
+        plays = list(accumulate(hours[each.day, each.subject]))
+        hour = next((hour for hour, count in enumerate(plays) if each.place < count), 0)
+        times.append(each.day * DAY + hour * HOUR)
+        if each.day >= kept_from:
+            first = each.day * SLOTS_PER_DAY + hour * histograms.SLOTS_PER_HOUR
+            earlier = plays[hour - 1] if hour else 0
+            parts.append(PLAY.format(index=index, plays=PLAYS[kind]))
+            values += [each.subject, each.day, first, first + histograms.SLOTS_PER_HOUR, each.place - earlier]
+    for index, at in fetch(" UNION ALL ".join(parts), *values) if parts else ():
+        times[index] = int(at)
+    return times
+
+
+def _hours_of_days(kind: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
+    """Return the plays of the 24 hours of days, by day and subject."""
+    values = [value for day, subject in keys for value in (day, kind, subject)]
+    rows = fetch(" UNION ALL ".join([HISTOGRAM] * len(keys)), *values) if keys else ()
+    return {(day, subject): _hours(packed, day) for day, subject, packed in rows}
 
 
 def _hours(packed: bytes, day: int) -> list[int]:
