@@ -67,7 +67,7 @@ def show(
         output.print_json({"kind": kind.value, "id": number, "name": name} | data)
         return
     days = sparkline.draw([point.plays for point in chart.points], WIDEST, sys.stdout.encoding)
-    lines = _lines(data) | listening.lines(data) | {"plays by day": days}
+    lines = _lines(data, window.before.label) | listening.lines(data) | {"plays by day": days}
     output.print_record({kind.value: f"{number}: {name}"} | lines, json=False)
     typer.echo("\nhours of the week")
     listening.print_hours(session, data["hours"]["hours"])
@@ -113,20 +113,27 @@ def _subject(kind: Kind, number: int) -> "Subject":
     return Subject(KINDS[kind.value], number)
 
 
-def _lines(data: JSON) -> JSON:
-    """Map each title, such as `plays`, to a line of text. `data`: the `data` of an insights response."""
+def _lines(data: JSON, before: str) -> JSON:
+    """Map each title, such as `plays`, to a line of text.
+
+    `data`: the `data` of an insights response. `before` names the window before; it is empty if there is none.
+    """
     plays, people, growth, days = data["plays"], data["listeners"], data["growth"], data["period"]
     lines = {
         "period": f"{days['name']}: {days['start']} to {days['end']}",
-        "plays": f"{plays['period']:,} ({_percent(growth['plays_change'])}); of all time {plays['total']:,}",
-        "listeners": f"{people['unique']:,} ({_percent(growth['listeners_change'])}); of all time {people['total']:,}",
+        "plays": f"{plays['period']:,}{_compared(growth['plays_change'], before)}; of all time {plays['total']:,}",
+        "listeners": (
+            f"{people['unique']:,}{_compared(growth['listeners_change'], before)}; of all time {people['total']:,}"
+        ),
     }
     more = data["engagement"] | {key: data[key] for key in ("followers", "tracks_count", "albums_count") if key in data}
     return lines | {key.removesuffix("_count"): f"{count:,}" for key, count in more.items()}
 
 
-def _percent(change: float | None) -> str:
-    return "nothing before" if change is None else f"{change:+.1f} %"
+def _compared(change: float | None, before: str) -> str:
+    if not before:
+        return ""
+    return " (nothing before)" if change is None else f" ({change:+.1f} % vs {before})"
 
 
 def _ranked(row: JSON) -> JSON:

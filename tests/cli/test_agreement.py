@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 NOW = parse("2026-02-17T10:20:30.5Z")
-FIRST, RELEASED = date(2024, 11, 20), date(2025, 12, 20)
+FIRST, RELEASED = date(2024, 11, 20), date(2026, 2, 1)
 PERIODS = [
     Named("today", "2026-02-17", "2026-02-17"),
     Named("yesterday", "2026-02-16", "2026-02-16"),
@@ -88,6 +88,7 @@ def test_every_period_has_the_same_figures_in_every_file_and_command(world: Time
             assert [{name: row[name] for name in expected[0]} for row in export_files.rows(file)] == expected
         files = [run_report(clock, tmp_path / f"report.{form}", chosen) for form in ("json", "pdf")]
         check_report(past, period, *files)
+        check_details(world, period, json.loads(files[0])["data"])
         check_subject(world, clock, subjects[number % 3], period, chosen)
 
 
@@ -113,6 +114,24 @@ def check_report(past: Past, period: Named, report: bytes, pdf: bytes) -> None:
         ("Listeners", everything["listeners"]["unique"], growth["listeners_change"]),
     ):
         assert f"{label} {count:,} {in_print(change) + ' vs' if period.name != 'all' else ''}" in text
+
+
+def check_details(world: TimedWorld, period: Named, report: dict[str, Any]) -> None:
+    """Compare listening, hours, milestones and releases in the report with a count of all plays."""
+    plays, days = list(world.plays.values()), (date.fromisoformat(period.first), date.fromisoformat(period.last))
+    assert report["listening"] == oracle.listening(plays, world.lengths, *days)
+    assert report["hours"]["hours"] == oracle.hours(plays, *days)
+    subjects = world.subjects()
+    of_noun = {(each["kind"], each["id"]): each for each in report["milestones"]}
+    for (noun, each), found in of_noun.items():
+        expected = oracle.milestones(subjects[Subject(KINDS[noun], each)])
+        assert {name: found[name] for name in expected} == expected
+    tops = {("track", row["id"]) for row in report["top_tracks"]}
+    assert {key for key in of_noun if key[0] == "track"} == tops
+    album = world.made.albums[0]
+    points = oracle.release(subjects[Subject(KINDS["album"], album)], RELEASED, 28, date(2026, 2, 17))
+    released = days[1] >= RELEASED
+    assert [(each["id"], each["points"]) for each in report["releases"]["releases"]] == [(album, points)] * released
 
 
 def check_subject(

@@ -63,8 +63,10 @@ def test_show_draws_the_days(run: Run, made: Catalog) -> None:
 
     assert f"{made.albums[0]}: Album 0" in page
     assert "30-days: " in page
-    assert "150 (+200.0 %); of all time 200" in page
+    assert "150 (+200.0 % vs previous 30 days); of all time 200" in page
     assert "█" * 30 in page
+    all_time = run("insights", "show", "album", str(made.albums[0]), "--period", "all").stdout
+    assert re.search(r"^plays +200; of all time 200$", all_time, re.MULTILINE)
     assert "Track 1" in page
     of_artist = run("insights", "show", "artist", str(made.artists[0])).stdout
     assert [line for line in of_artist.splitlines() if line.startswith("top ")] == ["top tracks", "top albums"]

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
@@ -40,6 +41,7 @@ play = some.tuples(some.integers(0, len(TRACKS) - 2), back, time, some.integers(
 LIGHT = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.usefixtures("weeks_of_rare_plays")
 @LIGHT
 @given(
     heard=some.lists(some.lists(play, max_size=25), min_size=1, max_size=3),
