@@ -40,6 +40,7 @@ class RateLimitCounter:
         self._refused: dict[str, float] = {}  # when each exceeded limit was found to be so after a pause
         self._memory = MemoryHitCounter(self._milliseconds)
         self._threads = ThreadPoolExecutor(self._shared.threads, "counting")
+        self._counting: dict[tuple[str, ...], CountInThread] = {}  # by the keys of the limits
         self._opening: asyncio.Task[None] | None = None
         self._is_shared = False
         self._warning = ThrottledWarning(WARNING_SECONDS, clock.monotonic)
@@ -63,7 +64,7 @@ class RateLimitCounter:
             await asyncio.wait([self._opening], timeout=PATIENCE_SECONDS)
         if self._is_shared:
             try:
-                return self._ahead.use(hits) or await self._count_shared(self._ahead.ask(hits))
+                return self._ahead.use(hits) or await self._count_shared(hits)
             except Unavailable as reason:
                 self._fall_back(reason.message)
             except TimeoutError:
@@ -136,11 +137,32 @@ class RateLimitCounter:
 
     async def _count_shared(self, hits: Sequence[Hit]) -> list[Status]:
         if self._shared.is_local:
-            statuses = await self._batch.count(hits)
-        else:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                statuses = await self._run_in_thread(lambda: self._shared.count(hits))
-        return self._keep(hits, statuses)
+            return self._keep(hits, await self._batch.count(self._ahead.ask(hits)))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await self._count_elsewhere(hits)
+
+    async def _count_elsewhere(self, hits: Sequence[Hit]) -> list[Status]:
+        """Count in a thread. Requests to the same limits that arrive meanwhile are counted together afterwards.
+
+        If a limit is exceeded, each of them is counted alone, at the same time.
+        """
+        keys, others = tuple(hit.key for hit in hits), 0
+        while (counting := self._counting.get(keys)) is not None:
+            await counting.wait()
+            if statuses := self._ahead.use(hits):
+                return statuses
+            if not self._is_shared:
+                raise Unavailable("the shared counter is being reopened")
+            if counting.is_refused:
+                return await self._count_in_thread(self._ahead.ask(hits))
+            others = counting.waiting
+        task = asyncio.create_task(self._count_in_thread(self._ahead.ask(hits, others)))
+        self._counting[keys] = CountInThread(task)
+        task.add_done_callback(lambda _: self._counting.pop(keys))
+        return await asyncio.shield(task)
+
+    async def _count_in_thread(self, hits: Sequence[Hit]) -> list[Status]:
+        return self._keep(hits, await self._run_in_thread(lambda: self._shared.count(hits)))
 
     def _count_now(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
         if not self._is_shared:  # `maintain` has begun to reopen the counter since the first request of the batch
@@ -194,6 +216,28 @@ class RateLimitCounter:
 
     def _milliseconds(self) -> int:
         return int(self._clock.monotonic() * 1000)
+
+
+class CountInThread:
+    """A request that is being counted in a thread, and the number of those that wait for the result."""
+
+    def __init__(self, task: asyncio.Task[list[Status]]) -> None:
+        self._task = task
+        self.waiting = 0
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it was counted and is refused."""
+        task = self._task
+        return task.exception() is None and not all(status.allowed for status in task.result())
+
+    async def wait(self) -> None:
+        """Wait until it is counted, or has failed."""
+        self.waiting += 1
+        try:
+            await asyncio.wait([self._task])
+        finally:
+            self.waiting -= 1
 
 
 class HitBatch:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import pytest
@@ -17,7 +17,7 @@ from musicsvc.server.access.rate_limit_counter import RateLimitCounter
 from musicsvc.store.rate_limits.window import SHARE_AHEAD, Hit, Limit, Status
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from musicsvc.store.engine.store import Store
@@ -36,6 +36,16 @@ async def processes(store: Store, count: int) -> AsyncIterator[list[RateLimitCou
     finally:
         for counter in counters:
             await counter.close()
+
+
+@contextmanager
+def counted(counter: RateLimitCounter) -> Iterator[list[Any]]:
+    """Record the statements that count, on PostgreSQL."""
+    hooks: list[Any] = counter._shared._database.query_hooks  # type: ignore[attr-defined]
+    statements: list[Any] = []
+    hooks.append(lambda event: statements.append(event) if "INSERT INTO quota" in event.sql else None)
+    yield statements
+    hooks.pop()
 
 
 async def remaining(counter: RateLimitCounter) -> int:
@@ -137,3 +147,40 @@ def test_the_number_follows_the_use_and_is_at_most_a_fifth_of_what_remains() -> 
     assert ahead.ask(hits)[0].ahead == 0
     assert not ahead
     assert LIMIT.amount < MOST * SHARE_AHEAD
+
+
+@pytest.mark.only_on("postgres")
+async def test_requests_that_arrive_while_one_is_counted_share_the_next_count(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hits_ahead, "KEPT_SECONDS", 60.0)
+    async with processes(store, 1) as (counter,):
+        assert await remaining(counter) == 59
+        with counted(counter) as counts:
+            found = await asyncio.gather(*(remaining(counter) for _ in range(10)))
+    assert sorted(found) == list(range(49, 59))
+    assert len(counts) == 2  # that of the first, which has some for others in advance, and one for the rest
+
+
+@pytest.mark.only_on("postgres")
+async def test_requests_that_arrive_while_one_is_refused_are_refused(store: Store) -> None:
+    async with processes(store, 1) as (counter,):
+        while (await counter.count(HITS))[0].allowed:
+            pass
+        found = await asyncio.gather(*(counter.count(HITS) for _ in range(10)))
+        assert [status.allowed for (status,) in found] == [False] * 10
+
+
+@pytest.mark.only_on("postgres")
+async def test_what_is_counted_in_advance_for_a_client_that_goes_serves_those_that_wait(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hits_ahead, "KEPT_SECONDS", 60.0)
+    async with processes(store, 1) as (counter,):
+        assert await remaining(counter) == 59
+        with counted(counter) as counts:
+            gone, waiting = (asyncio.create_task(remaining(counter)) for _ in range(2))
+            await asyncio.sleep(0)
+            gone.cancel()
+            assert await waiting == 57
+        assert len(counts) == 1
