@@ -53,7 +53,8 @@ def _snapshot(store: Store) -> Iterator[None]:
         yield
     finally:
         release.set()
-        reading.exception(10)
+        if not reading.cancel():  # it may wait for a thread, behind reads that began earlier and end later
+            reading.exception(60)
 
 
 class Round:
