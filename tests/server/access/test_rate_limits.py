@@ -144,7 +144,8 @@ async def test_a_spent_limit_is_named_with_the_time_to_come_back(store: Store, c
         assert spent.json["message"] == (
             "The limit of 1 request a second without a valid token, for your address, is spent. Try again in 1 second."
         )
-    assert [(entry.status, entry.retry_after) for entry in logged(store)][3:5] == [(429, 12), (429, 12)]
+    # Calls of one moment are logged in any order.
+    assert [entry.status for entry in logged(store) if entry.retry_after == 12] == [429, 429]
 
 
 async def test_a_request_with_a_valid_token_never_counts_against_its_address(store: Store, clock: StoppedClock) -> None:
