@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from musicsvc.server.schemas.fields import DATE, TRIMMED, Body, Query, replace_null
+from musicsvc.server.schemas.fields import DATE, TRIMMED, Body, Input, Query, replace_null
 from musicsvc.store.plays import periods
 
 if TYPE_CHECKING:
@@ -40,52 +40,48 @@ BodyDate = Annotated[
 ]
 
 
-class PeriodQuery(Query):
+class Period(Input):
+    """Base of schemas with a period by name, in the field `NAME`, or by its first and last day."""
+
+    NAME: ClassVar = "period"
+
+    @classmethod
+    def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
+        """Return a message for each date that is not allowed beside the other fields, or at this time."""
+        return check_dates(sent, faults, context["now"], cls.NAME)
+
+    def window(self, now: int) -> Window:
+        fields: Any = self
+        if fields.first is not None and fields.last is not None:
+            return periods.between(fields.first, fields.last, now)
+        name = getattr(fields, self.NAME)
+        return periods.window(periods.TIMEFRAMES.get(name, name), now)
+
+
+class PeriodQuery(Period, Query):
     """Query string with the period that the figures cover."""
 
     period: PeriodName = Field("30-days", description=PERIOD)
     first: QueryDate = Field(None, alias="from", description=FROM.format(name="period"))
     last: QueryDate = Field(None, alias="to", description=TO)
 
-    @classmethod
-    def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
-        """Return a message for each date that is not allowed beside the other fields, or at this time."""
-        return check_dates(sent, faults, context["now"], "period")
 
-    def window(self, now: int) -> Window:
-        return _window(self.period, self.first, self.last, now)
-
-
-class TimeframeQuery(Query):
+class TimeframeQuery(Period, Query):
     """Query string with the timeframe that a chart covers."""
+
+    NAME: ClassVar = "timeframe"
 
     timeframe: TimeframeName = Field("30d", description=PERIOD)
     first: QueryDate = Field(None, alias="from", description=FROM.format(name="timeframe"))
     last: QueryDate = Field(None, alias="to", description=TO)
 
-    @classmethod
-    def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
-        """Return a message for each date that is not allowed beside the other fields, or at this time."""
-        return check_dates(sent, faults, context["now"], "timeframe")
 
-    def window(self, now: int) -> Window:
-        return _window(periods.TIMEFRAMES[self.timeframe], self.first, self.last, now)
-
-
-class PeriodIn(Body):
+class PeriodIn(Period, Body):
     """The period of an export."""
 
     period: Annotated[PeriodName, TRIMMED, replace_null("30-days", PeriodName)] = Field("30-days", description=PERIOD)
     first: BodyDate = Field(None, alias="from", description=FROM.format(name="period"), examples=[None])
     last: BodyDate = Field(None, alias="to", description=TO, examples=[None])
-
-    @classmethod
-    def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
-        """Return a message for each date that is not allowed beside the other fields, or at this time."""
-        return check_dates(sent, faults, context["now"], "period")
-
-    def window(self, now: int) -> Window:
-        return _window(self.period, self.first, self.last, now)
 
 
 def check_dates(sent: Mapping[str, Any], faults: Collection[str], now: int, name: str) -> dict[str, str]:
@@ -104,10 +100,3 @@ def check_dates(sent: Mapping[str, Any], faults: Collection[str], now: int, name
     except periods.BadDatesError as error:
         return {error.field: str(error)}
     return {}
-
-
-def _window(period: str, first: date | None, last: date | None, now: int) -> Window:
-    """Return the window of the dates, else that of the named period."""
-    if first is not None and last is not None:
-        return periods.between(first, last, now)
-    return periods.window(period, now)
