@@ -128,14 +128,14 @@ def made(store: Store) -> Catalog:
 
 def test_a_day_has_parts_from_its_128th_play_on(store: Store) -> None:
     made = store.write(partial(catalog, NOW)).result()
-    plays = [(made.tracks[1], MIDNIGHT + 4 * HOUR + n * 10 * SECOND, str(n)) for n in range(256)]
+    plays = [(made.tracks[1], MIDNIGHT + 4 * HOUR + n * 10 * SECOND, str(n)) for n in range(512)]
     track = TRACK, made.tracks[1]
-    for first, end in ((0, 127), (127, 128), (128, 256)):
+    for first, end in ((0, 127), (127, 128), (128, 512)):
         store.write(partial(made.add_plays, plays[first:end])).result()
         assert (track in counted(store)) == (end >= 128)
         agrees(store, made, 10 * 3600)
     rows = store.read(lambda: [(each.plays, each.listeners) for each in PlayPart.select()]).result()
-    assert {count for count, _ in rows} == {0, 256}
+    assert {count for count, _ in rows} == {0, 512}
     assert all(packed == listeners.merge([packed]) for _, packed in rows)  # compact
 
 

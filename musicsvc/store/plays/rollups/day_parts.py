@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PER_DAY = 12
 SLOTS = SLOTS_PER_DAY // PER_DAY
 LEAST_PLAYS = 128  # on a day
-COMPACT_EVERY = 256  # plays of a day, between compactions of its parts
+COMPACT_EVERY = 512  # plays of a day, between compactions of its parts
 # The subject of a play, and the plays of some subjects. CROSS JOIN: SQLite reads the tables in this order, so only
 # the plays of these tracks.
 PLAYS = {
@@ -68,15 +68,24 @@ def add(new: New, large: Mapping[Key, int]) -> None:
 
 def _split(day: int, new: bytes) -> list[tuple[int, bytes]]:
     """Return the packed listeners of a day's plays by part."""
+    hours = new[tables.HOUR :: tables.PLAY]
+    if _part(min(hours)) == _part(max(hours)):  # most often, as plays are reported soon
+        return [(day * PER_DAY + _part(hours[0]), tables.split(new)[1])]
     found: dict[int, bytes] = defaultdict(bytes)
     for listener, hour, _ in tables.PACKED_PLAY.iter_unpack(new):
-        found[day * PER_DAY + hour % 24 * PER_DAY // 24] += listeners.pack([listener])
+        found[day * PER_DAY + _part(hour)] += listeners.pack([listener])
     return sorted(found.items())
+
+
+def _part(hour: int) -> int:
+    """Return the part of the day that has this hour of the week."""
+    return hour % 24 * PER_DAY // 24
 
 
 def _compact(day: int, kind: int, subject: int) -> None:
     found = fetch(READ, kind, subject, day * PER_DAY, (day + 1) * PER_DAY)
-    run_many(COMPACT, [(listeners.merge([packed]), kind, subject, part) for part, packed in found])
+    smaller = [(listeners.merge([packed]), packed, part) for part, packed in found]
+    run_many(COMPACT, [(merged, kind, subject, part) for merged, packed, part in smaller if merged != packed])
 
 
 def count(day: int, kind: int, ids: Collection[int]) -> dict[Key, tuple[int, bytes]]:

@@ -34,6 +34,7 @@ REPLACE = """
 """
 PACKED_PLAY = Struct("<IBB")  # a new play: its listener's id, its hour of the week, its completion
 PLAY = PACKED_PLAY.size
+HOUR = 4  # the place of the hour
 Key = tuple[int, int, int]
 New: TypeAlias = "Mapping[tuple[int, int], Mapping[int, bytes]]"  # by two columns of a key, then by the third
 Counts = tuple[int, bytes, bytes]  # plays, packed listeners, packed histogram
