@@ -59,6 +59,7 @@ def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) ->
     from musicsvc.reports.verification import checksums
     from musicsvc.server.shapes import exports as shapes
     from musicsvc.server.shapes import verification
+    from musicsvc.store.plays.periods import to_date
 
     with session.store() as store, open_output(out) as file:
         try:
@@ -76,6 +77,8 @@ def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) ->
         else:
             file.writelines(_pieces(form, data, rows, described))
     meta_files.write(out, form, described, () if form == "json" else rows)
+    if found.last_played is not None:
+        session.echo(f"There were no plays in these days. The newest were on {to_date(found.last_played)}.")
 
 
 def _read(wanted: Wanted) -> "tuple[Scope, Overview]":

@@ -19,7 +19,7 @@ import typer
 
 from musicsvc.cli import main
 from musicsvc.cli.session import Session
-from musicsvc.clock import DAY, Clock
+from musicsvc.clock import DAY, Clock, isoformat
 from musicsvc.errors import Failure, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.models import Album, Artist, Track
@@ -186,6 +186,13 @@ def test_a_pdf_of_a_table_names_the_command_for_reports(run: Run, made: Catalog,
     assert made.tracks
     assert "musicsvc export report" in run("export", "albums", "-o", str(tmp_path / "a.pdf")).stderr
     assert run("export", "report", "-o", str(tmp_path / "r.pdf")).stderr == f"Written to {tmp_path / 'r.pdf'}.\n"
+
+
+def test_a_report_on_days_without_plays_says_when_the_newest_were(run: Run, made: Catalog) -> None:
+    newest = max(play.at for play in made.past.plays)
+    empty = run("export", "report", "--from", "2014-06-16", "--to", "2014-06-22", "--format", "json")
+    assert empty.stderr == f"There were no plays in these days. The newest were on {isoformat(newest)[:10]}.\n"
+    assert run("export", "report", "--period", "all", "--format", "json").stderr == ""
 
 
 def test_an_unknown_suffix_is_wrong_usage_that_names_the_formats(bare: Run, tmp_path: Path) -> None:
