@@ -32,9 +32,12 @@ def test_what_something_refers_to_is_kept_until_nothing_does(run: Run, ask: Json
     assert kept["kept"][0] == {"kind": "tracks", "reason": "plays", "ids": [1, 4]}
     told = run("import", "undo", "1").stderr.splitlines()
     assert told[0] == "Kept tracks (plays): 1, 4."
-    assert told[-1] == "Import 1 is undone but for what is kept. Once nothing refers to it: import undo 1"
+    assert told[-1] == "Import 1 is undone, except for the kept rows. Once nothing refers to them, run this again."
     assert ask("import", "undo", "2")["plays"] == {"taken_back": 34, "kept": 0}
-    assert ask("import", "undo", "1")["import"]["state"] == "undone"
+    done = run("import", "undo", "1")
+    assert done.stderr == "Import 1 is undone: 8 rows taken back.\n"
+    assert sum(int(line.split()[1]) for line in done.stdout.splitlines()[1:]) == 8
+    assert ask("import", "list")[1]["state"] == "undone"
     assert "undone on" in run("import", "undo", "1", expect=1).stderr
     assert "There is no import 99" in run("import", "undo", "99", expect=1).stderr
 

@@ -20,7 +20,7 @@ RULES = (
     (r"<details open>", r"\n[open] "),
     (r"</dt> *<dd[^>]*>", ": "),
     (r"</t[dh]> *<t[dh][^>]*>", " | "),
-    (r"</?(tr|dt|dd|p|h1|h2|summary|label|article|header|footer|div|details)\b[^>]*>", r"\n"),
+    (r"</?(tr|dt|dd|p|pre|h1|h2|summary|label|article|header|footer|div|details)\b[^>]*>", r"\n"),
     (r"<[^>]+>", ""),
 )
 TIMES = ("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%-d %B %Y, %H:%M UTC")

@@ -218,6 +218,7 @@ async def test_lists_are_searched_and_continue(office: Office) -> None:
     first = await office.page(f"/admin/accounts?q=@{office.domain}")
     older = re.findall(r'href="(\?[^"]*before=[^"]*)"', first)
     assert len(re.findall(r'scope="row"', first)) == 50
+    assert '" hx-get="/admin/accounts" ' in first
     second = await office.page(f"/admin/accounts{older[0]}")
     assert len(re.findall(r'scope="row"', second)) == 4  # 3 and the administrator
     assert f"ann@{office.domain}" in second

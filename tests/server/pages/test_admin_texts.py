@@ -10,6 +10,7 @@ import pytest_asyncio
 from tests.support.admin_world import World, at, fill, wish
 from tests.support.office import Office
 from tests.support.page_client import page_client
+from tests.support.page_outline import outline
 from tests.support.shared_server import on_shared_loop
 
 if TYPE_CHECKING:
@@ -272,3 +273,19 @@ async def test_the_list_of_pages_marks_the_one_that_is_shown(world: World) -> No
         assert [target or "requests" for target, *_ in links] == [text.lower() for *_, text in links]
         assert [text for *_, text in links] == ["Requests", "Accounts", "Tokens", "Abuse", "Activity", "Health"]
         assert [f"{kind} {text}" for _, kind, text in links if kind] == [current]
+
+
+@on_shared_loop
+async def test_a_link_to_set_a_password_is_shown_with_its_end(world: World) -> None:
+    path = f"/admin/accounts/{world.ben}"
+    title, heading, *shown = outline((await world.office.act(f"{path}/password-link", 200)).body)
+    assert (title, heading) == ("Password link", "A link to set the password")
+    link = shown.pop(1)
+    assert link.startswith(f"{world.office.shared.client.root}/password/")
+    assert shown == [
+        f"Give this link to {world.owner}. No e-mail is sent. It sets the password once and is shown only now.",
+        "Copy the link",
+        "Valid until 2 March 2026, 12:19 UTC, until the next link, or until a password is set.",
+    ]
+    created = outline((await world.office.act("/admin/accounts", 200, email=f"new@{world.office.domain}")).body)
+    assert created[:2] == ["Password link", "The account was created"]
