@@ -207,6 +207,7 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
     f"POST {INSIGHTS}/export/report": {
         "period": PERIOD,
         "include_charts": Rule([True, False], ["true", 1, []]),
+        "include_listening": Rule([True, False], ["true", 1, []]),
         **DATES,
     },
     f"POST {INSIGHTS}/export/pdf": {"period": Rule(["7-days"], PERIOD.refused), **DATES},
