@@ -195,6 +195,16 @@ def test_a_wrong_part_is_named_and_repaired(store: Store, made: Catalog, damage:
     agrees(store, made, 50_000)
 
 
+def test_a_stale_part_is_replaced_by_the_128th_play(store: Store) -> None:
+    made = store.write(partial(catalog, NOW)).result()
+    first = YESTERDAY * day_parts.PER_DAY
+    stale = partial(PlayPart.create, kind=TRACK, subject=made.tracks[1], part=first, plays=9, listeners=b"")
+    store.write(stale).result()
+    plays = [(made.tracks[1], MIDNIGHT + n * 10 * SECOND, str(n)) for n in range(128)]
+    store.write(partial(made.add_plays, plays)).result()
+    agrees(store, made, 3 * 3600)
+
+
 def test_parts_that_are_not_complete_are_not_used(store: Store, made: Catalog) -> None:
     store.write(partial(sql.run, "DELETE FROM play_part WHERE part - part / 12 * 12 = 5")).result()
     agrees(store, made, 50_000)

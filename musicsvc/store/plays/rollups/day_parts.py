@@ -36,7 +36,10 @@ OF_DAY = f"p.slot / {SLOTS_PER_DAY} = ?"  # the expression of the index play_of_
 PARTS = f"SELECT {{subject}}, p.slot / {SLOTS}, {{listeners}} FROM {{plays}} AND {OF_DAY} GROUP BY 1, 2"  # noqa: S608 - constants
 POPULAR = f"SELECT subject FROM play_day WHERE day = ? AND kind = ? AND subject {{among}} AND plays >= {LEAST_PLAYS}"  # noqa: S608 - constants
 ADD = "UPDATE play_part SET plays = plays + ?, listeners = {listeners} WHERE kind = ? AND subject = ? AND part = ?"
-INSERT = "INSERT INTO play_part (kind, subject, part, plays, listeners) {rows}"
+INSERT = """
+    INSERT INTO play_part (kind, subject, part, plays, listeners) {rows}
+    ON CONFLICT (kind, subject, part) DO UPDATE SET plays = excluded.plays, listeners = excluded.listeners
+"""
 TYPES = ("int", "bigint", "int", "bigint", "bytea")
 DELETE = "DELETE FROM play_part WHERE kind = ? AND subject = ? AND part >= ? AND part < ?"
 READ = "SELECT part, listeners FROM play_part WHERE kind = ? AND subject = ? AND part >= ? AND part < ?"
