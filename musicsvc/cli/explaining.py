@@ -133,7 +133,7 @@ def _listening(found: "Explanation") -> JSON:
 
 
 def _recount(found: "Recount") -> JSON:
-    """Return the figures as in the answers of their endpoints."""
+    """Return the figures in the form in which the API returns them."""
     from musicsvc.server.shapes import listening as shapes
 
     of_release = {} if found.release is None else {"release": shapes.releases([found.release], RELEASE_DAYS)}

@@ -1,4 +1,4 @@
-"""All checks of the installation, and those of TLS certificates, settings and the limit of open files."""
+"""Run all checks of an installation. Those of certificates, settings and the limit of open files are here."""
 
 from __future__ import annotations
 

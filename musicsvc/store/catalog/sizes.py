@@ -126,7 +126,7 @@ def measure_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
 
 @cache
 def _album_sizes(among: str) -> str:
-    """Return the statement for the sizes of albums. `among`: the condition on their ids, another for each database."""
+    """Return the statement for the sizes of albums. `among`: the SQL condition on their ids (see `in_list`)."""
     return ALBUM_SIZES.format(
         among=among,
         album=ALBUM,
@@ -156,7 +156,7 @@ def measure_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[in
 
 @cache
 def _track_sizes(among: str, *, full: bool) -> str:
-    """Return the statement for the sizes of tracks. `among`: the condition on their ids, another for each database."""
+    """Return the statement for the sizes of tracks. `among`: the SQL condition on their ids (see `in_list`)."""
     return (TRACK_SIZES + LABEL_SIZES * full).format(
         among=among,
         track=TRACK + FULL_TRACK * full,

@@ -36,7 +36,7 @@ ARTISTS = "artists"
 
 
 def restore_tracks(import_id: int, below: int) -> Taken | None:
-    """Restore some tracks that the import changed, with ids below `below`. Return None if there are none."""
+    """Restore a batch of tracks that the import changed, with ids below `below`. Return None if there are none."""
     lock_imports()
     items = _changed(Track, import_id, below)
     moved = [track for track, changes in items if changes.keys() & {"album", "duration", ARTISTS}]
@@ -47,7 +47,7 @@ def restore_tracks(import_id: int, below: int) -> Taken | None:
 
 
 def restore_albums(import_id: int, below: int) -> Taken | None:
-    """Restore some albums that the import changed, with ids below `below`. Return None if there are none."""
+    """Restore a batch of albums that the import changed, with ids below `below`. Return None if there are none."""
     lock_imports()
     items = _changed(Album, import_id, below)
     kept = {}
