@@ -144,12 +144,12 @@ def test_a_label_reports_october_against_september_and_takes_mistakes_back(
 
         served = dict(answers(server.root, token))
         twice, wrong, changed = make_mistakes(ask, files, tmp_path)
-        until(lambda: any(body != served[path] for path, body in answers(server.root, token)))
+        until(lambda: any(body != served[path] for path, body in answers(server.root, token)), PATIENCE)
         for number in (changed, twice):
             assert ask("import", "undo", str(number))["import"]["state"] == "undone"
         assert f"Import {wrong} is undone" in program("import", "undo", str(wrong))
         assert all_figures(clock, tmp_path / "after") == before
-        until(lambda: all(body == served[path] for path, body in answers(server.root, token)))
+        until(lambda: all(body == served[path] for path, body in answers(server.root, token)), PATIENCE)
 
     assert run("plays", "recount", "--check").stderr.endswith("No differences.\n")
     assert run("db", "check").stderr.endswith("No problems found.\n")
