@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 import threading
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +21,7 @@ from musicsvc.server.metrics.multiprocess import SIZES, SharedMetrics
 from musicsvc.server.metrics.registry import METHODS, Metrics
 from musicsvc.server.responses.errors import STATUSES
 from musicsvc.server.routes.table import ROUTES
-from tests.support.program import Program, held, until
+from tests.support.program import PATIENCE, Program, held, until
 from tests.support.prometheus import Figures, read, scraped, series, total
 from tests.support.serving import Client
 
@@ -35,8 +37,15 @@ def program(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     with Program(tmp_path, "serve", "--port", "0", "--workers", "2") as program:
-        until(lambda: program.root and len(program.workers) == 2)
+        until(lambda: has_started(program.root))
         yield program
+
+
+def has_started(root: str) -> bool:
+    """Return whether both workers count, so that one can be stopped without the locks of its start."""
+    with urllib.request.urlopen(f"{root}/metrics", timeout=PATIENCE) as answer:  # noqa: S310 - our own server
+        workers = set(re.findall(rb'process_resident_memory_bytes{worker="(\d)"}', answer.read()))
+    return len(workers) == 2
 
 
 @pytest.fixture
