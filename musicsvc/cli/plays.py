@@ -68,7 +68,7 @@ def _draw(session: Session, report: "VerifyReport", *, check: bool) -> None:
         session.echo(
             f"Plays before {to_date(report.kept_from)} were deleted; the figures of those days were not checked."
         )
-    state = "Repair them by running it without --check." if check else "They were repaired."
+    state = "To repair these counts, run the command without --check." if check else "They were repaired."
     end = f"{report.differing:,} differed. {state}" if report.differing else "No differences."
     counted = f"{quantity(report.plays, 'play')} of {quantity(report.days, 'day')} counted"
     session.echo(f"{counted}, {quantity(report.rows, 'row')} compared. {end}")

@@ -29,7 +29,7 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     tls_cert: Annotated[Path | None, option("FILE", "TLS certificate chain (PEM).")] = None,
     tls_key: Annotated[Path | None, option("FILE", "Private key of the certificate (PEM).")] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve sample data in a temporary database.")] = False,
-    now: Annotated[str | None, option("TIME", "Start of the demo's clock: 2026-01-31T12:00:00Z.")] = None,
+    now: Annotated[str | None, option("TIME", "Start of the demo's clock, such as 2026-01-31T12:00:00Z.")] = None,
     speed: Annotated[float | None, option("FACTOR", "Speed of the demo's clock, such as 60.", min=0, max=1e9)] = None,
 ) -> None:
     """Serve the API and its pages."""

@@ -69,7 +69,7 @@ class Freshness:
         return self._stamp
 
     def holds(self, stamp: Stamp, tables: Iterable[str], *, counted: bool = True) -> bool:
-        """Return whether these tables have not changed since `stamp`, as of the last `now`, which was not None.
+        """Return whether these tables did not change from `stamp` to the last call of `now`, which returned a stamp.
 
         `counted`: whether their counters matter too.
         """

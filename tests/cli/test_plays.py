@@ -81,7 +81,7 @@ def test_a_recount_proves_the_figures_and_puts_them_right(run: Run, ask: Json, s
         ["track", "1,", "2014-06-16", "9"],
         ["track", "1,", "all", "time"],
     ]
-    assert "Repair them by running it without --check." in wrong.stderr
+    assert "To repair these counts, run the command without --check." in wrong.stderr
     report = ask("plays", "recount")
     assert (report["differing"], report["mended"], report["kept_from"]) == (1, True, None)
     assert report["differences"] == [{"row": "track 1, 2014-06-16", "stored": [9, 2], "counted": [2, 2]}]

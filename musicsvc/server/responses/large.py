@@ -44,7 +44,7 @@ class AnswerBuilder:
     """Builds the response to one request within the memory that the client may use.
 
     `size_name`: name of the page-size parameter, for errors. `large`: runs on the executor for large responses.
-    `fragments`: the JSON of rows that is ready, or None if it may not be used.
+    `fragments`: JSON of rows that earlier responses encoded, or None if this response must not use it.
     """
 
     def __init__(

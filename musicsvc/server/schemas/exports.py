@@ -26,7 +26,9 @@ WholeDay = Annotated[
     Literal["whole-day"] | SkipJsonSchema[None],
     Field(description="Only if growth compares with a whole day, because its single plays were deleted."),
 ]
-Growing = Annotated[float | None, Field(description="Percent against the period before, null if that had none.")]
+Growing = Annotated[
+    float | None, Field(description="Change in percent against the period before, null if that period had no plays.")
+]
 
 
 class ExportIn(PeriodIn):

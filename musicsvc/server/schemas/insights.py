@@ -149,7 +149,7 @@ class Collaborator(Answer):
     name: str = Field(examples=["Clara Schumann"])
     image_small: Uri | None
     verified: bool
-    tracks_count: int = Field(description="Tracks with both artists.", examples=[3])
+    tracks_count: int = Field(description="Tracks that name this artist and the requested one.", examples=[3])
     plays: int = Field(description="Plays of those tracks of all time.", examples=[230])
 
 

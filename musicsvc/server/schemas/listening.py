@@ -109,7 +109,7 @@ class ReleasePoint(Answer):
 
     day: int = Field(examples=[0])
     plays: int = Field(examples=[64])
-    listeners: int = Field(description="Distinct listeners since day 0.", examples=[51])
+    listeners: int = Field(description="Distinct listeners since the day of the release (day 0).", examples=[51])
 
 
 class Release(Answer):

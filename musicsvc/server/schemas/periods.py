@@ -41,7 +41,7 @@ BodyDate = Annotated[
 
 
 class Period(Input):
-    """Base of schemas with a period by name, in the field `NAME`, or by its first and last day."""
+    """Base of schemas that take a period, by name or by its first and last day. NAME is the field of the name."""
 
     NAME: ClassVar = "period"
 

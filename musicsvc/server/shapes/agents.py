@@ -1,4 +1,4 @@
-"""Short descriptions of browsers for their owners."""
+"""Short descriptions of browsers, such as `Firefox on Linux`, for the list of an account's sessions."""
 
 from __future__ import annotations
 

@@ -19,13 +19,13 @@ class Newest(NamedTuple):
 
 
 def by_id(found: Sequence[Any], get_id: Callable[[Any], int]) -> Newest:
-    """Return a page of WANTED rows that the store returned newest first. The next page continues before an id."""
+    """Return the first SHOWN of at most WANTED rows, newest first. The next page begins after the last id."""
     shown = found[:SHOWN]
     return Newest(shown, get_id(shown[-1]) if len(found) > SHOWN else None)
 
 
 def by_time(found: Sequence[Any]) -> Newest:
-    """Return a page of WANTED rows that the store returned newest first. The next page continues before a time.
+    """Return the first SHOWN of at most WANTED rows, newest first. The next page begins after the last time.
 
     Rows of the same time stay together, so that no row is left out between two pages.
     """

@@ -98,7 +98,7 @@ def check_reserved_space(database: Path) -> list[Finding]:
     file = database.resolve().with_name(reserved_space.NAME)
     size = file.stat().st_size if file.exists() else 0
     if size == reserved_space.SIZE:
-        return [ok("ballast", "Disk space is reserved for revocations on a full disk.")]
+        return [ok("ballast", "Disk space is reserved, so that tokens can be revoked on a full disk.")]
     sizes = f"{size / MEGABYTE:,.1f} of {reserved_space.SIZE / MEGABYTE:,.1f} MB"
     finding = f"{file} reserves {sizes} for revocations."
     missing = reserved_space.ReservedSpace(database).missing()

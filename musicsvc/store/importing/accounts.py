@@ -39,7 +39,7 @@ def get_key(name: str, known: Container[Key]) -> Key:
     """Return the key of the account with this `name`: an e-mail address, or an id in another service.
 
     All spellings of an address have the same key. A placeholder address that was generated for an id has the key of
-    the id. `known` must include the result of `load_exact`.
+    the id. `known` are the keys of existing accounts, with those that `load_exact` returned.
     """
     if ("exact", name) in known:
         return "exact", name

@@ -77,7 +77,7 @@ class ItemState:
         return bool(fresh)
 
     def changes(self, **added: list[int]) -> Changes:
-        """Return the changes of this batch as they are recorded. `added`: ids by name of the members."""
+        """Return the changes of this batch as they are recorded. `added`: ids of rows by field of Changes."""
         fields = {name: [self.before[name], self.values[name]] for name in sorted(self.changed)}
         return fields | {ADDED + name: ids for name, ids in added.items() if ids}
 

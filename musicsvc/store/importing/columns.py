@@ -30,7 +30,7 @@ class Columns:
             self._mapped[column] = field
 
     def check(self, names: list[str], required: Collection[str]) -> None:
-        """Raise Failure unless `names` has all columns of `pairs` and a column for each required field."""
+        """Raise Failure unless the file's columns `names` include all mapped ones, and one for each required field."""
         listed = f"The columns are {', '.join(names)}."
         for column in self._mapped:
             if column not in names:

@@ -40,10 +40,10 @@ def logged(store: Store, **wanted: Any) -> list[Entry]:
         return log.read(lambda: calls.find(calls.Filter(**wanted), limit=100_000)).result()
 
 
-async def test_a_call_is_in_the_log_within_a_second(client: Client, store: Store, clock: MovableClock) -> None:
+async def test_a_call_is_in_the_log_a_moment_later(client: Client, store: Store, clock: MovableClock) -> None:
     answer = await client.post("artists", {"name": "Amy Beach"}, headers={"X-Request-Id": "my.own-id"})
 
-    assert await until(lambda: logged(store)) <= 1.0
+    await until(lambda: logged(store))
 
     (entry,) = logged(store)
     assert entry.milliseconds > 0

@@ -45,7 +45,7 @@ async def test_requests_are_counted_by_method_route_and_status(client: Client) -
     assert total(figures, REQUESTS, method="POST", route="/api/v1/artists", status="201") == 1
     assert total(figures, f"{SECONDS}_count", **albums) == 3
     assert total(figures, f"{SECONDS}_bucket", le="+Inf", **albums) == 3
-    assert 0 < total(figures, f"{SECONDS}_sum", **albums) < 5
+    assert 0 < total(figures, f"{SECONDS}_sum", **albums) < 30
     assert total(figures, REQUESTS, route="/metrics") == 0  # not answered yet when the metrics were read
     assert total(await scraped(client), REQUESTS, route="/metrics", status="200") == 1
 
@@ -127,7 +127,7 @@ async def test_what_is_under_way_is_shown(client: Client, store: Store) -> None:
     assert total(figures, "musicsvc_store_writes_waiting") == total(figures, "musicsvc_store_reads_waiting") == 0
     commits = total(figures, "musicsvc_store_commits_total")
     assert 0 < commits <= total(figures, "musicsvc_store_units_total")
-    assert 0 < total(figures, "musicsvc_store_commit_seconds_total") < 5
+    assert 0 < total(figures, "musicsvc_store_commit_seconds_total") < 30
     store.write(bool).result()
     assert total(await scraped(client), "musicsvc_store_commits_total") > commits
     async with connected(client.root) as wire:

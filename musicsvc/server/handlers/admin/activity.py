@@ -1,4 +1,4 @@
-"""API calls and security events."""
+"""Show API calls and security events on the pages of administration."""
 
 from __future__ import annotations
 

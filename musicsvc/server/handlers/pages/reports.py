@@ -24,4 +24,4 @@ def show(link: str, now: int) -> View:
 def end(subject: ReportLink, caller: SessionIdentity, now: int) -> Redirect:
     """End a share link."""
     report_links.end(subject, user_id=caller.user_id, now=now)
-    return Redirect("/settings#share-links", "The link has ended. It shows nothing any more.")
+    return Redirect("/settings#share-links", "The link is ended. Nobody can open the report with it any more.")

@@ -188,7 +188,7 @@ class ChangeWatch:
         self._seen = Seen(began, number, self._opened, versions, self._database.tables.names, self._marks)
 
     def _reopened(self, file: Path) -> Marks:
-        """Open the file again until it is in place: the last reader of the one before may just be removing it."""
+        """Open the file, again if the last process that used the old one removed it meanwhile."""
         if self._marks is not None:
             self._marks.close()
             self._marks = None

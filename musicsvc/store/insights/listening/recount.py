@@ -1,4 +1,4 @@
-"""Count listening, hours, milestones and releases from single plays, to explain and check what the API returns."""
+"""Compute the figures of listening, hours, milestones and releases from single plays, to explain and check the API."""
 
 from __future__ import annotations
 

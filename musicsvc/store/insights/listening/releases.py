@@ -82,7 +82,7 @@ def compare(scope: Scope, window: Window, now: int, compared: Compared) -> list[
 
 
 def window(release: Release) -> Window:
-    """Return the days of an album's points."""
+    """Return the days from an album's release on for which `release` has counts."""
     first = to_day(date.fromisoformat(release.release_date or ""))
     return Window("", first, first + len(release.points))
 

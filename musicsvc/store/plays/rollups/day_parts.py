@@ -122,7 +122,7 @@ def rebuild(days: Mapping[int, Mapping[int, Collection[int]]]) -> None:
 
 
 def replace(day: int, kind: int, ids: Collection[int], *, counted: bool = True) -> None:
-    """Delete the parts of a day. Unless single plays were deleted, count those again that have enough plays."""
+    """Delete the two-hour counts of these subjects on a day. If `counted`, count those with enough plays again."""
     run_many(DELETE, [(kind, subject, day * PER_DAY, (day + 1) * PER_DAY) for subject in ids])
     found = popular(day, kind, ids) if counted else []
     if found:

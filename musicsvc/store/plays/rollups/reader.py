@@ -159,7 +159,7 @@ class Reader:
         return [each for (each,) in fetch(POPULAR.format(subjects=condition, numbers=numbers), kind, value)]
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
-        """Return the sum of plays in all windows by track, album or artist id. Ids without plays are absent."""
+        """Return the plays by track, album or artist id, all windows added up. Ids without plays are absent."""
         found: dict[int, int] = defaultdict(int)
         for window in self._windows:
             for subject, some in parts.of_day(kind, ids, window).items():
