@@ -139,7 +139,7 @@ def show(context: typer.Context, email: Email = "", json: AsJson = False) -> Non
 def suspend(
     context: typer.Context,
     email: Email = "",
-    reason: Annotated[str | None, option("TEXT", "Shown by `user show`.")] = None,
+    reason: Annotated[str | None, option("TEXT", "The reason, as `user show` shows it.")] = None,
     json: AsJson = False,
 ) -> None:
     """Suspend an account: requests with its tokens answer 403 at once."""

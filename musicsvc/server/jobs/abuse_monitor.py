@@ -83,7 +83,7 @@ class AbuseMonitor:
         await self._evaluation.stop()
         await self._enforcement.stop()
         for token_id in self._unwritten:
-            log.error("the revocation of token %s is lost: it could not be written to the database", token_id)
+            log.error("token %s is valid again: its revocation could not be written to the database", token_id)
 
     async def _evaluate(self) -> float:
         """Evaluate the scheduled tokens. Return the seconds until the next evaluation, more after a slow one."""

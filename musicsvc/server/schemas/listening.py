@@ -38,6 +38,12 @@ class ReleaseQuery(Query):
     )
 
 
+class InPeriod(Answer):
+    """Base of responses that begin with their period. Name it last: pydantic puts the fields of the last base first."""
+
+    period: Period
+
+
 class Completion(Answer):
     """The share of the track that was heard, in percent; null if no play has a known share."""
 
@@ -59,10 +65,8 @@ class ListeningFigures(Answer):
     returning_listeners: int = Field(description="Listeners who had also played before the period.", examples=[123])
 
 
-class Listening(ListeningFigures):
+class Listening(ListeningFigures, InPeriod):
     """Skips, completion, and new and returning listeners, with the period."""
-
-    period: Period
 
 
 class HoursOfWeek(Answer):
@@ -77,10 +81,8 @@ class HoursOfWeek(Answer):
     )
 
 
-class Hours(HoursOfWeek):
+class Hours(HoursOfWeek, InPeriod):
     """Plays by hour of the week, with the period."""
-
-    period: Period
 
 
 class Milestone(Answer):

@@ -72,7 +72,7 @@ def dashboard(found: Dashboard, now: int) -> JSON:
 
 
 def report(found: Dashboard, now: int) -> JSON:
-    """Return the figures of a track, album or artist as they are shared, without links."""
+    """Return the figures of a track, album or artist for a shared report, which has no links to other pages."""
     before = found.figures.window.before
     return period(found.figures.window, now) | {
         "kind": figures.noun(found.subject),

@@ -47,7 +47,7 @@ class SignedOut(Redirect):
 class FormState:
     """A rejected form: its path, the values that were typed except passwords, and the errors by field.
 
-    `message`: an error of the whole form. A page that is shown for the first time has an empty one.
+    `message`: an error of the whole form. A page that is shown for the first time has a FormState without values.
     """
 
     action: str | None = None

@@ -112,7 +112,7 @@ class Cells:
         return found
 
     def several(self, field: str, longest: int) -> list[str]:
-        """Return the distinct texts in the cells of the field, or an empty list if a cell is invalid."""
+        """Return the distinct texts in all columns of the field, or an empty list if one is invalid."""
         try:
             found = [part for cell in self._cells.get(field, ()) for part in values.several(cell, longest)]
         except ValueError as error:

@@ -73,7 +73,7 @@ class PlayBlock(Table):
 
 
 class PlayStretch(Table):
-    """Plays and listeners of a popular track, album or artist in a recent 8-day week (`stretch`: day // 8)."""
+    """Plays and listeners of a popular track, album or artist in 8 recent days; `stretch` is the day // 8."""
 
     kind = IntegerField()
     subject = BigIntegerField()

@@ -111,7 +111,7 @@ class EngagementComparison:
 
     @property
     def rows(self) -> int:
-        """The number of wrong rows, as the others stay in the database."""
+        """The number of rows that were compared and are wrong; correct ones are not loaded."""
         return len(self.wrong)
 
     def differing(self) -> list[Key]:

@@ -40,9 +40,9 @@ WEEKS = "SELECT DISTINCT stretch FROM play_stretch ORDER BY stretch"
 
 
 class Difference(NamedTuple):
-    """A wrong count: the row's name for people, then (plays, listeners) as stored and as recomputed.
+    """A wrong count: a description of its row, then (plays, listeners) as stored and as recomputed.
 
-    Rows of likes and reposts, as their names say, have (likes, reposts).
+    If the description says likes and reposts, the pairs are (likes, reposts).
     """
 
     row: str

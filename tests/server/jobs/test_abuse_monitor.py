@@ -216,7 +216,7 @@ async def test_an_unwritten_revocation_is_written_when_the_server_stops(
         if mended:
             rename("broken", "actor")
     assert (token_of(store, value).revoked_at is not None) == mended
-    lost = "is lost: it could not be written to the database"
+    lost = "is valid again: its revocation could not be written to the database"
     assert (lost in caplog.text) != mended
 
 

@@ -45,7 +45,10 @@ def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> 
 
 
 def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> Reader:
-    """Open the file in format `form` or a detected one (if `mapped`, a table format). Raises Failure for bad files."""
+    """Open the file in the format `form`, or detect it. Raises Failure for bad files.
+
+    `mapped`: the user said which columns hold which fields, so the file is a table.
+    """
     if not is_history(path, form, mapped=mapped):
         return readers.open_file(path, form)
     if form is not None and form not in FORMATS:

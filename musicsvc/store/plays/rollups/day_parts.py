@@ -1,7 +1,7 @@
 """Play counts of parts of a day, two hours each, of often played tracks, albums and artists.
 
-They speed up reading a window that ends within a day. Whoever has LEAST_PLAYS plays on a day whose single plays are
-kept has a row for each part of that day, be it without plays; nobody else has any, because single plays are few.
+They speed up reading a window that ends within a day. A subject with LEAST_PLAYS plays on a day, whose single plays
+are kept, has a row for each part of that day, also for parts without plays. Subjects with fewer plays have no rows.
 """
 
 from __future__ import annotations

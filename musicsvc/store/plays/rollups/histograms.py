@@ -69,7 +69,7 @@ class Histogram(NamedTuple):
 
 
 def pack(slot: int, duration_ms: int | None, length: int) -> bytes:
-    """Return a play as bytes. `slot` is its half minute since 1970, `length` its track's in milliseconds, or 0."""
+    """Return a play as bytes. `slot` counts half minutes since 1970; `length` is the track's in milliseconds, or 0."""
     return bytes(((slot // SLOTS_PER_HOUR + FIRST_HOUR) % HOURS, completion(duration_ms, length)))
 
 

@@ -32,7 +32,7 @@ COUNTED = (
 
 
 def of_day(kind: int, ids: Collection[int], window: Window) -> Found:
-    """Return the plays in the seconds that `window` has beside its days, by track/album/artist id.
+    """Return the plays in the parts of days at the ends of `window`, by track, album or artist id.
 
     They are numbers of plays with packed sets of listeners. Ids without plays may be absent.
     """

@@ -116,7 +116,7 @@ def _where(table: Table) -> str:
 
 
 def add_up(rows: Iterable[tuple[K, int, bytes, bytes]]) -> dict[K, Counts]:
-    """Add up rows of (key, plays, packed listener ids, packed histogram). Return their sums or union by key."""
+    """Add up rows of (key, plays, packed listener ids, packed histogram). Return sums and all listeners by key."""
     plays: dict[K, int] = defaultdict(int)
     sets: dict[K, list[bytes]] = defaultdict(list)
     some: dict[K, list[bytes]] = defaultdict(list)
