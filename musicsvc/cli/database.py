@@ -63,7 +63,7 @@ def check(context: typer.Context, json: AsJson = False) -> None:
 
 @app.command()
 def recount(context: typer.Context) -> None:
-    """Repair the counts of long lists and the search indexes, if `db check` reports wrong ones."""
+    """Repair counts of lists and search indexes that `db check` reports."""
     from musicsvc.store.engine import list_blocks
     from musicsvc.store.engine.names import changed_names
 
