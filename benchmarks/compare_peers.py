@@ -29,7 +29,7 @@ import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import synthetic_catalog
-from load import cpu_seconds, processes, raw, send
+from load import cpu_seconds, cpu_since, processes, raw, send
 from network_server import running
 from reads import LIMITS, limits
 from spread import spread
@@ -112,7 +112,7 @@ async def cost(server: Running, paths: list[str], token: str, connections: int) 
     pids = processes(server.pid)
     before = sum(map(cpu_seconds, pids))
     await send(server.port, [raw(path, server.port, token=token) for path in paths], connections)
-    return (sum(map(cpu_seconds, pids)) - before) / len(paths) * 1e6
+    return cpu_since(before, *pids) / len(paths) * 1e6
 
 
 async def measure(case: Case, servers: dict[str, Running], token: str, given: argparse.Namespace) -> None:

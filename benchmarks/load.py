@@ -99,6 +99,11 @@ def cpu_seconds(pid: int) -> float:
     return time.clock_gettime(clock)
 
 
+def cpu_since(before: float, *pids: int) -> float:
+    """Return the CPU seconds of processes since they were `before` in sum: never 0, which a few requests may show."""
+    return max(sum(map(cpu_seconds, pids)) - before, 1e-9)
+
+
 def processes(pid: int) -> list[int]:
     """Return the ids of a process and of all its descendants (Linux)."""
     files = Path(f"/proc/{pid}/task").glob("*/children")

@@ -29,7 +29,7 @@ import uvloop
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import mixed_world
 from browsers import Browser, Lenient, converse
-from load import cpu_seconds
+from load import cpu_seconds, cpu_since
 from network_server import percentile, running
 from reads import LIMITS, bare, limits
 from spread import spread
@@ -88,7 +88,7 @@ async def cost(pid: int, work: Iterable[Awaitable[None]]) -> float:
     """Run the work. Return the CPU time of the server during it, in µs."""
     before = cpu_seconds(pid)
     await asyncio.gather(*work)
-    return (cpu_seconds(pid) - before) * 1e6
+    return cpu_since(before, pid) * 1e6
 
 
 def read_metrics(port: int) -> dict[str, float]:

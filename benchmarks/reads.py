@@ -28,7 +28,7 @@ import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import synthetic_catalog
-from load import cpu_seconds, raw, send
+from load import cpu_seconds, cpu_since, raw, send
 from network_server import Server, running
 from spread import spread
 
@@ -97,7 +97,7 @@ async def cost(pid: int, port: int, requests: list[bytes]) -> float:
     """Send the requests. Return the CPU time of the server for each, in µs."""
     before = cpu_seconds(pid)
     await send(port, requests)
-    return (cpu_seconds(pid) - before) / len(requests) * 1e6
+    return cpu_since(before, pid) / len(requests) * 1e6
 
 
 async def measure(

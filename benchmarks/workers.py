@@ -25,7 +25,7 @@ import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import synthetic_catalog
-from load import cpu_seconds, processes, raw, send
+from load import cpu_seconds, cpu_since, processes, raw, send
 from network_server import Server, running
 from reads import LIMITS, cases, limits
 from spread import spread
@@ -60,7 +60,7 @@ async def cost(server: Server, requests: list[bytes], connections: int) -> float
     """Send the requests. Return the CPU time of all processes of the server for each, in µs."""
     before = sum(map(cpu_seconds, processes(server.process.pid)))
     await send(server.port, requests, connections)
-    return (sum(map(cpu_seconds, processes(server.process.pid))) - before) / len(requests) * 1e6
+    return cpu_since(before, *processes(server.process.pid)) / len(requests) * 1e6
 
 
 async def measure(

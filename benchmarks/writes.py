@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvloop
-from load import cpu_seconds, processes, raw, send
+from load import cpu_seconds, cpu_since, processes, raw, send
 from network_server import Server, percentile, running
 from reads import LIMITS, bare, limits
 from spread import spread
@@ -90,7 +90,7 @@ async def one_round(pid: int, port: int, requests: list[bytes], measured: Measur
     before, began = sum(map(cpu_seconds, pids)), time.perf_counter()
     measured.times += await send(port, requests, CLIENTS)
     measured.rates.append(len(requests) / (time.perf_counter() - began))
-    measured.costs.append((sum(map(cpu_seconds, pids)) - before) / len(requests) * 1e6)
+    measured.costs.append(cpu_since(before, *pids) / len(requests) * 1e6)
 
 
 async def measure(

@@ -76,7 +76,7 @@ def _draw(session: Session, report: "VerifyReport", *, check: bool) -> None:
 
 @app.command()
 def prune(context: typer.Context, json: AsJson = False) -> None:
-    """Delete plays older than plays.keep_days days. All figures stay."""
+    """Delete single plays older than plays.keep_days days. Counts of plays and listeners stay."""
     from musicsvc.store.plays import retention
     from musicsvc.store.plays.periods import to_date
 

@@ -44,9 +44,9 @@ def warn_of_plays(session: Session, store: "Store") -> None:
     if names := twins.of_all(store):
         session.echo(
             f"Warning: {quantity(names, 'artist')} of the catalog {_exist(names)} under several managers. A play that"
-            " names its track by artist and title counts for the one of --user, otherwise for the oldest; a play that"
-            " was imported before is not counted again. To choose, add --user EMAIL, or name tracks by external_id,"
-            " isrc or track_id."
+            " names its track by artist and title counts for the artist that --user manages, otherwise for the oldest."
+            " A play that was imported before is not counted again. To choose, add --user EMAIL, or name tracks by"
+            " external_id, isrc or track_id."
         )
 
 

@@ -67,7 +67,7 @@ def add_answers(metrics: Metrics, memory: AnswerMemory, cache: AnswerCache, imme
     text = "Memory of cached answers and rows."
     metrics.gauge("musicsvc_answer_cache_bytes", text, lambda: cache.size + cache.fragments.size)
     metrics.counter("musicsvc_answer_cache_hits", "Reads answered from the cache.", lambda: cache.hits)
-    metrics.counter("musicsvc_answer_cache_misses", "Reads that the cache did not have.", lambda: cache.misses)
+    metrics.counter("musicsvc_answer_cache_misses", "Reads that were not in the cache.", lambda: cache.misses)
     text = "Requests answered from memory without a task of their own."
     metrics.counter("musicsvc_immediate_answers", text, lambda: immediate.answered)
 

@@ -20,7 +20,7 @@ class CollectionIn(Body):
     references: ClassVar = {"track_ids": tracks.missing}
 
     name: Name = Field(examples=["Left hand alone"])
-    description: Annotated[str, Text(0, 1000)] | None = Field(None, examples=["For the week the right one rests."])
+    description: Annotated[str, Text(0, 1000)] | None = Field(None, examples=["Piano pieces for the left hand."])
     track_ids: Annotated[list[Id], Field(max_length=MAX_TRACKS)] | None = None
 
 
@@ -29,7 +29,7 @@ class CollectionListed(Answer):
 
     id: int
     name: str = Field(examples=["Left hand alone"])
-    description: str | None = Field(examples=["For the week the right one rests."])
+    description: str | None = Field(examples=["Piano pieces for the left hand."])
     tracks_count: int
     user: UserSummary
     created_at: Timestamp
@@ -40,7 +40,7 @@ class Collection(Answer):
 
     id: int
     name: str = Field(examples=["Left hand alone"])
-    description: str | None = Field(examples=["For the week the right one rests."])
+    description: str | None = Field(examples=["Piano pieces for the left hand."])
     tracks_count: int
     tracks: list[TrackNested]
     user: UserSummary

@@ -41,7 +41,7 @@ BodyDate = Annotated[
 
 
 class Period(Input):
-    """Base of schemas that take a period, by name or by its first and last day. NAME is the field of the name."""
+    """Base of schemas that take a period: by name in the field that NAME names, or by its first and last day."""
 
     NAME: ClassVar = "period"
 

@@ -35,7 +35,8 @@ HINT = "Nothing was changed; name another backup."
 class RestoreResult:
     """The result of a restore. `facts` are the row counts and migrations of the backup.
 
-    `kept` is the file of the replaced database, if it was kept. `regained` is None if that file cannot be read.
+    `kept` is the file of the replaced database, if it was kept. `regained` are rights that were taken away after the
+    backup and are valid again; None if the replaced database cannot be read.
     """
 
     facts: Facts

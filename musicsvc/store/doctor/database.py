@@ -77,7 +77,7 @@ def _sqlite_version() -> Finding:
             f"SQLite {version} can corrupt a database that two processes write at once.",
             f"Run: pip install -U apsw (it brings {'.'.join(map(str, SAFE_SQLITE))} or newer)",
         )
-    return ok("SQLite", f"SQLite {version} is safe.")
+    return ok("SQLite", f"SQLite {version} can be written by several processes.")
 
 
 def _check_sqlite(store: Store) -> Iterator[Finding]:

@@ -173,4 +173,4 @@ def check_leftovers(database: Path, backups: Path) -> list[Finding]:
         warning("leftovers", f"{folder} was left by an interrupted init.", "Delete it.")
         for folder in database.parent.glob(".init-*")
     ]
-    return found or [ok("leftovers", "There are no leftovers.")]
+    return found or [ok("leftovers", "There are no files of interrupted commands.")]

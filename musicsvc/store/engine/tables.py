@@ -95,7 +95,7 @@ def noting() -> Iterator[set[str]]:
 
 @contextmanager
 def counting() -> Iterator[None]:
-    """Note statements that change only counters, which answers may show 5 seconds later, in the `with` block."""
+    """Mark the statements of the `with` block as changes of counters only, which responses may show 5 seconds later."""
     outer, noted = _noted.get(), set[str]()
     token = _noted.set(noted)
     try:

@@ -1,4 +1,4 @@
-"""`import follows`: import from a file which account follows which, a few hundred rows per transaction."""
+"""`import follows`: import follows of accounts from a file, a few hundred rows per transaction."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class PlayStretch(Table):
 
 
 class PlayPart(Table):
-    """Plays and listeners of a popular track, album or artist in two hours of a day. `part`: `slot` // 240."""
+    """Plays and listeners of a popular track, album or artist in the `part`, two hours counted from 1970 on."""
 
     kind = IntegerField()
     subject = BigIntegerField()

@@ -46,7 +46,7 @@ class SessionIdentity(NamedTuple):
 
 
 def create(user: User, *, address: str, agent: str, now: int) -> str:
-    """Create a session of the account and return its id, which is not stored. Deletes all sessions that have expired.
+    """Create a session of the account and return its id, of which only a hash is stored. Delete expired sessions.
 
     `address`, `agent`: the client's address and User-Agent, shown to the owner.
     """

@@ -129,7 +129,7 @@ class ChangeWatch:
         self._opened = 0
 
     def changes(self) -> Hashable | None:
-        """Return a value that differs after each commit, or None if the database was not read within a second."""
+        """Return a value that differs after each commit, or None if it was last read more than a second ago."""
         seen = self._seen
         if seen is None or time.monotonic() - seen.began > MAX_AGE:
             self._start()
@@ -146,7 +146,7 @@ class ChangeWatch:
         return {table: (seen.opened, seen.versions.get(table), words[place : place + WORD]) for table, place in places}
 
     def others(self) -> Hashable:
-        """Return a value that differs after each commit that the thread has seen."""
+        """Return a value that differs after each commit that the thread saw when it last read `table_version`."""
         seen = self._seen
         return object() if seen is None else (seen.opened, seen.versions[""])
 

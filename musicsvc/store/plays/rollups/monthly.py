@@ -98,7 +98,7 @@ def roll_up(limit: int) -> bool:
 
 
 def _span(first: int) -> tuple[int | None, int]:
-    """Return the first and the last day with plays, not before the day `first`. The first is None without plays."""
+    """Return the first and the last day with plays from the day `first` on; the first is None if there are none."""
     ((oldest, newest),) = fetch(SPAN, first)
     return oldest, newest
 
