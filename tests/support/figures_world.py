@@ -13,9 +13,9 @@ from musicsvc.store.plays.rollups import listeners
 from tests.support.html_page import HtmlPage
 from tests.support.listening_world import SLOT, Catalog, catalog
 from tests.support.page_client import PageClient
-from tests.support.shared_server import Shared, on_shared_loop
+from tests.support.shared_server import Shared
 
-pytestmark = on_shared_loop
+EMPTY = "\u2013"  # in place of a figure that does not exist
 
 
 class World:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 
 from musicsvc.config import Limits, Settings
 from musicsvc.store.accounts import api_access
+from tests.support.figures_world import World, fill
 from tests.support.office import Office
 from tests.support.page_client import PageClient, add_account, add_session, page_client
 from tests.support.shared_server import Shared, shared_server
@@ -24,9 +25,9 @@ NUMBERS = count()
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def office(shared: Shared, request: Any) -> AsyncIterator[Office]:
+async def office(shared: Shared) -> AsyncIterator[Office]:
     async with page_client(shared.client.root) as browser:
-        yield Office(shared, browser, abs(hash(request.node.name)))
+        yield Office(shared, browser, next(NUMBERS))
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -58,3 +59,15 @@ async def limited(template: databases.Template, tmp_path_factory: pytest.TempPat
 async def browser(limited: Shared) -> AsyncIterator[PageClient]:
     async with page_client(limited.client.root) as opened:
         yield opened
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    """A server with figures, and a browser in which their manager is signed in."""
+    async with (
+        shared_server(template, tmp_path_factory.mktemp("figures")) as shared,
+        page_client(shared.client.root) as browser,
+    ):
+        made = shared.store.write(lambda: fill(shared.clock.now())).result()
+        browser.cookies["musicsvc"] = add_session(shared, made.manager.user_id)
+        yield World(shared, browser, made)

@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from musicsvc.server.routes.paths import INSIGHTS
-from tests.support.figures_world import World, fill
+from tests.support.figures_world import EMPTY, World
 from tests.support.html_page import HtmlPage
-from tests.support.page_client import add_session, page_client
-from tests.support.shared_server import on_shared_loop, shared_server
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.support.databases import Template
+from tests.support.shared_server import on_shared_loop
 
 pytestmark = on_shared_loop
 PERIODS = {"7-days": "7d", "30-days": "30d", "90-days": "90d", "1-year": "1y"}
-EMPTY = "\u2013"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(template: Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with (
-        shared_server(template, tmp_path_factory.mktemp("pages")) as shared,
-        page_client(shared.client.root) as browser,
-    ):
-        made = shared.store.write(lambda: fill(shared.clock.now())).result()
-        browser.cookies["musicsvc"] = add_session(shared, made.manager.user_id)
-        yield World(shared, browser, made)
 
 
 def shown(number: float | None) -> str:

@@ -13,19 +13,15 @@ from typing import TYPE_CHECKING, Any
 import openpyxl
 import pypdf
 import pytest
-import pytest_asyncio
 
 from musicsvc.cli import main
 from musicsvc.cli.session import Session
-from tests.support.figures_world import World, fill
-from tests.support.page_client import add_session, page_client
-from tests.support.shared_server import on_shared_loop, shared_server
+from tests.support.figures_world import EMPTY, World
+from tests.support.shared_server import on_shared_loop
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import Callable, Coroutine
     from pathlib import Path
-
-    from tests.support.databases import Template
 
     Command = Callable[..., Coroutine[Any, Any, bytes]]
 
@@ -36,18 +32,6 @@ PERIODS = {
 }
 DAYS = 12  # since the release; one album has fewer
 WEEK = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-EMPTY = "\u2013"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(template: Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with (
-        shared_server(template, tmp_path_factory.mktemp("report")) as shared,
-        page_client(shared.client.root) as browser,
-    ):
-        made = shared.store.write(lambda: fill(shared.clock.now())).result()
-        browser.cookies["musicsvc"] = add_session(shared, made.manager.user_id)
-        yield World(shared, browser, made)
 
 
 @pytest.fixture

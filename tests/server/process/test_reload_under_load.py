@@ -58,19 +58,10 @@ async def reload_under_load(program: Program, settings: SettingsFile, token: str
 
 
 @WORKERS
+@pytest.mark.parametrize(("reloads", "requests"), [(4, 8), pytest.param(100, 2000, marks=pytest.mark.slow)])
 async def test_no_request_is_lost_under_load(
-    start: Start, settings: SettingsFile, token: str, store_url: str, workers: str
+    start: Start, settings: SettingsFile, token: str, store_url: str, workers: str, reloads: int, requests: int
 ) -> None:
     program = start("--workers", workers)
-    assert await reload_under_load(program, settings, token, 4, store_url) > 8
-    assert program.end(signal.SIGTERM) == 0
-
-
-@pytest.mark.slow
-@WORKERS
-async def test_no_request_is_lost_in_a_hundred_reloads(
-    start: Start, settings: SettingsFile, token: str, store_url: str, workers: str
-) -> None:
-    program = start("--workers", workers)
-    assert await reload_under_load(program, settings, token, 100, store_url) > 2000
+    assert await reload_under_load(program, settings, token, reloads, store_url) > requests
     assert program.end(signal.SIGTERM) == 0

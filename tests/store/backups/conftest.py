@@ -22,3 +22,10 @@ def backup(new_database: Callable[..., str], tmp_path: Path) -> Path:
     url = new_database()
     add(url, "new")
     return create.create(Path(url.removeprefix("sqlite:///")), tmp_path / "new.db").file
+
+
+@pytest.fixture
+def path(store_url: str) -> Path:
+    """A closed database with one tag."""
+    add(store_url, "old")
+    return Path(store_url.removeprefix("sqlite:///"))

@@ -23,13 +23,6 @@ pytestmark = pytest.mark.only_on("sqlite")
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture
-def path(store_url: str) -> Path:
-    """A closed database with one tag."""
-    add(store_url, "old")
-    return Path(store_url.removeprefix("sqlite:///"))
-
-
 def test_a_restore_replaces_the_database_and_keeps_the_old_one(path: Path, backup: Path) -> None:
     before = backup.read_bytes()
     done = restore(backup, path)

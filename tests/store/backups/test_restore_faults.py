@@ -17,18 +17,11 @@ from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.models import Tag
 from tests.faults import small_disk
 from tests.store.backups.killed_restoring import NOW, names
-from tests.support.backed_up import add, killed_beside_its_wal, restore
+from tests.support.backed_up import killed_beside_its_wal, restore
 from tests.support.damage import overwrite_middle_page
 
 pytestmark = pytest.mark.only_on("sqlite")
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.fixture
-def path(store_url: str) -> Path:
-    """A closed database with one tag."""
-    add(store_url, "old")
-    return Path(store_url.removeprefix("sqlite:///"))
 
 
 def test_a_database_in_use_is_not_replaced(path: Path, backup: Path) -> None:

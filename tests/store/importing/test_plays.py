@@ -24,25 +24,10 @@ from musicsvc.store.plays import ingest, retention, verify
 from musicsvc.store.plays.subjects import ARTIST, TRACK
 from tests.conftest import NOW
 from tests.support import play_counts
-from tests.support.plays_import import BLOCK, Import, Rows, kept, make_catalog, played, quiet, row, tally
+from tests.support.plays_import import BLOCK, Import, kept, played, quiet, row, tally
 from tests.support.refused_rows import reasons
 
-
-@pytest.fixture(autouse=True)
-def _catalog(store: Store) -> None:
-    store.write(make_catalog).result()
-
-
-@pytest.fixture
-def imported(store: Store, tmp_path: Path) -> Import:
-    def run(rows: Rows, *, name: str = "rows.jsonl", now: int = NOW, **options: Any) -> ImportSummary:
-        file = tmp_path / name
-        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-        options.setdefault("listener", "me")
-        with histories.open_file(file, "jsonl") as reader:
-            return importing.run(store, reader, importing.PlayOptions(**options), now=now, on_progress=quiet)
-
-    return run
+pytestmark = pytest.mark.usefixtures("small_catalog")
 
 
 def test_every_field_goes_where_it_belongs(store: Store, imported: Import) -> None:

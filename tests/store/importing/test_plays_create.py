@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from musicsvc.clock import SECOND
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import histories
-from musicsvc.store.importing import plays as importing
-from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Artist, Listener, Track, TrackArtist
 from tests.conftest import NOW
-from tests.support.plays_import import BLOCK, Import, Rows, kept, make_catalog, quiet, row, tally
+from tests.support.plays_import import BLOCK, Import, kept, row, tally
 
-
-@pytest.fixture(autouse=True)
-def _catalog(store: Store) -> None:
-    store.write(make_catalog).result()
-
-
-@pytest.fixture
-def imported(store: Store, tmp_path: Path) -> Import:
-    def run(rows: Rows, *, name: str = "rows.jsonl", now: int = NOW, **options: Any) -> ImportSummary:
-        file = tmp_path / name
-        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-        options.setdefault("listener", "me")
-        with histories.open_file(file, "jsonl") as reader:
-            return importing.run(store, reader, importing.PlayOptions(**options), now=now, on_progress=quiet)
-
-    return run
+pytestmark = pytest.mark.usefixtures("small_catalog")
 
 
 def named(artist: str, track: str, at: int, **more: object) -> dict[str, object]:

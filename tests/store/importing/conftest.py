@@ -1,0 +1,38 @@
+"""Fixtures for tests of imports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pytest
+
+from musicsvc.store.importing import histories
+from musicsvc.store.importing import plays as importing
+from tests.conftest import NOW
+from tests.support.plays_import import Import, Rows, make_catalog, quiet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from musicsvc.store.engine.store import Store
+    from musicsvc.store.importing.summary import ImportSummary
+
+
+@pytest.fixture
+def small_catalog(store: Store) -> None:
+    store.write(make_catalog).result()
+
+
+@pytest.fixture
+def imported(store: Store, tmp_path: Path) -> Import:
+    """Return a function that imports plays into the small catalog."""
+
+    def run(rows: Rows, *, name: str = "rows.jsonl", now: int = NOW, **options: Any) -> ImportSummary:
+        file = tmp_path / name
+        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+        options.setdefault("listener", "me")
+        with histories.open_file(file, "jsonl") as reader:
+            return importing.run(store, reader, importing.PlayOptions(**options), now=now, on_progress=quiet)
+
+    return run
