@@ -27,7 +27,7 @@ app = group(
 )
 
 REQUEST_KEYS = ("state", "use_case", "volume", "organization", "reason", "requested_at", "decided_at")
-Requester = Annotated[str, account_argument("EMAIL|ID", "The requester, or the id of the request.")]
+Requester = Annotated[str, account_argument("EMAIL|ID", "The requester's email, or the id of the request.")]
 
 
 def entry_json(entry: "AccessEntry") -> JSON:
@@ -147,7 +147,7 @@ def approve(context: typer.Context, requester: Requester = "", json: AsJson = Fa
 @app.command()
 def deny(
     context: typer.Context,
-    reason: Annotated[str, option("TEXT", "Shown by `access list`.")],
+    reason: Annotated[str, option("TEXT", "The reason, shown by `access list`.")],
     requester: Requester = "",
     json: AsJson = False,
 ) -> None:

@@ -22,17 +22,17 @@ EXAMPLES = show_examples(
 POLL_SECONDS = 0.3
 ID = 2**63 - 1
 
-Account = Annotated[str | None, option("EMAIL", "Only of this account.", "--user", "--account")]
-TokenId = Annotated[int | None, option("ID", "Only of this token.", "--token", min=1, max=ID)]
+Account = Annotated[str | None, option("EMAIL", "Only entries of this account.", "--user", "--account")]
+TokenId = Annotated[int | None, option("ID", "Only entries of this token.", "--token", min=1, max=ID)]
 Address = Annotated[str | None, option("IP", "Only calls from this address.")]
 Status = Annotated[str | None, option("STATUS", "Only calls with this status: 429, or 4xx.")]
-Method = Annotated[str | None, option("METHOD", "Only calls of this method.")]
+Method = Annotated[str | None, option("METHOD", "Only calls with this HTTP method.")]
 Route = Annotated[str | None, option("TEXT", "Only calls whose route contains TEXT.")]
 Request = Annotated[str | None, option("ID", "Only the call with this request id.")]
-Since = Annotated[str | None, option("TIME", f"Only since this time. {TIME_HELP}")]
-Until = Annotated[str | None, option("TIME", "Only before this time.")]
-Kind = Annotated[Literal["all", "calls", "events"], option("KIND", "all, calls or events.")]
-Limit = Annotated[int, option("N", "Only the newest N.", min=1, max=1_000_000)]
+Since = Annotated[str | None, option("TIME", f"Only entries since this time. {TIME_HELP}")]
+Until = Annotated[str | None, option("TIME", "Only entries before this time.")]
+Kind = Annotated[Literal["all", "calls", "events"], option("KIND", "The kind of entries: all, calls or events.")]
+Limit = Annotated[int, option("N", "Only the newest N entries.", min=1, max=1_000_000)]
 Follow = Annotated[
     bool,
     typer.Option("--follow", "-f", help="Continue with new entries until Ctrl+C; --json prints one per line."),
@@ -79,7 +79,7 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
 def _filters(
     kind: str, call_filters: dict[str, Any], common_filters: dict[str, Any]
 ) -> "tuple[calls.Filter | None, security_events.Filter | None]":
-    """Return the filters for API calls and for security events; None hides them."""
+    """Return the filter for API calls and the filter for security events. None means that this kind is not shown."""
     from musicsvc.store.activity import timeline
 
     if kind == "events" and any(value is not None for value in call_filters.values()):

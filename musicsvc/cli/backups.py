@@ -63,7 +63,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
 
 
 def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> Path:
-    """Return the path for a new backup: `place`, or a new name if `place` is a folder. Default: the backup folder."""
+    """Return the path for a new backup: `place`, or a new file in it if it is a folder. None: the backup folder."""
     from musicsvc.store.backups import folder as backup_folder
 
     if place is not None and not place.is_dir():
@@ -113,7 +113,7 @@ def restore(
     context: typer.Context,
     file: Source,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    keep: Annotated[bool, typer.Option(help="Keep the replaced database beside the new one.")] = True,
+    keep: Annotated[bool, typer.Option(help="Keep the replaced database, beside the restored one.")] = True,
     json: AsJson = False,
 ) -> None:
     """Replace the SQLite database by a backup. Stop the server first."""

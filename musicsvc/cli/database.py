@@ -28,7 +28,7 @@ def upgrade(
     backup: Annotated[bool, typer.Option(help="Back up a SQLite database first.")] = True,
     json: AsJson = False,
 ) -> None:
-    """Upgrade the schema of the database. Stop the server first where the database is SQLite."""
+    """Upgrade the schema of the database. If the database is SQLite, stop the server first."""
     session = Session.from_context(context)
     migrations, saved = backups.upgrade(session, backup=backup)
     session.create_activity_log()
@@ -40,7 +40,7 @@ def upgrade(
 
 @app.command()
 def check(context: typer.Context, json: AsJson = False) -> None:
-    """Check integrity, schema and counts of the database; exit 1 where a problem is found."""
+    """Check integrity, schema and counts of the database; exit with 1 if a problem is found."""
     session = Session.from_context(context)
     settings = session.settings()
     try:
@@ -70,7 +70,7 @@ def recount(context: typer.Context) -> None:
     session = Session.from_context(context)
     session.write(list_blocks.rebuild)
     session.write(changed_names.rebuild)
-    session.echo("Counted all long lists and indexed all names.")
+    session.echo("Recounted all long lists and rebuilt the search indexes.")
 
 
 def _problems(settings: "Settings") -> list[str]:

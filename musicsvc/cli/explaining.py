@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.periods import Window
 
 RELEASE_DAYS = 28
-NOT_STORED = "Repeats and refused plays are reported to their sender and not stored; each stored play counts once."
+NOT_STORED = "Repeated and refused plays are reported to the client but not stored; each stored play counts once."
 
 
 def as_json(found: "Explanation") -> JSON:
@@ -44,7 +44,7 @@ def as_json(found: "Explanation") -> JSON:
 
 
 def print_page(session: Session, title: str, found: "Explanation") -> None:
-    """Print an explanation as text: the period, the plays of each day, their sums, and the comparison with the API."""
+    """Print an explanation as text: the period, the plays of each day, their totals, and differences from the API."""
     from musicsvc.store.plays.periods import to_date
 
     output.print_record(_head(title, found), json=False)
@@ -69,7 +69,7 @@ def _window(window: "Window") -> JSON:
 
 
 def _growth(found: "Explanation") -> JSON:
-    """Map `plays` and `listeners` to their growth: `formula` with the numbers filled in, and `percent`."""
+    """Map `plays` and `listeners` to their growth: `formula` (text with the actual numbers) and `percent`."""
     from musicsvc.store.insights.figures import change_formula
 
     return {
@@ -133,7 +133,7 @@ def _listening(found: "Explanation") -> JSON:
 
 
 def _recount(found: "Recount") -> JSON:
-    """Return the figures in the form in which the API returns them."""
+    """Return the recounted figures as the API's JSON."""
     from musicsvc.server.shapes import listening as shapes
 
     of_release = {} if found.release is None else {"release": shapes.releases([found.release], RELEASE_DAYS)}

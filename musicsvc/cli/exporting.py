@@ -31,7 +31,7 @@ app = group(
 
 Format = Annotated[
     str | None,
-    option("FORMAT", f"{', '.join(FORMATS)}; default: by the name of the output, or csv.", "--format"),
+    option("FORMAT", f"{', '.join(FORMATS)}; default: the suffix of the output file, or csv.", "--format"),
 ]
 Artist = Annotated[int | None, option("ID", "Only tracks and albums with this artist.", min=1)]
 User = Annotated[str | None, option("EMAIL", "Only artists managed by this account; default: all.")]
@@ -41,27 +41,30 @@ Out = Annotated[Path, option("FILE", "The output file; - is stdout.", "--output"
 Paper = Annotated[Literal["a4", "letter"], option("PAPER", "a4 or letter.")]
 ReportFormat = Annotated[
     str | None,
-    option("FORMAT", f"{', '.join(reporting.FORMATS)}; default: by the name of the output, or pdf.", "--format"),
+    option("FORMAT", f"{', '.join(reporting.FORMATS)}; default: the suffix of the output file, or pdf.", "--format"),
 ]
 Releases = Annotated[
     list[int] | None,
     option(
         "ALBUM",
-        "Compare this album by the days since its release; may be repeated. Default: the newest ones.",
+        "Compare this album by the days since its release; may be repeated. Default: the newest albums.",
         "--release",
         min=1,
         max=listening.LARGEST_ID,
     ),
 ]
 Days = Annotated[
-    int, option("DAYS", "Days since the release to compare.", "--release-days", min=1, max=listening.MOST_DAYS)
+    int,
+    option(
+        "DAYS", "The number of days since the release to compare.", "--release-days", min=1, max=listening.MOST_DAYS
+    ),
 ]
 
 TYPES = {
-    "tracks": "Export the figures of each track; as PDF the report.",
-    "albums": "Export the figures of each album; as PDF the report.",
-    "artists": "Export the figures of each artist; as PDF the report.",
-    "plays": "Export the plays of each track day by day; as PDF the report.",
+    "tracks": "Export the figures of each track; --format pdf exports the report.",
+    "albums": "Export the figures of each album; --format pdf exports the report.",
+    "artists": "Export the figures of each artist; --format pdf exports the report.",
+    "plays": "Export the plays of each track by day; --format pdf exports the report.",
 }
 
 

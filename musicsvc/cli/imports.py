@@ -1,4 +1,4 @@
-"""`musicsvc import list` and `import undo`: the imports of the past, and how to take one back."""
+"""`musicsvc import list` and `musicsvc import undo`: list past imports, and undo one."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,9 +44,9 @@ def list_(context: typer.Context, json: AsJson = False) -> None:
 
 
 def undo(context: typer.Context, run: Annotated[int, identifier("import")], json: AsJson = False) -> None:
-    """Take an import back: delete what it made, restore what it changed.
+    """Undo an import: delete the rows that it created, restore the rows that it changed.
 
-    What something else refers to by now is kept and named; running it again later tries those again.
+    Rows that other data refers to are kept and listed. Run it again to retry them.
     """
     from musicsvc.store.importing.undoing import undo as undoing
 
@@ -65,7 +65,7 @@ COLUMNS = ("kind", "taken_back", "kept")
 
 
 def _counts(summary: "UndoSummary") -> dict[str, dict[str, int]]:
-    """Return the numbers of rows taken back and kept, by kind."""
+    """Map each kind of rows, such as `albums`, to the numbers of rows `taken_back` (undone) and `kept`."""
     found = {"plays": {"taken_back": summary.plays, "kept": 0}}
     for table, noun in NOUNS.items():
         kept = sum(len(ids) for (of, _), ids in summary.kept.items() if of == table)
@@ -85,7 +85,7 @@ def _explain(session: Session, summary: "UndoSummary") -> None:
         some = ", ".join(map(str, row["ids"][:MOST_IDS])) + (f" and {more:,} more" if more > 0 else "")
         session.echo(f"Kept {row['kind']} ({row['reason']}): {some}.")
     if summary.pruned:
-        session.echo("Plays of days whose single plays were deleted stay in the figures.")
+        session.echo("The figures still count this import's plays on days whose single plays were deleted.")
     run = summary.run.id
     if summary.run.state == PARTLY:
         session.echo(f"Import {run} is undone, except for the kept rows. Once nothing refers to them, run this again.")

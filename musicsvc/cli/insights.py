@@ -116,7 +116,7 @@ def _subject(kind: Kind, number: int) -> "Subject":
 def _lines(data: JSON, before: str) -> JSON:
     """Map each title, such as `plays`, to a line of text.
 
-    `data`: the `data` of an insights response. `before` names the window before; it is empty if there is none.
+    `data`: the `data` of an insights response. `before`: the name of the preceding window, empty if there is none.
     """
     plays, people, growth, days = data["plays"], data["listeners"], data["growth"], data["period"]
     lines = {

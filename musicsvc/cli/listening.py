@@ -1,4 +1,4 @@
-"""`musicsvc insights release`, and how listening, hours and milestones are shown."""
+"""`musicsvc insights release`, and text output of listening, plays by hour and milestones for other commands."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -72,7 +72,7 @@ def _print_releases(session: Session, data: JSON) -> None:
 
 
 def _day(releases: list[JSON], day: int) -> JSON:
-    """Return a row of the table: for each album, its plays of this day / its listeners up to it."""
+    """Return a table row with `plays / listeners` of each album: plays on this day, listeners up to this day."""
     row: JSON = {"day": day}
     for each in releases:
         point = each["points"][day] if day < len(each["points"]) else None
@@ -81,7 +81,7 @@ def _day(releases: list[JSON], day: int) -> JSON:
 
 
 def answers(subject: "Subject", window: "Window") -> JSON:
-    """Return the `data` of the endpoints `/listening`, `/hours` and `/milestones`, by their names."""
+    """Return the `data` of the endpoints `/listening`, `/hours` and `/milestones`, by endpoint name."""
     from musicsvc.server.shapes import listening as shapes
     from musicsvc.store.insights.listening import listening, milestones
 
@@ -93,7 +93,7 @@ def answers(subject: "Subject", window: "Window") -> JSON:
 
 
 def lines(data: JSON) -> JSON:
-    """Map titles to lines of text. `data` has the answers of the endpoints."""
+    """Map each title, such as `skips`, to a line of text. `data`: `listening` and `milestones` as in `answers`."""
     of, reached = data["listening"], data["milestones"]
     best = reached["best_day"]
     share = of["completion"]

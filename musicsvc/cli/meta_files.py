@@ -17,7 +17,10 @@ SUFFIX = ".meta.json"
 
 
 def write(out: Path, form: str, verification: Mapping[str, Any], rows: Sequence[JSON] = ()) -> None:
-    """Write the description of the export `out`, unless that is stdout or a device. `rows`: those of a report."""
+    """Write the description of the export file `out`. Do nothing if `out` is stdout or a device.
+
+    `rows`: the figures of a report, which cannot be read back from every format.
+    """
     if out == STDOUT or not out.is_file():
         return
     meta = {**verification, "file": {"name": out.name, "format": form, "sha256": _digest(out)}}

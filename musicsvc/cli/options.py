@@ -35,9 +35,9 @@ def identifier(noun: str, metavar: str = "ID", *, largest: int = 2**63 - 1) -> A
 
 def search_option(fields: str) -> Any:
     """Return the option `--search` of a list command. `fields`: the searched fields, for the help text."""
-    return option("TEXT", f"Only those with TEXT in {fields}, ignoring case and accents.")
+    return option("TEXT", f"Only rows with TEXT in {fields}, ignoring case and accents.")
 
 
 TokenId = Annotated[int, identifier("token")]
 Email = Annotated[str, account_argument("EMAIL", "The email address of the account.")]
-Limit = Annotated[int | None, option("N", "Only the newest N.", min=1, max=1_000_000)]
+Limit = Annotated[int | None, option("N", "Only the newest N rows.", min=1, max=1_000_000)]

@@ -20,7 +20,7 @@ def open_output(out: Path) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         return
     if out.is_dir():
-        raise Failure(f"{out} is a folder. Name a file.")
+        raise Failure(f"{out} is a folder. Name a file to write.")
     if out.exists() and not out.is_file():  # a pipe or a device
         with out.open("wb") as file:
             yield file

@@ -68,7 +68,7 @@ def _draw(session: Session, report: "VerifyReport", *, check: bool) -> None:
         session.echo(
             f"Plays before {to_date(report.kept_from)} were deleted; the figures of those days were not checked."
         )
-    state = "To repair these counts, run the command without --check." if check else "They were repaired."
+    state = "To repair these counts, run the command without --check." if check else "These counts were repaired."
     end = f"{report.differing:,} differed. {state}" if report.differing else "No differences."
     counted = f"{quantity(report.plays, 'play')} of {quantity(report.days, 'day')} counted"
     session.echo(f"{counted}, {quantity(report.rows, 'row')} compared. {end}")
@@ -88,6 +88,6 @@ def prune(context: typer.Context, json: AsJson = False) -> None:
             gone, first = retention.prune(store, keep, now=session.clock.now(), on_progress=on_progress)
         session.echo(f"Deleted {quantity(gone, 'play')} before {to_date(first)}.")
     else:
-        session.echo("Plays are kept for ever. Set plays.keep_days to have old ones deleted.")
+        session.echo("Nothing was deleted, because plays.keep_days is 0. Set it to the number of days to keep.")
     if json:
         output.print_json({"deleted": gone, "kept_from": to_date(first).isoformat() if keep else None})

@@ -11,7 +11,7 @@ from musicsvc.wording import escape_controls
 def bar(session: Session, title: str, *, hidden: bool = False) -> Iterator[Callable[[float, float], None]]:
     """Show a progress bar. Yield the function that updates it; its arguments are the amount done and the total.
 
-    It is `hidden` where rows are printed to the same screen, because it would erase the line on which they end.
+    `hidden`: show nothing. Use it if rows are printed to the same terminal: the bar would erase their last line.
     """
     from rich.console import Console
     from rich.markup import escape

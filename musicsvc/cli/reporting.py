@@ -24,9 +24,9 @@ MOST_ALBUMS = listening.MOST_ALBUMS + 1
 
 
 class Wanted(NamedTuple):
-    """The content of a report: the account (its address) and the artist, the window, the current time, and releases.
+    """The content of a report: everything, or one account (`user`: its email address) or artist, in one window.
 
-    `albums` are those to compare by the first `days` since their release; None: the newest.
+    `albums`: the ids of albums whose first `days` since release are compared; None: those of the newest albums.
     """
 
     user: str | None
@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
 
 
 def albums(chosen: "Sequence[int] | None") -> tuple[int, ...] | None:
-    """Return the chosen albums, each once, or None if none was chosen. Raises BadParameter if they are too many."""
+    """Return the chosen albums without repeats, or None if there are none. Raises BadParameter for too many."""
     if not chosen:
         return None
     found = tuple(dict.fromkeys(chosen))
@@ -55,7 +55,7 @@ def scope(user: str | None, artist: int | None) -> "Scope":
 
 
 def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) -> None:
-    """Write the report in the format `form`, and its description."""
+    """Write the report to `out` in the format `form`, and its description to `FILE.meta.json`."""
     from musicsvc.reports.verification import checksums
     from musicsvc.server.shapes import exports as shapes
     from musicsvc.server.shapes import verification
@@ -78,7 +78,7 @@ def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) ->
             file.writelines(_pieces(form, data, rows, described))
     meta_files.write(out, form, described, () if form == "json" else rows)
     if found.last_played is not None:
-        session.echo(f"There were no plays in these days. The newest were on {to_date(found.last_played)}.")
+        session.echo(f"There were no plays in these days. The newest plays are from {to_date(found.last_played)}.")
 
 
 def _read(wanted: Wanted) -> "tuple[Scope, Overview]":

@@ -30,7 +30,9 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     tls_key: Annotated[Path | None, option("FILE", "Private key of the certificate (PEM).")] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve sample data in a temporary database.")] = False,
     now: Annotated[str | None, option("TIME", "Start of the demo's clock, such as 2026-01-31T12:00:00Z.")] = None,
-    speed: Annotated[float | None, option("FACTOR", "Speed of the demo's clock, such as 60.", min=0, max=1e9)] = None,
+    speed: Annotated[
+        float | None, option("FACTOR", "Speed of the demo's clock; 60: one hour a minute.", min=0, max=1e9)
+    ] = None,
 ) -> None:
     """Serve the API and its pages."""
     if not demo and (now is not None or speed is not None):
@@ -48,7 +50,7 @@ def serve(  # noqa: PLR0917 - typer calls it by name
 
 
 def _import_server() -> None:
-    """Import the server without garbage collection: this creates many objects, which stay."""
+    """Import the server with garbage collection switched off, because none of the many objects created is garbage."""
     gc.disable()
     import_module("musicsvc.server.serving")
     gc.freeze()

@@ -94,7 +94,7 @@ def list_(
 def revoke(
     context: typer.Context,
     token_id: TokenId,
-    reason: Annotated[str, option("TEXT", "Shown by `token list`.")] = "revoked by an operator",
+    reason: Annotated[str, option("TEXT", "The reason, shown by `token list`.")] = "revoked by an operator",
     json: AsJson = False,
 ) -> None:
     """Revoke a token: requests with it answer 401 at once."""

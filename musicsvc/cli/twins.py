@@ -19,7 +19,7 @@ MOST_MANAGERS = 3
 def warn_of_catalog(
     session: Session, file: "Path", open_file: "Callable[[], Reader]", options: "CatalogOptions", store: "Store"
 ) -> None:
-    """Warn if artists of a catalog file exist under another manager. A file that is a pipe can be read only once."""
+    """Warn if artists of a catalog file exist under another manager. Skip pipes, which can be read only once."""
     from musicsvc.store.importing import twins
 
     found = twins.of_catalog(open_file, options, store) if file.is_file() else None
@@ -31,7 +31,7 @@ def warn_of_catalog(
     existing = f"with --user {owner}" if owner else "without --user"
     session.echo(
         f"Warning: {quantity(found.names, 'artist')} of this file {_exist(found.names)} under another manager too"
-        f" ({others}). The import creates second ones, with tracks of their own. To use the existing ones, import"
+        f" ({others}). The import creates new artists with the same names. To use the existing ones, import"
         f" {existing}, or first assign them to another manager: musicsvc artist assign ID EMAIL. To take this import"
         " back, run: musicsvc import undo"
     )

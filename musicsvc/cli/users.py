@@ -46,7 +46,7 @@ def user_json(user: "User") -> JSON:
 def create(
     context: typer.Context,
     email: Email = "",
-    display_name: Annotated[str | None, option("NAME", "Default: the part before the @.")] = None,
+    display_name: Annotated[str | None, option("NAME", "Default: the part of EMAIL before the @.")] = None,
     password_stdin: PasswordStdin = False,
     admin: Annotated[bool, typer.Option("--admin", help="Make the account an administrator of the service.")] = False,
     json: AsJson = False,
@@ -139,7 +139,7 @@ def show(context: typer.Context, email: Email = "", json: AsJson = False) -> Non
 def suspend(
     context: typer.Context,
     email: Email = "",
-    reason: Annotated[str | None, option("TEXT", "The reason, as `user show` shows it.")] = None,
+    reason: Annotated[str | None, option("TEXT", "The reason, shown by `user show`.")] = None,
     json: AsJson = False,
 ) -> None:
     """Suspend an account: requests with its tokens answer 403 at once."""

@@ -72,7 +72,7 @@ def _differences(file: Path, meta: "FileVerification") -> "Iterator[Difference]"
 
 
 def _window(meta: "FileVerification") -> "Window":
-    """Return the window of the export as it was at that time, so that growth compares with the same days."""
+    """Return the window as of the time of the export, so that growth is computed against the same days as then."""
     from musicsvc.store.plays import history, periods
 
     name = meta.window.name
@@ -111,7 +111,7 @@ def _compare_report(
     from musicsvc.store.insights import overview
 
     if meta.rows and not meta_files.is_unchanged(file, meta):
-        raise Failure(f"{file} was changed after it was written. The figures in it cannot be read to be verified.")
+        raise Failure(f"{file} was changed after it was written. The figures in such a file cannot be verified.")
     written = meta.rows or verification.report_rows(reading.document(file)["data"])
     found = overview.build_for_print(scope, days, parse(meta.generated_at), verification.compared(written))
     current = verification.report_rows(shapes.report_file(found, 0, meta.file.format))

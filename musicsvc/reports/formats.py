@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format of exports. `write_table` writes the rows; without it, the format is one of reports."""
+    """A file format of exports. `write_table` yields a file with the rows; None for formats of reports only."""
 
     id: str
     name: str
@@ -62,7 +62,7 @@ FORMATS = {
         Format(
             "json",
             "JSON",
-            "The same rows for programs.",
+            "The same rows as JSON, for programs.",
             "application/json; charset=utf-8",
             _json,
             attachment=False,
@@ -79,7 +79,7 @@ FORMATS = {
         Format(
             "parquet",
             "Parquet",
-            "The same rows with types, for databases.",
+            "The same rows as Parquet, with typed columns, for databases.",
             "application/vnd.apache.parquet",
             _parquet,
             listed=False,

@@ -71,7 +71,7 @@ def page_data(report: Report, paper: str = A4) -> JSON:
 
 
 def _graphs(report: Report) -> list[JSON]:
-    """Return the graphs of plays and of listeners, or none if there is nothing to draw, or one day only."""
+    """Return the graphs of plays and of listeners, or an empty list if there are no plays or only one day."""
     before = report.before
     if len(report.days) == 1:
         return []
@@ -95,11 +95,11 @@ def _advice(report: Report) -> str:
     days = f"these {len(report.days)} days" if len(report.days) > 1 else "this day"
     empty = f"No plays were counted in {days}."
     if not report.plays_total:
-        return f"{empty} There are none at all yet. Import a history with musicsvc import plays, or send POST /plays."
+        return f"{empty} No plays are recorded yet. Import a history with musicsvc import plays, or send POST /plays."
     if report.last_played is None:
         return f"{empty} Choose another period."
     last = report.last_played
-    return f"{empty} The newest plays are of {dates.day(last)}. Choose a period that contains that day."
+    return f"{empty} The newest plays are from {dates.day(last)}. Choose a period that contains that day."
 
 
 def _cards(report: Report, earlier: str | None) -> list[JSON]:

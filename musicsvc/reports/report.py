@@ -22,9 +22,9 @@ class ReportDay:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The earlier days that growth compares with, with the plays and listeners of each, and their name (`label`).
+    """The preceding days, the basis of growth: their name (`label`), and the plays and listeners of each day.
 
-    `partial`: the last of them ends at the time of day at which the report was made.
+    `partial`: only a part of the last day counts, up to the time of day at which the report was made.
     """
 
     label: str
@@ -49,9 +49,9 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True)
 class ReportListening:
-    """New and returning listeners, plays per listener, skips, and the share of the track that was heard, in percent.
+    """New and returning listeners, plays per listener, skips, and the `mean` and `median` share heard, in percent.
 
-    `with_duration` is the number of plays of which skips and share are known.
+    `with_duration`: the number of plays with a known duration. Skips and shares are computed from these.
     """
 
     new: int
@@ -65,7 +65,7 @@ class ReportListening:
 
 @dataclass(frozen=True, slots=True)
 class ReportMilestones:
-    """The days on which a track, album or artist (`kind`) reached numbers of plays, and its best day with its plays."""
+    """The milestones of a track, album or artist: number of plays and day reached; and its best day with its plays."""
 
     kind: str
     name: str
@@ -91,7 +91,7 @@ class ReportRelease:
 class Report:
     """Statistics of an account, an artist or the whole catalog from `first` to `last`, and of all time (`…_total`).
 
-    `unfinished`: the last day was not over. `last_played`: the newest day with plays, if these days have none.
+    `unfinished`: the last day was not over. `last_played`: the newest day with plays, set if the period has none.
     """
 
     name: str | None

@@ -33,13 +33,13 @@ def csv(rows: Sequence[Mapping[str, object]]) -> Iterator[bytes]:
 
 
 def workbook(report: JSON) -> Iterator[bytes]:
-    """Yield a workbook in pieces, with a sheet for each table of the report (its JSON)."""
+    """Yield a workbook in pieces, with a sheet for each table of the report. `report`: the report as JSON."""
     head = {"type": "report", "period": report["period"], "generated_at": report["generated_at"]}
     return xlsx.workbook(list(_sheets(report)), head)
 
 
 def flat(figures: Mapping[str, Any]) -> JSON:
-    """Return nested figures under names such as `plays.total`."""
+    """Return the figures without nesting: `{"plays": {"total": 7}}` becomes `{"plays.total": 7}`."""
     found: JSON = {}
     for name, value in figures.items():
         found |= {f"{name}.{key}": part for key, part in value.items()} if isinstance(value, dict) else {name: value}

@@ -36,7 +36,10 @@ _LOOSE = regex.compile(rf"(?<={_SYLLABLE})(?=[^\s\p{{M}}])|(?<=[^\s\p{{M}}])(?={
 
 @dataclass(frozen=True)
 class Wrapping:
-    """A title with marked line breaks. In `text`: between `words`. In `broken`: also within words not in `kept`."""
+    """A title with marked line breaks: in `text` only between words, in `broken` also within long words.
+
+    `words`: the words of `text`. `kept`: the words that `broken` does not break.
+    """
 
     text: str
     words: list[str]

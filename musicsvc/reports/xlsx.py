@@ -34,12 +34,12 @@ class Sheet(NamedTuple):
 
 
 def xlsx(table: Table) -> Iterator[bytes]:
-    """Yield a workbook in pieces: a sheet of rows, further ones where it is full, and a sheet about the export."""
+    """Yield a workbook in pieces: one or more sheets with the rows, as many as needed, and a sheet about the export."""
     return _pieces(table.head, lambda book: write_rows(book, table))
 
 
 def workbook(sheets: Sequence[Sheet], head: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield a workbook in pieces: these sheets, each with few rows, and a sheet about the export."""
+    """Yield a workbook in pieces: these sheets, and a sheet about the export. All rows are held in memory."""
 
     def write(book: Any) -> None:
         for each in sheets:
@@ -71,7 +71,7 @@ def _pieces(head: Mapping[str, Any], write: Callable[[Any], None]) -> Iterator[b
 
 
 def write_rows(book: Any, table: Table, rows_per_sheet: int = ROWS_PER_SHEET) -> None:
-    """Write the rows to sheets that are named after their type, such as `tracks`, `tracks 2`."""
+    """Write the rows to sheets named after the type of the rows: `tracks`, `tracks 2` and so on."""
     title = str(table.head["type"])
     formats = _formats(book, table.columns)
     sheet = _add_sheet(book, title, table.columns)
@@ -102,7 +102,7 @@ def _number_format(column: str) -> str:
 
 
 def _write_cell(sheet: Any, at: tuple[int, int], value: object, style: Any) -> None:
-    """Write a number, a date or time in UTC (if its column has such a format) or a text. None is an empty cell."""
+    """Write a number, a text or, in columns with a date or time format, a date or time in UTC. Skip None."""
     if isinstance(value, str) and style.num_format in {DATE, TIME} and int(value[:4]) >= FIRST_YEAR:
         sheet.write_datetime(*at, datetime.fromisoformat(value).replace(tzinfo=None), style)
     elif isinstance(value, str):

@@ -191,7 +191,7 @@ def test_a_pdf_of_a_table_names_the_command_for_reports(run: Run, made: Catalog,
 def test_a_report_on_days_without_plays_says_when_the_newest_were(run: Run, made: Catalog) -> None:
     newest = max(play.at for play in made.past.plays)
     empty = run("export", "report", "--from", "2014-06-16", "--to", "2014-06-22", "--format", "json")
-    assert empty.stderr == f"There were no plays in these days. The newest were on {isoformat(newest)[:10]}.\n"
+    assert empty.stderr == f"There were no plays in these days. The newest plays are from {isoformat(newest)[:10]}.\n"
     assert run("export", "report", "--period", "all", "--format", "json").stderr == ""
 
 

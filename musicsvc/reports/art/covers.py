@@ -46,7 +46,7 @@ _TEMPLATES = (
     ),
     Template(6, "Cut-outs", "Paper shapes in bright inks.", cutouts.draw, ("Paper Summer", "Lou Vance")),
     Template(7, "Arcs", "A band of stripes around the text.", arcs.draw, ("Long Drive", "The Amber Set")),
-    Template(8, "Monogram", "The title's first sign as a shape.", monogram.draw, ("Quiet", "Noor Sahl")),
+    Template(8, "Monogram", "The title's first letter as a shape.", monogram.draw, ("Quiet", "Noor Sahl")),
 )
 
 

@@ -15,7 +15,7 @@ SHORT = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "
 
 
 def labels(first: date, days: int, width: int) -> list[JSON]:
-    """Return the labels of an axis with this many days from `first` on. `width`: days from its left to its right."""
+    """Return the labels of a time axis for `days` days from `first`. `width`: the days from left to right end."""
     last = first + timedelta(days=days - 1)
     if days <= LONGEST_IN_DAYS:
         step = next(step for step in DAY_STEPS if (days - 1) // step < MOST_LABELS)
@@ -26,7 +26,7 @@ def labels(first: date, days: int, width: int) -> list[JSON]:
 
 
 def day_label(first: date, place: int, days: int) -> str:
-    """Return a day of an axis as text, with its year if the axis is long or reaches into another year."""
+    """Return the label of the day `place` days after `first`, with the year if the axis is long or spans two years."""
     day, last = first + timedelta(days=place), first + timedelta(days=days - 1)
     text = f"{day.day} {SHORT[day.month - 1]}"
     return text if first.year == last.year and days <= LONGEST_IN_DAYS else f"{text} {day.year}"

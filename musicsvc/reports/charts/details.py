@@ -71,7 +71,7 @@ def _cell(count: int, most: int) -> JSON:
 
 
 def milestones(found: Sequence[ReportMilestones]) -> JSON | None:
-    """Return a table of the days on which these were played for the 100th, 1,000th, … time, and of their best days."""
+    """Return a table: the days of the 100th, 1,000th, … play of each track, album and artist, and its best day."""
     numbers = sorted({number for row in found for number, _ in row.reached})[-MOST_NUMBERS:]
     rows = [
         {
@@ -124,7 +124,7 @@ def _line(of: ReportRelease, place: int, points: list[list[float]]) -> JSON:
 
 
 def _release_table(found: Sequence[ReportRelease], start: int) -> JSON:
-    """Return the plays of each day since the release, and the distinct listeners up to it."""
+    """Return a table of each album's plays per day since its release, and its distinct listeners up to that day."""
     shown = max(len(each.plays) for each in found)
     step = -(-shown // MOST_ROWS)
     return {

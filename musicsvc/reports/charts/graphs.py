@@ -29,7 +29,7 @@ class Line:
 
 
 def graph(title: str, line: Line, before: Sequence[int] = ()) -> JSON:
-    """Return a line graph as input of the template. `before`: the values to compare with, from the same left edge.
+    """Return a line graph as input of the template. `before`: the values of the earlier days to compare with.
 
     The highest day is marked. The part of the line that leads to an unfinished day is separate (`open`).
     """
@@ -56,7 +56,7 @@ def _points(values: Sequence[float], step: float, top: int) -> list[list[float]]
 
 
 def nice_step(most: int) -> int:
-    """Return the distance between ticks: 1, 2 or 5 times a power of ten. TICKS steps reach at least `most`."""
+    """Return the distance between ticks: 1, 2 or 5 times a power of ten, at least `most` / TICKS."""
     size = 1
     while True:
         for step in STEPS:
@@ -72,7 +72,7 @@ def _averages(values: Sequence[int], step: int) -> list[float]:
 
 
 def _peak(line: Line, points: Sequence[Sequence[float]] | None) -> JSON | None:
-    """Return the text of the highest day, and its position if each day has a point."""
+    """Return the label of the highest day and, if each day has a point, the position for the label."""
     place = max(range(len(line.values)), key=lambda each: line.values[each], default=0)
     if not line.values or not line.values[place]:
         return None

@@ -25,7 +25,7 @@ class Difference(NamedTuple):
 
 
 def differences(file: Iterable[Row], now: Iterable[Row], keys: Sequence[str]) -> Iterator[Difference]:
-    """Yield what differs. Both have ascending `keys`, so that neither is held in memory."""
+    """Yield the differences between the rows of `file` and of `now`. Both must be sorted by the columns `keys`."""
     key = _reader(keys)
     written, current = _ascending(file, key), iter(now)
     left, right = next(written, None), next(current, None)

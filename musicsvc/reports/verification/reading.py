@@ -25,7 +25,7 @@ UNREADABLE = (csv.Error, zipfile.BadZipFile, ParseError, ValueError, KeyError, T
 
 
 def rows(path: Path, form: str, columns: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows of a file in the format `form` (csv, json, xlsx or parquet). Raises Failure if it has others."""
+    """Yield the rows of a csv, json, xlsx or parquet file (`form`). Raises Failure unless it has these columns."""
     read = {"csv": _csv, "json": _json, "xlsx": _xlsx, "parquet": _parquet}[form]
     try:
         yield from read(path, columns)

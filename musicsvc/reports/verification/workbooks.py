@@ -38,7 +38,7 @@ def _rows(book: zipfile.ZipFile, name: str, shared: list[str]) -> Iterator[dict[
 
 
 def _elements(book: zipfile.ZipFile, name: str, tag: str) -> Iterator[Element]:
-    """Yield the elements with this tag, each of which is emptied afterwards, so that memory does not grow."""
+    """Yield the XML elements with this tag. Each is cleared after use, so that memory does not grow."""
     with book.open(name) as source:
         for _, element in ET.iterparse(source):  # noqa: S314 - the user's own file; expat limits entities
             if element.tag == MAIN + tag:
