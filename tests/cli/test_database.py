@@ -66,7 +66,7 @@ def test_an_upgrade_lists_accounts_that_share_a_mailbox(
         " Account 6 is found only by its e-mail exactly as written."
     )
     hint = (
-        "Suspend the one that is no longer used:"
+        "Suspend the account that is no longer used:"
         " musicsvc user suspend 'eva@exämple.test', or: musicsvc user suspend eva@xn--exmple-cua.test"
     )
     assert f"Warning: {finding} {hint}\n" in done.stderr

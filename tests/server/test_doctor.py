@@ -29,7 +29,7 @@ NOW = parse("2026-12-01T12:00:00Z")
     [
         ("made.db", "ok", "has no problems", ""),
         ("new/folder/made.db", "ok", "does not exist yet", ""),
-        ("damaged.db", "warning", "is damaged.", "The next server keeps it under another name and begins a new one."),
+        ("damaged.db", "warning", "is damaged.", "The server renames it at its next start and creates a new one."),
         (
             "musicsvc.db",
             "problem",

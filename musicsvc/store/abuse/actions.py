@@ -16,7 +16,7 @@ ACTIONS = """
 
 
 class EnforcementAction(NamedTuple):
-    """A revocation of a token, or the suspension of an account if `token_id` is None. `in_force`: it was not undone."""
+    """A revocation of a token, or the suspension of an account if `token_id` is None. `in_force`: not undone since."""
 
     id: int  # of the security event
     at: int

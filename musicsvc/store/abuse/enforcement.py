@@ -104,7 +104,7 @@ def _revoked_for_abuse(account_id: int) -> int:
 
 
 class RefusalCounts(NamedTuple):
-    """Numbers of a token's calls that were rate-limited (429), and of calls denied a private resource (403, 404)."""
+    """A token's numbers of rate-limited calls (429) and of denied calls to resources that can be private (403, 404)."""
 
     refused: int = 0
     denied: int = 0

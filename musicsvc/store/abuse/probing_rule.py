@@ -52,7 +52,7 @@ class ProbingRule:
         self._successes = 0
 
     def add(self, entry: Entry) -> ProbeFigures | None:
-        """Add a call to the counts. Return the counts if the call was denied a private resource, else None."""
+        """Add a call to the counts. Return the counts if the call was denied (see `denies`), else None."""
         denied = entry.resource if denies(entry) else None
         # Other denials are ignored: they concern a malformed id, the catalog, an unknown path or the account itself.
         if entry.status in UNANSWERED or (entry.status in DENIED and denied is None):

@@ -1,8 +1,8 @@
-"""The rate-limit rule: a token is refused with 429 repeatedly and does not pause as Retry-After demands.
+"""The rate-limit rule: calls with a token are refused (429) repeatedly, and sent again before Retry-After is over.
 
-Clients that share a token may pause at different times. So each refused call is assigned to a client whose pause is
-over, or to a new client, up to a maximum number. If neither is possible, the refusal is early: a client did not pause.
-Calls in flight when the limit is reached also cause early refusals. So counts restart after a pause of all clients.
+Several clients may share a token and pause at different times. So each refused call is assigned to a client whose pause
+is over or, up to a maximum number of clients, to a new client. If neither is possible, the refusal is early: a client
+did not wait. Calls in flight when the limit is reached are also early, so the counts restart once all clients paused.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class AccessEntry(NamedTuple):
 
 
 class Approval(NamedTuple):
-    """An approved request and its account. `link` sets the account's password if the approval created the account."""
+    """An approved request and its account. If the approval created the account, `link` serves to set its password."""
 
     request: AccessRequest
     user: User
@@ -40,7 +40,7 @@ class Approval(NamedTuple):
 
 
 def no_access(contact: str | None) -> str:
-    """Return the message for accounts without API access. `contact`: the e-mail address that grants it, if known."""
+    """Return the message for accounts without API access. `contact`: the e-mail address to ask for it, if any."""
     return "The account has no API access." + (f" Ask for it at {contact}." if contact else "")
 
 
@@ -94,7 +94,7 @@ def get(request_id: int) -> AccessRequest:
     """Return the request with this id. Raises NotFound."""
     found: AccessRequest | None = AccessRequest.get_or_none(AccessRequest.id == request_id)
     if found is None:
-        raise NotFound(f"There is no request {request_id}.")
+        raise NotFound(f"There is no access request {request_id}.")
     return found
 
 
@@ -138,7 +138,7 @@ def request(
 
 
 def latest_request(user: User) -> AccessRequest | None:
-    """Return the newest request by the account's e-mail, or None."""
+    """Return the newest access request with the account's e-mail, or None."""
     found = AccessRequest.select().where(email_addresses.matches(AccessRequest, user.email))
     latest: AccessRequest | None = found.order_by(AccessRequest.id.desc()).first()
     return latest
@@ -173,14 +173,14 @@ def _add_event(kind: Kind, asked: AccessRequest, now: int, actor: Actor) -> None
 
 
 def _find(asked: int | str) -> AccessRequest:
-    """Lock and return the request with this id, or the pending or else newest one by this e-mail. Raises NotFound."""
+    """Lock and return the request with this id, or this e-mail's pending request, else its newest. Raises NotFound."""
     by_id = isinstance(asked, int)
     wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
     exact = email_addresses.exact_first(AccessRequest)
     order = (AccessRequest.state == "pending").desc(), exact, AccessRequest.id.desc()
     found: AccessRequest | None = lock_rows(AccessRequest.select().where(wanted).order_by(*order)).first()
     if found is None:
-        raise NotFound(f"There is no request {asked}." if by_id else f"There is no request by {asked}.")
+        raise NotFound(f"There is no access request {asked}." if by_id else f"There is no access request by {asked}.")
     return found
 
 
@@ -193,7 +193,7 @@ def _regrant(found: AccessRequest) -> str:
 
 
 def _decide(found: AccessRequest, state: str, reason: str | None, now: int, *, hint: str = "") -> AccessRequest:
-    """Store the decision on a request. Raises Conflict, with `hint` in its message, unless the request is pending."""
+    """Store the decision on a pending request. Raises Conflict, with `hint` in its message, if already decided."""
     if found.state != "pending":
         raise Conflict(f"Request {found.id} by {found.email} is {found.state} already.{hint}")
     found.state, found.reason, found.decided_at = state, reason, now

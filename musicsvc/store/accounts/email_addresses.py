@@ -42,7 +42,7 @@ class SharedMailbox(NamedTuple):
     @property
     def hint(self) -> str:
         one, other = (f"musicsvc user suspend {quote(email)}" for email in (self.owner_email, self.email))
-        return f"Suspend the one that is no longer used: {one}, or: {other}"
+        return f"Suspend the account that is no longer used: {one}, or: {other}"
 
 
 def normalize(email: str) -> str:
@@ -67,12 +67,12 @@ def problem(email: str) -> str | None:
 
 
 def matches(table: type[User | AccessRequest], email: str) -> Expression:
-    """Return an SQL condition for rows with `email` in any spelling. Rows without `email_key` must match exactly."""
+    """Return an SQL condition for rows with `email` in any spelling, or exactly if their `email_key` is NULL."""
     return (table.email_key == normalize(email)) | (table.email_key.is_null() & (table.email == email.strip()))
 
 
 def exact_first(table: type[User | AccessRequest]) -> Ordering:
-    """Return an SQL ordering that puts rows without `email_key`, which are found only by exact spelling, first."""
+    """Return an SQL ordering that puts rows whose `email_key` is NULL first: they matched exactly."""
     return table.email_key.is_null().desc()
 
 

@@ -33,13 +33,16 @@ def verify(hashed: str, password: str) -> bool:
 
 
 def check(password: str, *, email: str, hosted: bool) -> str | None:
-    """Return an error message if the password is refused, else None. If `hosted`, common passwords are refused too."""
+    """Return an error message if the password is refused, else None.
+
+    If the service has a public address (`hosted`), common passwords are refused too.
+    """
     if not SHORTEST <= len(password) <= LONGEST:
         return f"The password must have {SHORTEST} to {LONGEST} characters."
     if email_addresses.normalize(password) == email_addresses.normalize(email):
         return "The password must not be the email."
     if hosted and password.casefold() in _commonest():
-        return "The password is among the commonest; choose another."
+        return "The password is one of the most common ones. Choose another."
     return None
 
 

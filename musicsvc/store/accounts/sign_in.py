@@ -1,4 +1,4 @@
-"""Accounts whose password a request has to know: to sign in, and before actions that a stolen session must not do."""
+"""Look up password hashes, for signing in and for actions that require the password in addition to a session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def by_id(user_id: int) -> Credentials | None:
 
 
 def still_valid(verified: Credentials | None) -> User | None:
-    """Return the account whose password was verified, or None if it was suspended or changed its password since."""
+    """Return the account, or None if it was suspended or its password changed after `verified` was loaded."""
     if verified is None or by_id(verified.user_id) != verified:
         return None
     return users.get(verified.user_id)

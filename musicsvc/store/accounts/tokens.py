@@ -67,7 +67,7 @@ class Identity(NamedTuple):
 
     @property
     def account(self) -> tuple[object, ...]:
-        """All that is known of the account: a response to it is the same as long as this is."""
+        """The values of the account that responses may depend on. A cached response is valid while they are equal."""
         return self[:7]
 
 
@@ -231,7 +231,7 @@ def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Tok
 
 
 def delete(token: Token, *, now: int, actor: Actor) -> None:
-    """Delete a token for its owner: the token is revoked, and stays in lists. Safe to repeat."""
+    """Revoke a token on the owner's request. It remains in lists. May be repeated."""
     revoke(token.id, DELETED, now=now, actor=actor)
 
 

@@ -71,7 +71,7 @@ def newest(
 def newest_models(query: Any, columns: Sequence[Any], limit: int | None, text: str | None) -> Sequence[Any]:
     """Return the newest `limit` models of a query that contain `text` in one of `columns`, oldest first.
 
-    The first of the columns is the id. Only matches become models, which takes a third of the time.
+    The first column must be the id. Models are created for matches only, which saves two thirds of the time.
     """
     key = columns[0]
     newest_first = query.order_by(key.desc())

@@ -113,7 +113,7 @@ def by_email(email: str) -> User:
 
 
 def without_key() -> dict[int, str]:
-    """Return id → e-mail of the accounts without `email_key`: an older account has the same normalized e-mail."""
+    """Return id → e-mail of the accounts whose normalized e-mail belongs to an older account (`email_key` is NULL)."""
     rows: Any = User.select(User.id, User.email).where(User.email_key.is_null()).order_by(User.id).tuples()
     return dict(rows)
 
@@ -143,7 +143,7 @@ def missing(ids: Collection[int]) -> set[int]:
 def set_password(
     user: User, password_hash: str, *, now: int, actor: Actor = "cli", session_id: int | None = None
 ) -> None:
-    """Set the password. Ends the link to set one, and the account's sessions except `session_id`."""
+    """Set the password. Deletes the account's link to set it, and its sessions except `session_id`."""
     sessions.end_all(user.id, but=session_id)
     user.password_hash = password_hash
     User.update(password_hash=password_hash).where(User.id == user.id).execute()
@@ -165,7 +165,7 @@ def set_display_name(user: User, name: str) -> None:
 def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "cli") -> None:
     """Suspend the account unless it is already suspended. Ends its sessions; calls with its tokens get 403.
 
-    Raises Conflict if an administrator suspends the own account, so that one is left who can reinstate accounts.
+    Raises Conflict if administrators suspend their own account, so that at least one administrator remains.
     """
     if isinstance(actor, Administrator):
         _check_suspender(actor.account_id, user.id)

@@ -1,4 +1,4 @@
-"""Add, find and delete API calls in the activity log. All functions but `replay` need a transaction of the log."""
+"""Add, find and delete API calls in the activity log. Call all functions but `replay` in a transaction of the log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PRUNED = 2_000  # a small number, so that pruning does not delay new entries for
 
 
 class Entry(NamedTuple):
-    """A logged API call. One entry counts all calls of a minute that have no token and the same address and status."""
+    """A logged API call or, for calls without a token, the count of those with one address and status in a minute."""
 
     at: int  # time of arrival in microseconds
     request_id: str  # empty for a count

@@ -48,7 +48,7 @@ class LogFile(Log):
                 try:
                     self._store = SqliteStore(self.url, log=True)
                 except Damaged:
-                    hint = "The next server keeps it under another name and begins a new one."
+                    hint = "The server renames it at its next start and creates a new one."
                     raise Damaged(f"The activity log {self.path} is damaged. {hint}") from None
                 except files.Foreign:
                     raise Failure(_foreign(self.path)) from None

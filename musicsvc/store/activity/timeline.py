@@ -25,9 +25,9 @@ OVERLAP = 1_000
 def build_filters(
     kind: str, of_calls: Mapping[str, Any], common: Mapping[str, Any]
 ) -> tuple[activity_calls.Filter | None, security_events.Filter | None]:
-    """Return the filters for API calls and for security events; None hides them.
+    """Return the filters for API calls and for security events; a filter of None excludes them.
 
-    `kind`: `all`, `calls` or `events`. `of_calls`: conditions that events do not have, so any of them hides events.
+    `kind`: `all`, `calls` or `events`. `of_calls`: conditions that only calls can meet, so any of them excludes events.
     """
     calls_only = kind == "calls" or any(value is not None for value in of_calls.values())
     return (

@@ -43,7 +43,7 @@ class Facts:
 
 
 class DanglingRows(Damaged):
-    """Rows of the database refer to missing rows, which a faulty disk does not cause."""
+    """Rows refer to missing rows. Not a sign of a faulty disk, unlike other damage."""
 
 
 def read_facts(connection: apsw.Connection) -> Facts:

@@ -43,7 +43,7 @@ def _counts() -> tuple[Any, Any]:
 
 
 def _count(counted: LongList, rows: Any) -> Any:
-    """Return the number of an artist's rows: the sum over the blocks of their list if it is long, else of `rows`."""
+    """Return SQL for the length of an artist's list: the sum of its blocks (`list_blocks`), else the query `rows`."""
     blocks = ListBlock.select(fn.SUM(ListBlock.size).cast("bigint"))
     return fn.COALESCE(blocks.where(ListBlock.list == counted.number, ListBlock.owner == Artist.id), rows)
 

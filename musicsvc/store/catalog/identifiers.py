@@ -1,4 +1,4 @@
-"""ISRC of recordings (ISO 3901) and UPC of releases (GTIN-12 and GTIN-13), and which tracks have an ISRC."""
+"""Validate ISRCs of recordings (ISO 3901) and UPCs of releases (GTIN-12 and GTIN-13), and find tracks by ISRC."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ OWNERS = """
 
 
 def isrc(text: str) -> str:
-    """Return the ISRC without hyphens, in capitals. Raises ValueError if it is none."""
+    """Return the ISRC in upper case without hyphens. Raises ValueError if `text` is not an ISRC."""
     if (code := as_isrc(text)) is None:
         raise ValueError("must be an ISRC: two letters, three letters or digits, seven digits, such as GBAYE6800011")
     return code
 
 
 def upc(text: str) -> str:
-    """Return the UPC or EAN. Raises ValueError if it has another number of digits or a wrong check digit."""
+    """Return `text` if it is a UPC or EAN. Raises ValueError for a wrong number of digits or check digit."""
     if not UPC.fullmatch(text):
         raise ValueError("must be a UPC or EAN of 12 or 13 digits (spreadsheets drop zeros at the beginning)")
     weighted = sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(reversed(text)))
@@ -47,12 +47,12 @@ def upc(text: str) -> str:
 
 
 def as_isrc(text: str) -> str | None:
-    """Return the text as an ISRC without hyphens, in capitals, or None if it is none."""
+    """Return the ISRC in upper case without hyphens, or None if `text` is not an ISRC."""
     return text.replace("-", "").upper() if ISRC.fullmatch(text) else None
 
 
 def spellings_of_upc(text: str) -> list[str]:
-    """Return the text as UPC and as EAN, which is a UPC after a zero, without hyphens and spaces; [] if it is none."""
+    """Return the forms in which a UPC may be stored: 12 digits, or 13 (EAN) with a zero in front. [] if invalid."""
     code = text.replace("-", "").replace(" ", "")
     if not UPC.fullmatch(code):
         return []
@@ -60,7 +60,7 @@ def spellings_of_upc(text: str) -> list[str]:
 
 
 def tracks_by_isrc(codes: Collection[str], manager: int | None) -> dict[str, int]:
-    """Return track ids by ISRC, for tracks of artists of this manager (None: of artists without one)."""
+    """Return track ids by ISRC, of tracks whose artists have this manager. None: artists without a manager."""
     if not codes:
         return {}
     among, values = dialect.in_list(codes)
@@ -68,7 +68,7 @@ def tracks_by_isrc(codes: Collection[str], manager: int | None) -> dict[str, int
 
 
 def lock() -> None:
-    """Let no other transaction give a track an ISRC until this one ends."""
+    """Prevent other transactions from giving tracks an ISRC until this transaction ends."""
     dialect.lock(LOCK)
 
 

@@ -63,7 +63,7 @@ LABEL_SIZES = """
 
 
 class AlbumSize(NamedTuple):
-    """An album's JSON size: `own` bytes, and `image` bytes (the album image) for each of the `imageless` tracks."""
+    """An album's JSON size in bytes: `own`, plus the album image (`image`) for each of the `imageless` tracks."""
 
     tracks: int  # their number
     imageless: int  # the number of tracks that repeat the album image

@@ -1,4 +1,4 @@
-"""Lists of all tracks, and of those that match filters, newest first."""
+"""List all tracks, or the tracks that match filters, newest first."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ COUNTED = {
 
 
 class TrackFilters(NamedTuple):
-    """Properties that tracks must have; None: any.
+    """Conditions on tracks. A condition of None matches every track.
 
-    `genre` is a slug, `external_id` the id in another service, `name` a part of the name, as in other searches.
+    `genre` is a slug, `external_id` the id in another service, `name` a text to search for in the track's name.
     """
 
     artist_id: int | None = None
@@ -67,7 +67,7 @@ def _listing(ids: list[int], total: int, page: Page) -> Listing[TrackRow]:
 
 @cache
 def _query(names: tuple[str, ...]) -> Callable[..., ListQuery]:
-    """Return a function that takes the values of these filters and builds the query of the tracks."""
+    """Return a function that builds the query for filters with these names. Its arguments are their values."""
 
     def build(*values: Any) -> ListQuery:
         wanted = dict(zip(names, values, strict=True))
@@ -83,7 +83,7 @@ def _query(names: tuple[str, ...]) -> Callable[..., ListQuery]:
 
 
 def _shortest(names: Collection[str]) -> Any:
-    """Return the id of a track in the table with the fewest rows for these filters, which has them in order."""
+    """Return the track id column to select from: that of the table with the fewest rows for these filters."""
     if "isrc" in names or "external_id" in names:
         return Track.id
     if "artist_id" in names:
@@ -92,7 +92,7 @@ def _shortest(names: Collection[str]) -> Any:
 
 
 def _condition(key: Any, name: str, value: Any) -> Any:
-    """Return the condition that the track `key` has this property."""
+    """Return the SQL condition of the filter `name` with this value on the track id column `key`."""
     if name in {"isrc", "external_id"}:
         return getattr(Track, name) == value
     link, column = (TrackArtist, TrackArtist.artist) if name == "artist_id" else (TrackGenre, TrackGenre.genre)
@@ -102,7 +102,7 @@ def _condition(key: Any, name: str, value: Any) -> Any:
 
 
 def _named(phrases: Sequence[Any]) -> Any:
-    """Return the ids of the tracks whose names meet one of the conditions of the search index."""
+    """Return SQL for the ids of tracks whose names match one of the phrases of the search index."""
     before, between = TRACKS.ids_where()
     first, *others = phrases
     rest = [each for other in others for each in (SQL(between), other)]

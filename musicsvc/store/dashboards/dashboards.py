@@ -1,4 +1,4 @@
-"""Everything that the page of a track, album or artist shows, read by the functions that the API uses."""
+"""Contents of the statistics page of a track, album or artist, read by the same functions as for the API."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class Related(NamedTuple):
 
 
 class Dashboard(NamedTuple):
-    """The figures of a subject in a window. `before`: plays on the days since the beginning of the window before.
+    """Statistics of a track, album or artist (`subject`) in a window. `before`: daily plays of the window before.
 
-    `tracks` and `albums`: of an album all its tracks, of an artist the most played ones. `releases`: of an album itself
-    and of others to compare it with. Parts that a subject of this kind does not have are None or empty.
+    `tracks`: all tracks of an album, the most played ones of an artist. `albums`: an artist's most played ones.
+    `releases`: an album, and the albums it is compared with. Fields that do not apply to the subject are None or empty.
     """
 
     subject: Subject
@@ -73,7 +73,7 @@ class Dashboard(NamedTuple):
 
 
 def report(subject: Subject, window: Window) -> Dashboard:
-    """Return the figures of a track, album or artist, without current listeners. Use it in a transaction."""
+    """Return the statistics of a track, album or artist that a shared report shows. Call in a transaction."""
     before = window.before
     found = Dashboard(
         subject,
@@ -96,7 +96,7 @@ def report(subject: Subject, window: Window) -> Dashboard:
 
 
 def build(subject: Subject, window: Window, user_id: int, now: int) -> Dashboard:
-    """Return the report of a track, album or artist, with current listeners and what else the account manages."""
+    """Return the statistics that the page shows to the account, with links to related subjects that it manages."""
     found = report(subject, window)._replace(milestones=milestones.build(subject))
     if subject.kind == ARTIST:
         return found._replace(collaborations=collaborations.load(subject.id))
@@ -108,7 +108,7 @@ def build(subject: Subject, window: Window, user_id: int, now: int) -> Dashboard
 
 
 def _related(subject: Subject, user_id: int) -> list[Related]:
-    """Return the artists of a track or album, and the album of a track, as far as the account manages them."""
+    """Return the artists of a track or album, and the album of a track, that the account manages."""
     query = MANAGED_ARTISTS.format(kind=figures.noun(subject))
     found = [Related(Subject(ARTIST, each), name) for each, name in fetch(query, subject.id, user_id)]
     if subject.kind == TRACK:

@@ -1,6 +1,6 @@
-"""Links that show the figures of one track, album or artist on fixed days to anybody, until they expire.
+"""Share links: until it expires, anybody can see the statistics of a track, album or artist on fixed days with it.
 
-A link works as long as the account that made it may read these figures itself. `server/shapes` signs its id.
+A link works as long as the account that created it may read these statistics. `server/shapes` signs its id.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OPEN = """
 
 
 class SharedReport(NamedTuple):
-    """A link's report: the track, album or artist, the days, and when the link ends."""
+    """The report that a link shares: the track, album or artist, the days, and the time when the link expires."""
 
     subject: Subject
     window: Window
@@ -42,7 +42,7 @@ class SharedReport(NamedTuple):
 
 
 class LinkRow(NamedTuple):
-    """A link in the list of its owner. `name`: of the track, album or artist, or None if it was deleted."""
+    """A link in its owner's list. `name` is that of the track, album or artist, or None if that was deleted."""
 
     id: int
     subject: Subject
@@ -55,7 +55,7 @@ class LinkRow(NamedTuple):
 def create(
     subject: Subject, window: Window, *, user_id: int, now: int, lifetime: int = LIFETIME, actor: Actor = "page"
 ) -> LinkRow:
-    """Create a link to the subject's figures on the days of the window. The account must manage the subject.
+    """Create a link to the subject's statistics on the days of the window. The account must manage the subject.
 
     Raises Conflict if the account has too many links.
     """
@@ -77,7 +77,7 @@ def create(
 
 
 def open(link_id: int, created_at: int, *, now: int) -> SharedReport:  # noqa: A001 - the module is the namespace
-    """Return the report of a link. Raises NotFound if it has expired or ended, or its owner has lost the rights."""
+    """Return the report of a link. Raises NotFound if the link has ended or its owner may not read the report."""
     for kind, subject_id, first, end, user_id, expires_at in fetch(OPEN, link_id, created_at, now):
         subject = Subject(kind, subject_id)
         try:
@@ -114,7 +114,7 @@ def get_own(link_id: int, *, actor: SessionIdentity) -> ReportLink:
 
 
 def end(link: ReportLink, *, user_id: int, now: int, actor: Actor = "page") -> None:
-    """End the link of this account."""
+    """Delete the link, so that it no longer works."""
     ReportLink.delete().where(ReportLink.id == link.id).execute()
     about = _about(link.id, Subject(link.kind, link.subject))
     security_events.add("report.unshared", account_id=user_id, reason=about, now=now, actor=actor)

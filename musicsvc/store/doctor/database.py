@@ -29,7 +29,7 @@ SAFEGUARDS = ("fsync", "full_page_writes", "synchronous_commit")
 FIRST_YEAR, LAST_YEAR = 2026, 2099
 ROW_AHEAD = 5 * MINUTE
 SERVER_CLOCK_DRIFT = 5 * SECOND
-SET_CLOCK = "Set the clock, best by NTP: tokens and windows of insights depend on it."
+SET_CLOCK = "Set the clock, best by NTP: the expiry of tokens and the days of statistics depend on it."
 MAX_LINES = 3
 
 
@@ -40,7 +40,7 @@ def check_database(url: str, *, now: int) -> list[Finding]:
         with open_unchecked(url) as store:
             found += _check_open(store, now)
     except Failure as failure:
-        found.append(failed("database", failure, "Check database_url, and that its server runs."))
+        found.append(failed("database", failure, "Check database_url, and that the PostgreSQL server runs."))
     return found
 
 
@@ -59,7 +59,7 @@ def _check_open(store: Store, now: int) -> Iterator[Finding]:
         if counts:
             yield problem("counts", _listed(counts), "Run: musicsvc db recount")
         else:
-            yield ok("counts", "The counts of all long lists are right.")
+            yield ok("counts", "The stored lengths of lists are correct.")
         for pair in store.read(email_addresses.shared_mailboxes).result():
             yield warning("accounts", pair.finding, pair.hint)
     last = store.read(newest_row).result()
@@ -74,10 +74,10 @@ def _sqlite_version() -> Finding:
     if numbers < SAFE_SQLITE:
         return warning(
             "SQLite",
-            f"SQLite {version} can corrupt a database that two processes write at once.",
+            f"SQLite {version} can corrupt a database if two processes write to it at once.",
             f"Run: pip install -U apsw (it brings {'.'.join(map(str, SAFE_SQLITE))} or newer)",
         )
-    return ok("SQLite", f"SQLite {version} can be written by several processes.")
+    return ok("SQLite", f"SQLite {version} is safe to use from several processes.")
 
 
 def _check_sqlite(store: Store) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ def _check_sqlite(store: Store) -> Iterator[Finding]:
     if wrong:
         listed = ", ".join(f"{name} = {value}" for name, value in wrong.items())
         hint = "Start a server once: its first write sets the WAL mode."
-        yield warning("pragmas", f"The database is open with {listed}.", hint)
+        yield warning("pragmas", f"The database has unexpected settings: {listed}.", hint)
     else:
         yield ok("pragmas", "WAL mode, synchronous FULL, foreign keys enforced.")
     damage = store.read(schema.damage).result()
@@ -104,7 +104,7 @@ def _pragmas() -> dict[str, object]:
 def _check_postgres(store: Store, now: int) -> Iterator[Finding]:
     off, server_time = store.read(_postgres_settings).result()
     if off:
-        yield problem("pragmas", f"PostgreSQL runs with {', '.join(off)} off.", "Turn it on in postgresql.conf.")
+        yield problem("pragmas", f"PostgreSQL runs with {', '.join(off)} off.", "Turn this on in postgresql.conf.")
     else:
         yield ok("pragmas", "PostgreSQL writes durably (fsync, full_page_writes, synchronous_commit).")
     if abs(server_time - now) > SERVER_CLOCK_DRIFT:

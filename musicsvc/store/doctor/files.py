@@ -100,19 +100,19 @@ def check_reserved_space(database: Path) -> list[Finding]:
     if size == reserved_space.SIZE:
         return [ok("ballast", "Disk space is reserved, so that tokens can be revoked on a full disk.")]
     sizes = f"{size / MEGABYTE:,.1f} of {reserved_space.SIZE / MEGABYTE:,.1f} MB"
-    finding = f"{file} reserves {sizes} for revocations."
+    finding = f"{file} reserves {sizes} of disk space for revoking tokens."
     missing = reserved_space.ReservedSpace(database).missing()
     if missing:
         hint = f"Revocations may fail on a full disk. Free another {reserved_space.megabytes(missing)} MB on this disk."
         return [warning("ballast", finding, hint)]
-    return [warning("ballast", finding, "A running server fills it.")]
+    return [warning("ballast", finding, "Start the server, which reserves the rest.")]
 
 
 def _check_space(place: Path, needed: int) -> Finding:
     free = shutil.disk_usage(place).free
     space = f"{free / MEGABYTE:,.0f} MB are free on the disk of {place}"
     if free < MIN_FREE:
-        return problem("disk", f"Only {space}.", "Free some space: on a full disk nothing can be written.")
+        return problem("disk", f"Only {space}.", "Free some space: on a full disk, all writes fail.")
     if free < needed + MIN_FREE:
         return warning("disk", f"{space}, and a backup takes {needed / MEGABYTE:,.0f} MB.", "Free some space.")
     return ok("disk", f"{space}.")
@@ -130,7 +130,7 @@ def check_backups(database: Path, folder: Path, every_hours: int, *, now: int) -
     for entry in found:
         if entry.at > now + backup_folder.AHEAD:
             finding = f"The backup {entry.file} is dated in the future."
-            yield warning("backups", finding, "Delete it, or rename it to its real time.")
+            yield warning("backups", finding, "Delete it, or correct the time in its name.")
             continue
         try:
             verify.check(entry.file)
@@ -170,7 +170,7 @@ def check_leftovers(database: Path, backups: Path) -> list[Finding]:
         for file in restore.leftovers(database)
     ]
     found += [
-        warning("leftovers", f"{folder} was left by an interrupted init.", "Delete it.")
+        warning("leftovers", f"{folder} was left by an interrupted musicsvc init.", "Delete it.")
         for folder in database.parent.glob(".init-*")
     ]
     return found or [ok("leftovers", "There are no files of interrupted commands.")]

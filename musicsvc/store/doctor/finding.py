@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from musicsvc.errors import Failure
 
 Level = Literal["ok", "warning", "problem"]
+CHECK_ACCESS = "Check the permissions of the file, and which user runs this command."
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ def problem(check: str, finding: str, hint: str) -> Finding:
     return Finding(check, "problem", finding, hint)
 
 
-def failed(check: str, failure: Failure, default_hint: str = "Check its permissions and your user.") -> Finding:
+def failed(check: str, failure: Failure, default_hint: str = CHECK_ACCESS) -> Finding:
     """Return a problem described by the failure's first sentence. The hint is the other sentences or `default_hint`."""
     fault, _, hint = failure.here.partition(". ")
     return problem(check, fault.rstrip(".") + ".", hint or default_hint)

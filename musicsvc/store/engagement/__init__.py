@@ -1,1 +1,1 @@
-"""Comments, likes and reposts, and the likes and reposts of each day."""
+"""Comments, likes and reposts, and the daily numbers of likes and reposts."""

@@ -1,4 +1,4 @@
-"""Count the likes and reposts of tracks, albums and artists by day, so that figures need not read each of them.
+"""Daily numbers of likes and reposts of tracks, albums and artists, stored so that statistics are fast to read.
 
 A like counts on the day on which it was given, for the track, its album and its artists, until it is withdrawn.
 """
@@ -57,7 +57,7 @@ WRONG = f"""
 
 
 class WrongDay(NamedTuple):
-    """A day on which the stored likes or reposts of a track, album or artist are not those that were counted."""
+    """A day with wrong numbers of likes and reposts of a track, album or artist: as `stored` and as `counted`."""
 
     kind: int
     subject: int
@@ -67,12 +67,12 @@ class WrongDay(NamedTuple):
 
 
 def lock(*, shared: bool = False) -> None:
-    """Lock the albums and artists of tracks against moves, until this transaction ends. Moves need it unshared."""
+    """Lock the assignment of tracks to albums and artists until the transaction ends. `shared`: only to read it."""
     dialect.lock(LOCK, shared=shared)
 
 
 def add(track_id: int, given_at: int, *, likes: int = 0, reposts: int = 0) -> None:
-    """Add likes and reposts, or subtract negative ones, that were given to the track at a time (microseconds).
+    """Add likes and reposts (negative: subtract) given at a time (microseconds) to the counts of their day.
 
     Call `lock(shared=True)` before.
     """

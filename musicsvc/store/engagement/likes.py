@@ -1,4 +1,4 @@
-"""Add and remove likes and reposts of tracks, and update their counts in all and by day."""
+"""Add and remove likes and reposts of tracks, and update their total and daily counts."""
 
 from __future__ import annotations
 

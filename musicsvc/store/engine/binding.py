@@ -65,6 +65,6 @@ def current() -> Database:
 
 
 def savepoint() -> AbstractContextManager[Any]:
-    """Return a context manager that opens a savepoint. An error in the block undoes only the block's statements."""
+    """Return a context manager that opens a savepoint. An error in the block undoes only the block's changes."""
     point: AbstractContextManager[Any] = current().savepoint()
     return point

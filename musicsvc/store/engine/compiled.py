@@ -1,4 +1,4 @@
-"""Build a Peewee query once and run its SQL many times: building a query takes ten times as long as running it."""
+"""Build a Peewee query once and run its SQL many times, because building it takes ten times as long as running it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ P = ParamSpec("P")
 
 
 def compiled(build: Callable[P, Any]) -> Callable[P, list[Any]]:
-    """Turn a function that builds a Peewee query into one that returns its rows as tuples, with the driver's values.
+    """Decorate a function that builds a Peewee query: calls return the query's rows as tuples, without conversion.
 
-    The query is built at the first call, with a placeholder for each positional argument, and kept with the database.
-    An argument may be a value but None, or a list for `Field.in_`. Keyword arguments are constants of the query: each
-    combination of them gets a statement of its own.
+    The first call builds the query, with a placeholder for each positional argument, and stores its SQL with the
+    database. An argument may be any value except None, or a list for `Field.in_`. Keyword arguments become constants of
+    the query: each combination of them has a separate statement.
     """
     build_query: Callable[..., Any] = build
 
@@ -46,14 +46,14 @@ def compiled(build: Callable[P, Any]) -> Callable[P, list[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """Stands for an argument among the parameters of a statement, by its position."""
+    """Marks a statement's parameter whose value is the positional argument at `position` of each call."""
 
     position: int
     is_list: bool
 
 
 class Placeholder(Node):
-    """Stands for an argument in a query."""
+    """A node of a Peewee query that becomes the placeholder of an argument."""
 
     def __init__(self, position: int, example: object) -> None:
         self._argument = Argument(position, isinstance(example, Collection) and not isinstance(example, str | bytes))
@@ -68,7 +68,7 @@ class Placeholder(Node):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """The SQL of a query, and its parameters: constants, and arguments that each call replaces by its values."""
+    """The SQL of a query, and its parameters: constants, and `Argument` objects that each call replaces by values."""
 
     sql: str
     parameters: Sequence[Any]

@@ -36,7 +36,7 @@ def lock_rows(query: Any) -> Any:
 def lock(number: int, *, shared: bool = False) -> None:
     """Acquire PostgreSQL's advisory lock `number` until the transaction ends. Does nothing on SQLite.
 
-    Any number of transactions may hold a `shared` lock, but none beside one that is not shared.
+    Several transactions may hold a `shared` lock at a time. A lock that is not shared excludes all others.
     """
     if not is_sqlite():
         current().execute_sql(f"SELECT pg_advisory_xact_lock{'_shared' if shared else ''}(%s)", (number,))
@@ -53,25 +53,25 @@ def concat_blob(left: str, right: str) -> str:
 
 
 def gather(column: str) -> str:
-    """Return an aggregate expression with the values of an integer column. Read it with `gathered`."""
+    """Return an SQL aggregate that collects the values of an integer column. Decode its result with `gathered`."""
     return f"json_group_array({column})" if is_sqlite() else f"array_agg({column})"
 
 
 def gathered(values: Any) -> list[int]:
-    """Return the numbers of an aggregate expression made by `gather`."""
+    """Return the list of integers in the result of the SQL aggregate that `gather` returns."""
     found: list[int] = orjson.loads(values) if isinstance(values, str) else values
     return found
 
 
 def in_list(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
-    """Return SQL that means "is one of `values`" after a column name, and the only parameter of this SQL."""
+    """Return SQL to append to a column name, which means "is one of `values`", and its only parameter."""
     if is_sqlite():
         return "IN (SELECT value FROM json_each(?))", orjson.dumps(list(values)).decode()
     return "= ANY(?)", list(values)
 
 
 def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
-    """Return SQL to write after an id column, which selects all `ids`, and its parameters. `ids` must be ascending.
+    """Return SQL to append to the name of an id column, to select `ids`, and its parameters. `ids` must ascend.
 
     If `ids` has few gaps, the SQL is a BETWEEN, which also selects the ids in the gaps.
     """
@@ -101,7 +101,7 @@ def insert_many(statement: str, types: Sequence[str], rows: Sequence[Sequence[An
 
 
 def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Run a statement for `rows`, which replace its `{rows}` like a VALUES clause. Return the results in any order."""
+    """Run a statement that has `{rows}` in place of a VALUES clause for `rows`. Return its rows in any order."""
     if not rows:
         return []
     if not is_sqlite():
@@ -110,7 +110,7 @@ def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequen
 
 
 def _insert_values(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[Any]:
-    """Run a statement on SQLite, hundreds of rows at once, which takes half the time of one by one. Yield cursors."""
+    """Run a statement on SQLite, up to 512 rows at once, in half the time of single rows. Yield its cursors."""
     start = 0
     for size in SIZES:
         values = f"VALUES {', '.join([_placeholders(types)] * size)}"

@@ -1,8 +1,8 @@
-"""Totals and deep pages of long lists, from counts of their blocks.
+"""Find the length and any page of a long list without reading the whole list, from stored row counts of its blocks.
 
 A list of more than 4,096 rows is divided into blocks of 2,048 to 4,096 rows, in ascending order of its sort key.
-Triggers in the database (migration 0012) keep the number of rows in each block, so whoever writes, the counts are exact
-in the same transaction. Shorter lists have no blocks and are counted.
+Triggers in the database (migration 0012) update the row count of a block in every transaction that changes the list, so
+the counts are always exact. Shorter lists have no blocks: their rows are counted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ ORDER = "(PARTITION BY owner ORDER BY first_key, first_id)"
 
 
 class Block(NamedTuple):
-    """The sort key of a block's first row, and the number of rows in the blocks before."""
+    """A block: the sort key of its first row (`first_key`, `first_id`), and the number of rows before the block."""
 
     first_key: int
     first_id: int
@@ -73,10 +73,10 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LongList:
-    """A list of each owner, such as the comments of each track. `owner` is the owner's column, or 0 for all rows.
+    """A kind of list, such as a track's comments. `owner` is the column of track ids, or 0 for a list of all rows.
 
-    `keys` are the columns that sort the blocks, the second of which may be 0. `descending`: whether pages show the
-    opposite order; None if they show another one.
+    `keys` are the two columns that sort the blocks; the second may be 0. `descending` is True if pages show the reverse
+    order, False if they show the same order, and None for any other order.
     """
 
     number: int
@@ -87,12 +87,12 @@ class LongList:
     descending: bool | None = True
 
     def total(self, owner: object = 0) -> int:
-        """Return the number of rows."""
+        """Return the number of rows in the list of this owner."""
         ((total,),) = fetch(TOTAL.format(list=self), owner, owner)
         return int(total)
 
     def locate(self, owner: object, row: int) -> Block | None:
-        """Return the block that contains the row at this position in ascending order, or None without blocks."""
+        """Return the block with the row at position `row` in ascending order, or None if the list has no blocks."""
         before = 0
         for first_key, first_id, size in fetch(BLOCKS, self.number, owner):
             if row < before + size:
@@ -125,7 +125,7 @@ NEWEST_ARTIST_TRACKS = replace(ARTIST_TRACKS, descending=True)  # the same block
 
 
 def differences() -> list[str]:
-    """Return one line for each list whose blocks do not add up to its rows."""
+    """Return one line for each list with a wrong row count of a block, or with a wrong rank of a track."""
     found: dict[str, str] = {}
     for each in LISTS:
         for owner, _, _, size, actual in fetch(DIFFERENCES.format(list=each, order=ORDER)):
@@ -136,7 +136,7 @@ def differences() -> list[str]:
 
 
 def rebuild() -> None:
-    """Count all long lists again, and rank the tracks of artists with many, in a write transaction."""
+    """Recount all long lists, and rank the tracks of artists with long lists again. Call in a write transaction."""
     if not is_sqlite():
         run(f"LOCK TABLE {', '.join(sorted({each.table for each in LISTS}))}, track_plays IN SHARE MODE")
     run("DELETE FROM track_rank")

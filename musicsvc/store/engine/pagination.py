@@ -47,7 +47,7 @@ class Listing(Generic[Row]):
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The rows of the page. First use this in the transaction that lists the page."""
+        """The rows of the page, loaded on first access, which must be in the transaction that listed the page."""
         return self.load(self.ids) if self.ids else []
 
 
@@ -73,11 +73,11 @@ def paginate(
     counted: LongList | None,
     more: Sequence[int] = (),
 ) -> Listing[Row]:
-    """Return one page of a list. `make` builds a row of its columns. `build` is called with `arguments`.
+    """Return one page of a list. `build` builds the queries from `arguments`; `make` creates a row from its columns.
 
-    The queries are compiled (see `compiled`), so `build` gets placeholders and must be a function of a module. The
-    owner of the list `counted` is the first of `arguments`; without `counted`, the rows are counted. `more` are ids of
-    a few rows of other owners that are shown among those of a list in descending order of id.
+    The queries are compiled (see `compiled`), so `build` gets placeholders and must be a function of a module.
+    `counted` is the list with a stored length whose owner is the first of `arguments`; if None, the rows are counted.
+    `more` are ids of a few rows outside this list to merge into it. The list must then be in descending order of id.
     """
     if counted is None:
         ((own,),) = _count(*arguments, build=build)
@@ -103,7 +103,7 @@ def _read(
     total: int,
     counted: LongList | None,
 ) -> list[int]:
-    """Return the ids of a page. The `before` rows before it are skipped from the nearer end, or within a block."""
+    """Return the ids of a page, read from the nearer end of the list or, in a long list, from a block on."""
     after = total - before - size
     if counted is not None and counted.descending is not None and min(before, after) > LONGEST:
         smaller = after if counted.descending else before
@@ -138,7 +138,7 @@ def _ids_from_end(limit: int, offset: int, *arguments: object, build: Callable[.
 def _ids_from_block(
     limit: int, offset: int, first_key: int, first_id: int, *arguments: object, build: Callable[..., ListQuery]
 ) -> Any:
-    """Return the query for the ids of rows in ascending order, from the row with this sort key on."""
+    """Return the query for the ids in ascending order, starting with the row whose sort key is given."""
     query = build(*arguments)
     key, *rest = columns = [each.node if isinstance(each, Ordering) else each for each in query.order]
     begin = Tuple(key, *rest) >= Tuple(first_key, first_id) if rest else key >= first_key
@@ -153,7 +153,7 @@ def _rows(ids: Collection[int], *arguments: object, build: Callable[..., ListQue
 
 
 def _opposite(term: Any) -> Any:
-    """Return a term of ORDER BY for the opposite order."""
+    """Return an ORDER BY term that reverses the order of `term`."""
     if not isinstance(term, Ordering):
         return term.desc()
     nulls = {"FIRST": "LAST", "LAST": "FIRST"}.get(term.nulls or "")

@@ -56,7 +56,7 @@ class Store(ABC):
         return self.write(unit)
 
     def write_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:
-        """Do the same as `write` or `write_counters` for a caller on a running event loop, which costs less there."""
+        """Do the same as `write` or `write_counters` at a lower cost. Call this on a running event loop."""
         return asyncio.wrap_future(self.write_counters(unit) if counters_only else self.write(unit))
 
     def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
@@ -84,8 +84,8 @@ class Store(ABC):
     def others(self) -> Hashable:
         """Return a value that differs after a commit that `table_versions` may not show. May block.
 
-        These are the commits of other programs; on SQLite also those of other processes of musicsvc, and on PostgreSQL
-        all, because nothing there tells them apart.
+        These are the commits of other programs and, on SQLite, those of other processes of musicsvc. On PostgreSQL, the
+        value differs after every commit.
         """
         return object()
 

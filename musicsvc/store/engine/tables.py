@@ -1,14 +1,15 @@
-"""Finds the tables that statements read and change, so that caches forget what a write changes and nothing else.
+"""Find the tables that SQL statements read and change, so that a write invalidates only the cached results it affects.
 
-Every statement of a connection is noted, so no function can forget to say what it reads or changes:
+The text of every statement is recorded, so functions need not declare the tables that they use:
 
-- A cursor of the store notes the text of each statement that it runs (`Noting`).
-- `recorded(unit)` returns the result of a reading unit and the tables that its statements mention. A cache keeps both.
-- A writing transaction increments the number of each table that its statements change, in the table `table_version`,
-  before it commits. A statement that is not understood changes all tables.
-- Statements in `with counting()` change only counters, such as plays. They advance other numbers: `counters(table)`.
+- Cursors record the text of each statement that they run (`Noting`).
+- `recorded(unit)` returns the result of a function and the tables that its statements mention. A cache stores both.
+- Before COMMIT, a transaction increments the version number of each table that its statements change, in the table
+  `table_version`. A statement that cannot be parsed counts as a change of all tables.
+- Statements in `with counting()` change only counters, such as plays. They increment separate version numbers, whose
+  names are `counters(table)`.
 
-The server compares these numbers with those it saw before (`server/freshness.py`).
+The server compares these version numbers with earlier ones (`server/freshness.py`).
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ _noted: ContextVar[set[str] | None] = ContextVar("musicsvc_statements", default=
 
 
 class Tables:
-    """The tables of a database."""
+    """The tables of a database, and the search for their names in statements."""
 
     def __init__(self, rows: Iterable[tuple[str, str | None]]) -> None:
-        """`rows`: the name of each table, with a table whose deletes change it by a foreign key, or None."""
+        """`rows`: (table, parent) for each foreign key that changes the table if the parent row is deleted, or None."""
         names = set()
         self._changed_by_deletes: dict[str, set[str]] = {}
         for name, parent in rows:
@@ -107,7 +108,7 @@ def counting() -> Iterator[None]:
 
 
 def counters(table: str) -> str:
-    """Return the name of the number that a change of the table's counters advances."""
+    """Return the name of the version number that is incremented if only counters of the table change."""
     return COUNTERS + table
 
 
@@ -117,7 +118,7 @@ def note(statement: str) -> None:
 
 
 def recorded(unit: Callable[[], T]) -> tuple[T, frozenset[str]]:
-    """Call `unit` in a unit of work. Return the result and the tables that it read."""
+    """Call `unit` in the current transaction. Return its result, and the tables that it may have read."""
     with noting() as statements:
         result = unit()
     return result, frozenset[str]().union(*map(current_tables().mentioned, statements))
@@ -131,9 +132,9 @@ def current_tables() -> Tables:
 
 
 class Noting:
-    """Notes each statement of a cursor class of a driver. List it before that class.
+    """Mixin for a driver's cursor class that records the text of each statement. List it before that class.
 
-    The methods are not type-checked, because each driver has a signature of its own.
+    The methods are not type-checked, because drivers have different signatures.
     """
 
     @no_type_check

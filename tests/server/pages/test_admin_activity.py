@@ -170,7 +170,7 @@ async def test_health_shows_the_checks_of_doctor(office: Office) -> None:
     assert "The schema is up to date." not in before
     shown = await office.page("/admin/health?checks=run")
     assert "The schema is up to date." in shown
-    assert "The counts of all long lists are right." in shown
+    assert "The stored lengths of lists are correct." in shown
     rows = [line.split(" | ") for line in await lines(office, "/admin/health?checks=run") if " | " in line][1:]
     wrong = [row for row in rows if row[0] != "[good] ok"]
     assert f"{len(wrong)} of {len(rows)} findings need your attention." in shown

@@ -80,9 +80,9 @@ def test_a_request_names_every_field_that_is_missing(store: Store) -> None:
 
 
 def test_an_unknown_request_is_not_found(store: Store) -> None:
-    with pytest.raises(NotFound, match=r"There is no request 7\."):
+    with pytest.raises(NotFound, match=r"There is no access request 7\."):
         store.write(lambda: api_access.approve(7, now=1)).result()
-    with pytest.raises(NotFound, match=r"There is no request by ada@example.test\."):
+    with pytest.raises(NotFound, match=r"There is no access request by ada@example.test\."):
         store.write(lambda: api_access.deny(EMAIL, "why", now=1)).result()
 
 
@@ -118,5 +118,5 @@ def test_requests_are_pending_or_decided_newest_first(store: Store) -> None:
     assert found(pending=False, limit=3) == [7, 6, 4]
     assert found(pending=False, limit=3, before=4) == [2]
     assert store.read(lambda: api_access.get(6).state).result() == "approved"
-    with pytest.raises(NotFound, match="no request 8"):
+    with pytest.raises(NotFound, match="no access request 8"):
         store.read(lambda: api_access.get(8)).result()

@@ -1,1 +1,1 @@
-"""Indexes of names for searches, and keeping them up to date."""
+"""Search indexes of names, and their updates."""

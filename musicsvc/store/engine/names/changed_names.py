@@ -1,7 +1,7 @@
 """Keeps the search indexes of artists, albums, tracks and public playlists up to date.
 
-Triggers (migration 0023) note each name that a transaction adds, changes or deletes in the table `name_change`, whoever
-writes. At its end the transaction updates the indexes and deletes these notes, so nobody else ever sees them.
+Triggers (migration 0023) insert each name that a transaction adds, changes or deletes into the table `name_change`.
+Before COMMIT, the transaction updates the indexes and empties this table, so other transactions never see its rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BATCH = 10_000
 
 
 def index_changed_names(statements: Iterable[str]) -> None:
-    """Update the indexes at the end of a transaction that has run these statements."""
+    """Update the indexes if one of these statements, all those of the transaction, may have changed a name."""
     tables = current_tables()
     if all(INDEXES.keys().isdisjoint(tables.changed(each)) for each in statements) or NOTES not in tables.names:
         return
@@ -48,7 +48,7 @@ def index_changed_names(statements: Iterable[str]) -> None:
 
 
 def differences() -> list[str]:
-    """Return one line for each index that has another number of names than there are rows."""
+    """Return one line for each index whose number of names differs from the number of rows in its table."""
     found = []
     for source, index in INDEXES.items():
         ((rows, names),) = fetch(COUNT.format(source=source, indexed=_indexed(source), index=index.table))

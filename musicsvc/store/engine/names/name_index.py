@@ -84,7 +84,7 @@ class NameIndex:
         return list(ids | dict.fromkeys(others))[:limit]
 
     def newest(self, text: str, limit: int, offset: int) -> tuple[list[int], int]:
-        """Return the ids of a page of the rows that `find` finds without a limit, and their number, newest first."""
+        """Return a page of all ids that `find` can return, newest first, and their total number."""
         values = self.conditions(text)
         if not values:
             return [], 0
@@ -94,13 +94,13 @@ class NameIndex:
         return _first_column(NEWEST.format(ids=ids), *values, limit, offset) if offset < total else [], total
 
     def conditions(self, text: str) -> list[str]:
-        """Return the parameters of `ids_where` that find all names which `find` finds, or none without any text."""
+        """Return parameters for the SQL of `ids_where`, to match all names with `text`; an empty list for no text."""
         starts, anywhere = _patterns(fold(text))
         patterns = anywhere or starts
         return [" OR ".join(map(_phrase, patterns))] if is_sqlite() and patterns else [*map(_like, patterns)]
 
     def ids_where(self) -> tuple[str, str]:
-        """Return SQL for the ids of the names that meet one of some conditions: before and between their parameters."""
+        """Return SQL for the ids of names that match any of several parameters: the text before and between these."""
         key, condition = ("rowid", f"{self.table} MATCH ") if is_sqlite() else ("key", "name LIKE ")
         return IDS.format(table=self.table, key=key, mask=ID_MASK) + condition, f" OR {condition}"
 
@@ -135,7 +135,7 @@ class NameIndex:
 
 
 def _patterns(folded: str) -> tuple[list[str], list[str]]:
-    """Return the strings to search for in the index: at the start of a name and of a word; and anywhere, if any."""
+    """Return two lists of index strings: for the start of a name and of a word, and for any place (may be empty)."""
     if not folded:
         return [], []
     marked = _marked(folded)
@@ -152,7 +152,7 @@ def _marked(folded: str) -> str:
 
 
 def _phrase(pattern: str) -> str:
-    """Return the pattern as a phrase of FTS5."""
+    """Quote the pattern as a phrase of SQLite's FTS5."""
     return '"' + pattern.replace('"', '""') + '"'
 
 

@@ -1,1 +1,1 @@
-"""Database access for PostgreSQL through psycopg: connections, transactions and what they change."""
+"""Database access for PostgreSQL through psycopg: connections, transactions, and detection of changes."""

@@ -1,10 +1,10 @@
-"""Sees the commits of all nodes to a PostgreSQL database: those of this machine at once, all others within a second.
+"""Detect commits to a PostgreSQL database: those of this machine at once, those of other machines within a second.
 
-Each writing transaction advances the numbers of its tables in `table_version`. A thread reads them four times a second.
-Beside it, the processes of one machine share a file of 8-byte words, one for each table and one in front for all. After
-COMMIT, and before anybody learns of it, a writer replaces the words of its tables by a random number that no reader has
-seen. Readers map the file into memory, so they see this without asking anybody. If a writer is killed in between, its
-commit was not acknowledged, and the thread sees it.
+Each writing transaction increments the version numbers of its tables in `table_version`. A thread reads these numbers
+four times a second. In addition, the processes of a machine share a memory-mapped file of 8-byte words: one for all
+tables, then one for each table. After COMMIT, and before its caller gets the result, a writer sets the words of its
+tables to a new random number. Readers see it without a query. If a writer is killed in between, its caller got no
+result, and the thread detects the commit.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ NUMBERS = """
 
 
 def default_folder() -> Path:
-    """Return the folder of this machine for the files."""
+    """Return the folder of the shared files: one in memory if the system has one, else that of temporary files."""
     return MEMORY if MEMORY.is_dir() else Path(tempfile.gettempdir())
 
 
 def marks_file(folder: Path, connection: Any) -> Path:
-    """Return the path of this user's file for the database. It exists while a server of this machine reads it."""
+    """Return the path of the file that this user's processes share for the database. Servers create it."""
     ((cluster, database),) = connection.execute(IDENTITY)
     return folder / f"musicsvc-changes-{os.geteuid()}-{cluster}-{database}"
 
 
 def mark(file: Path, tables: Iterable[str], number: int) -> None:
-    """Put a random number into the words of these tables, and then into the first word, if anybody reads the file."""
+    """Write `number` into the words of these tables, then into the first word. Do nothing if the file is missing."""
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -67,15 +67,15 @@ def mark(file: Path, tables: Iterable[str], number: int) -> None:
 
 
 def _position(table: str) -> int:
-    """Return where the word of a table is. Tables that share one by chance only outdate each other."""
+    """Return the offset of a table's word. Tables may share a word: then a change of one also shows for the other."""
     return WORD * (1 + crc32(table.encode()) % (SIZE // WORD - 1))
 
 
 class Marks:
-    """The mapped file. Its last reader removes it."""
+    """The memory-mapped file, as a reader uses it. The last reader deletes it."""
 
     def __init__(self, path: Path) -> None:
-        """Create or open the file. Raises OSError, also if it belongs to somebody else."""
+        """Create or open the file. Raises OSError if that fails or the file belongs to another user."""
         self._path = path
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -105,7 +105,10 @@ class Marks:
 
 
 class Seen(NamedTuple):
-    """The last reading of the thread, and when it began. `opened`: by another connection, all may have changed."""
+    """The version numbers that the thread read last, starting at the time `began`.
+
+    `opened` counts new connections and files: after each of them, all tables may have changed.
+    """
 
     began: float
     number: int  # grows with each difference
@@ -116,7 +119,7 @@ class Seen(NamedTuple):
 
 
 class ChangeWatch:
-    """Reads the changes for caches. Its thread starts when they are first asked for."""
+    """Detects changes for caches. The first call of `changes` starts the thread."""
 
     def __init__(self, database: PostgresDatabase, folder: Path) -> None:
         self._database = database
@@ -146,7 +149,7 @@ class ChangeWatch:
         return {table: (seen.opened, seen.versions.get(table), words[place : place + WORD]) for table, place in places}
 
     def others(self) -> Hashable:
-        """Return a value that differs after each commit that the thread saw when it last read `table_version`."""
+        """Return a value that differs after every commit, as of the thread's last reading."""
         seen = self._seen
         return object() if seen is None else (seen.opened, seen.versions[""])
 
@@ -188,7 +191,7 @@ class ChangeWatch:
         self._seen = Seen(began, number, self._opened, versions, self._database.tables.names, self._marks)
 
     def _reopened(self, file: Path) -> Marks:
-        """Open the file, again if the last process that used the old one removed it meanwhile."""
+        """Open the file. Repeat this if another process deleted it at the same time."""
         if self._marks is not None:
             self._marks.close()
             self._marks = None

@@ -1,4 +1,4 @@
-"""The Peewee database class for PostgreSQL on psycopg 3, and the errors of both."""
+"""The Peewee database class for PostgreSQL on psycopg 3, and the translation of errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLES = """
 
 
 class NotingCursor(Noting, psycopg.Cursor[Any]):
-    """A cursor that notes its statements."""
+    """A cursor whose statements are recorded (see `Noting`)."""
 
     def copy(self, statement: Any, *arguments: Any, **options: Any) -> Any:
         note(statement)
@@ -36,7 +36,7 @@ class NotingCursor(Noting, psycopg.Cursor[Any]):
 
 
 class NotingServerCursor(Noting, psycopg.ServerCursor[Any]):
-    """A cursor on the server that notes its statements."""
+    """A server-side cursor whose statements are recorded (see `Noting`)."""
 
 
 class PostgresDatabase(peewee.PostgresqlDatabase):
@@ -59,7 +59,7 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
 
     @property
     def tables(self) -> Tables:
-        """The tables of the database. They are read again until there is a table of versions."""
+        """The tables of the database. Not cached until migrations have created the table `table_version`."""
         if self._tables is None or not self._tables.versioned:
             connection: Any = self.connection()
             self._tables = Tables(connection.execute(TABLES))

@@ -52,7 +52,7 @@ class PostgresStore(Store):
     def __init__(self, url: str, folder: Path | None = None) -> None:
         """Create reader and writer threads, which connect on first use. Raises Failure if the URL is malformed.
 
-        `folder`: where the processes of this machine tell each other of their commits; tests have several machines.
+        `folder`: where processes of this machine share files (see `changes.py`). Tests simulate several machines.
         """
         self.url = url
         self.workload = Workload()
@@ -78,7 +78,7 @@ class PostgresStore(Store):
     def _run(self, unit: Callable[[], T], begin: str, versions: bool = True) -> T:  # noqa: FBT001, FBT002 - as above
         """Run the statement `begin`, call `unit`, and commit. Conflicts and faults before COMMIT cause a retry.
 
-        `versions`: whether to advance the versions of the tables that it changes.
+        `versions`: whether to increment the version numbers of changed tables.
         """
         for attempt in range(1, ATTEMPTS + 1):
             self._connect()
@@ -122,9 +122,9 @@ class PostgresStore(Store):
         return result
 
     def _advance(self, statements: set[str]) -> Collection[str]:
-        """Advance the versions of the tables that these statements change. Return the names of the tables.
+        """Increment the version numbers of the tables that these statements change. Return the names of the tables.
 
-        Counters have no versions here, which would cost each play a statement: `others` differs after every commit.
+        Changes of counters only are not versioned, to save a statement per play: `others` differs after every commit.
         """
         tables = self._database.tables
         changed = sorted(tables.names & frozenset[str]().union(*map(tables.changed, statements)))

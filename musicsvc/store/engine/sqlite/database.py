@@ -30,7 +30,7 @@ PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap
 
 
 class NotingCursor(Noting, apsw.Cursor):
-    """A cursor that notes its statements."""
+    """A cursor whose statements are recorded (see `Noting`)."""
 
 
 class SqliteDatabase(APSWDatabase):
@@ -48,7 +48,7 @@ class SqliteDatabase(APSWDatabase):
 
     @property
     def tables(self) -> Tables:
-        """The tables of the database. They are read again until there is a table of versions."""
+        """The tables of the database. Not cached until migrations have created the table `table_version`."""
         if self._tables is None or not self._tables.versioned:
             self._tables = Tables(self.connection().execute(TABLES))
         return self._tables
@@ -70,7 +70,7 @@ class SqliteDatabase(APSWDatabase):
     def execute_sql(self, sql: str, params: Sequence[Any] | None = None) -> apsw.Cursor:
         """Run a statement. Raises Unavailable if SQLite has rolled back the transaction after an earlier error.
 
-        Peewee's own method and a NotingCursor together take longer than a short statement.
+        This bypasses Peewee's method and NotingCursor, which together take longer than a short statement.
         """
         connection: apsw.Connection = self.connection()
         if self.in_transaction() and not connection.in_transaction:

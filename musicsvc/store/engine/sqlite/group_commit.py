@@ -49,7 +49,7 @@ class GroupWriter:
         self._thread.start()
 
     def submit(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:
-        """Queue `unit`; return its future. For the options see Job. Raises Unavailable if the writer is closing."""
+        """Queue `unit` and return its future. The options are fields of Job. Raises Unavailable if closing."""
         future: Future[T] = Future()
         job = Job(unit, time.monotonic() + self._timeout, future, urgent=urgent, counters_only=counters_only)
         with self._closing_lock:
@@ -59,11 +59,11 @@ class GroupWriter:
         return future
 
     def submit_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:
-        """Do the same on a running event loop, together with the other units of its turn, at a lower cost."""
+        """Queue `unit` together with others of this iteration of the running event loop, which costs less."""
         return self._turns.add(unit, counters_only=counters_only)
 
     def _enqueue(self, jobs: list[Job]) -> None:
-        """Queue the jobs of one turn of an event loop. Call this on the loop."""
+        """Queue the jobs of one iteration of an event loop. Call this on the loop."""
         deadline = time.monotonic() + self._timeout
         with self._closing_lock:
             for job in jobs:
@@ -182,7 +182,7 @@ class GroupWriter:
         return None
 
     def _run_unit(self, job: Job, savepoints: apsw.Cursor) -> frozenset[str]:
-        """Run the job in a savepoint. Return the tables that it changes, and those of whose counters it changes."""
+        """Run the job in a savepoint. Return the changed tables and, for changed counters, `counters(table)`."""
         job.result = job.error = None
         before = self._connection.total_changes()
         try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Job:
     """A queued function `unit` with its future. An `urgent` one may use reserved disk space if the disk is full.
 
-    `counters_only`: it changes nothing but counters and times of use, which have versions of their own.
+    `counters_only`: it changes nothing but counters and times of use, which are versioned separately.
     `loop`: the event loop of an asyncio future, which only that loop may complete; None for any other future.
     """
 
@@ -68,15 +68,15 @@ def complete_all(jobs: Iterable[Job]) -> None:
 
 
 class Turns:
-    """Collects the jobs of each turn of an event loop, so that they are queued, and hence committed, together."""
+    """Collects the jobs of each iteration of an event loop, so that they are queued and committed together."""
 
     def __init__(self, queue: Callable[[list[Job]], None]) -> None:
-        """`queue`: takes the jobs of one turn."""
+        """`queue` is called with the jobs of each iteration."""
         self._queue = queue
         self._turns: dict[asyncio.AbstractEventLoop, list[Job]] = {}
 
     def add(self, unit: Callable[[], Any], *, counters_only: bool) -> asyncio.Future[Any]:
-        """Queue `unit` at the end of this turn of the running event loop. Return its future."""
+        """Queue `unit` in the next iteration of the running event loop. Return its future."""
         loop = asyncio.get_running_loop()
         jobs = self._turns.get(loop)
         if jobs is None:
