@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import hypothesis
 import pytest
@@ -18,6 +18,7 @@ from musicsvc.config import Settings
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
 from musicsvc.store.seeding import fixtures
+from musicsvc.store.seeding.world import FixtureSummary
 from tests.support import databases, postgres
 from tests.support.serving import Client, ServiceServer, StartServer, connector, person
 
@@ -149,10 +150,30 @@ def template(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     made.close()
 
 
+class Sample(NamedTuple):
+    """A database with the fixtures, and what was made for them."""
+
+    url: str
+    made: FixtureSummary
+
+
+@pytest.fixture(scope="session")
+def sample(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
+    """Load the fixtures once per worker; the database of a test that asks for this one is a copy of it."""
+    with databases.Maker(template, tmp_path_factory.mktemp("sample")) as maker:
+        url = maker.make()
+        with opening.connect(url) as filled:
+            made = filled.write(lambda: fixtures.load(now=NOW)).result()
+        yield Sample(url, made)
+
+
 @pytest.fixture
-def new_database(template: databases.Template, tmp_path: Path) -> Iterator[Callable[..., str]]:
+def new_database(
+    request: pytest.FixtureRequest, template: databases.Template, tmp_path: Path
+) -> Iterator[Callable[..., str]]:
     """Return a function that creates a database and returns its URL; with `migrated=False` it has no tables."""
-    with databases.Maker(template, tmp_path) as maker:
+    like = request.getfixturevalue("sample").url if "sample" in request.fixturenames else ""
+    with databases.Maker(template, tmp_path, like) as maker:
         yield maker.make
 
 
@@ -182,9 +203,9 @@ def clock() -> MovableClock:
 
 
 @pytest.fixture
-def world(store: Store, clock: MovableClock) -> dict[str, str]:
-    """Load the fixtures into the store; return the tokens by their keys in accounts.toml."""
-    return store.write(lambda: fixtures.load(now=clock.now())).result().tokens
+def world(sample: Sample) -> dict[str, str]:
+    """Have the fixtures in the store; return the tokens by their keys in accounts.toml."""
+    return dict(sample.made.tokens)
 
 
 @pytest.fixture

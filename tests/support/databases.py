@@ -16,8 +16,8 @@ from tests.support import postgres
 class Template(Protocol):
     """Creates and removes databases."""
 
-    def make(self, folder: Path, number: int, *, migrated: bool) -> str:
-        """Create a database and return its address; `folder` is that of the test."""
+    def make(self, folder: Path, number: int, *, migrated: bool, like: str = "") -> str:
+        """Create a database, or copy the one at the address `like`; return its address. `folder` is the test's."""
 
     def make_log(self, url: str) -> None:
         """Put the log of calls where a server would make it, which takes longer."""
@@ -40,25 +40,30 @@ class SqliteTemplate:
         log.prepare()
         log.close()
 
-    def make(self, folder: Path, number: int, *, migrated: bool) -> str:
+    def make(self, folder: Path, number: int, *, migrated: bool, like: str = "") -> str:
         """Copy the template to a data folder in the test's folder."""
         file = folder / f"data{number or ''}" / "musicsvc.db"
         file.parent.mkdir(mode=0o700)
         if migrated:
-            copy_to(self._file, file)
+            copy_to(path_of(like) if like else self._file, file)
         else:
             files.create(file)
         return f"sqlite:///{file}"
 
     def make_log(self, url: str) -> None:
         """Copy the template's."""
-        copy_to(log_file.default_file(self._file), log_file.default_file(Path(url.removeprefix("sqlite:///"))))
+        copy_to(log_file.default_file(self._file), log_file.default_file(path_of(url)))
 
     def remove(self, url: str) -> None:
         """Nothing to do."""
 
     def close(self) -> None:
         """Nothing to do."""
+
+
+def path_of(url: str) -> Path:
+    """Return the file of a database on SQLite."""
+    return Path(url.removeprefix("sqlite:///"))
 
 
 def copy_to(made: Path, file: Path) -> None:
@@ -81,9 +86,11 @@ class PostgresTemplate:
         schema.upgrade(postgres.database_url(server, self._name))
         activity_log.create(postgres.database_url(server, self._name))
 
-    def make(self, folder: Path, number: int, *, migrated: bool) -> str:  # noqa: ARG002 - the interface
+    def make(self, folder: Path, number: int, *, migrated: bool, like: str = "") -> str:  # noqa: ARG002 - the interface
         """Copy the template on the server: its files, as copying through the log takes twice the time."""
         name, copied = next(self._names), self._name if migrated else "template0"
+        if like:
+            copied = name_of(like)
         self._admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{copied}" STRATEGY FILE_COPY')
         return postgres.database_url(self._server, name)
 
@@ -92,8 +99,7 @@ class PostgresTemplate:
 
     def remove(self, url: str) -> None:
         """Drop the database, terminating its connections."""
-        name = url.removeprefix("postgresql:///").partition("?")[0]
-        self._admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        self._admin.execute(f'DROP DATABASE IF EXISTS "{name_of(url)}" WITH (FORCE)')
 
     def close(self) -> None:
         """Drop the template."""
@@ -101,17 +107,23 @@ class PostgresTemplate:
         self._admin.close()
 
 
-class Maker:
-    """The databases of one test."""
+def name_of(url: str) -> str:
+    """Return the name of a database on PostgreSQL."""
+    return url.removeprefix("postgresql:///").partition("?")[0]
 
-    def __init__(self, template: Template, folder: Path) -> None:
+
+class Maker:
+    """The databases of one test, by default copies of the template."""
+
+    def __init__(self, template: Template, folder: Path, like: str = "") -> None:
         self._template = template
         self._folder = folder
+        self._like = like
         self._made: list[str] = []
 
     def make(self, *, migrated: bool = True) -> str:
         """Create another database and return its address."""
-        url = self._template.make(self._folder, len(self._made), migrated=migrated)
+        url = self._template.make(self._folder, len(self._made), migrated=migrated, like=self._like)
         self._made.append(url)
         return url
 

@@ -17,11 +17,12 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Comment, Track, TrackArtist, TrackTag, User
 from musicsvc.store.seeding import fixtures
 from musicsvc.store.seeding.world import FixtureSummary
+from tests.conftest import Sample
 
 
 @pytest.fixture
-def made(store: Store, clock: MovableClock) -> FixtureSummary:
-    return store.write(lambda: fixtures.load(now=clock.now())).result()
+def made(sample: Sample) -> FixtureSummary:
+    return sample.made
 
 
 def test_a_second_load_makes_nothing(store: Store, clock: MovableClock, made: FixtureSummary) -> None:
