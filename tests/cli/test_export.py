@@ -176,7 +176,7 @@ def test_a_report_compares_the_chosen_albums(export: Export, made: Catalog, stor
     assert [album for album, _ in compared()] == [second]
     chosen = ["--release", str(first), "--release", str(second), "--release", str(first), "--release-days", "2"]
     assert compared(*chosen) == [(first, [0, 1]), (second, [0, 1])]
-    with pytest.raises(typer.BadParameter, match="1 is not one of these albums"):
+    with pytest.raises(typer.BadParameter, match="Album 1 is not one of the report's albums"):
         compared("--release", "1")
     with pytest.raises(typer.BadParameter, match="at most 10 albums"):
         compared(*(word for each in range(1, 12) for word in ("--release", str(each))))

@@ -77,7 +77,7 @@ class ItemState:
         return bool(fresh)
 
     def changes(self, **added: list[int]) -> Changes:
-        """Return the changes of this batch as they are recorded. `added`: ids of rows by field of Changes."""
+        """Return the changes of this batch in the form of the import's record. `added`: ids of added rows by field."""
         fields = {name: [self.before[name], self.values[name]] for name in sorted(self.changed)}
         return fields | {ADDED + name: ids for name, ids in added.items() if ids}
 
@@ -87,7 +87,7 @@ class ItemState:
         return bool(self.changed or any(self.added.values()))
 
     def copy(self) -> ItemState:
-        """Return an independent copy whose changes count as written."""
+        """Return an independent copy without pending changes, as if they were written."""
         values = {name: dict(value) if isinstance(value, dict) else value for name, value in self.values.items()}
         return replace(self, values=values, new=False, changed=set(), before={}, added={})
 

@@ -1,4 +1,4 @@
-"""Limits on the size of albums in an import. A row is refused if its album would exceed a limit."""
+"""Limits on the size of albums in an import. A row that would make its album exceed a limit is refused."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class AlbumBounds:
     _full: dict[int, str] = field(default_factory=dict)  # the limit that each album exceeded
 
     def load_artists(self, ids: Iterable[int], names: Mapping[str, int]) -> None:
-        """Measure the sizes of these artists. `names` (name → id) is used for those that exist only in a dry run."""
+        """Load the sizes of these artists. Artists that exist only in a dry run are measured by `names` (name → id)."""
         missing = set(ids) - self._artists.keys()
         stored = {artist_id for artist_id in missing if artist_id > 0}
         if stored:
@@ -67,7 +67,7 @@ class AlbumBounds:
         return Placement(values["album"], AlbumSize(1, int(image is None), own, 0))
 
     def apply(self, row: CatalogRow, album: int | None, before: Placement, after: Placement) -> None:
-        """Move a track's size from `before` to `after`, and grow `album`. Refuse the row if an album gets too large."""
+        """Add a row's changes to the album sizes: its track and its `album`. Refuse it if an album gets too large."""
         changes = {} if after.album is None else {after.album: after.size}
         if before.album is not None:
             changes[before.album] = changes.get(before.album, EMPTY).minus(before.size)

@@ -38,7 +38,7 @@ class Columns:
         found = {field for name in names if (field := self.field(name))}
         missing = [field for field in required if field not in found]
         if missing:
-            raise Failure(f"No column gives the {missing[0]}. Name one with --map COLUMN={missing[0]}. {listed}")
+            raise Failure(f"No column has the {missing[0]}. Name one with --map COLUMN={missing[0]}. {listed}")
 
     def field(self, column: str) -> str | None:
         """Return the field that the column fills, or None if the column is ignored."""

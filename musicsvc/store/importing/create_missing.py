@@ -81,7 +81,7 @@ class MissingCreator:
         return next(self._ids[table])
 
     def write(self, run: int) -> None:
-        """Insert the collected artists and tracks, and record them as made by the import `run`."""
+        """Insert the collected artists and tracks, and record that the import `run` created them."""
         if self._scope.ids is not None:
             return
         manager, now = self._scope.manager, self._scope.now

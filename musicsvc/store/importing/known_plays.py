@@ -1,4 +1,4 @@
-"""Find plays that an earlier import brought, whatever track their artist and title match now."""
+"""Find plays that earlier imports stored, even if the same artist and title now match another track."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StoredPlay(NamedTuple):
 
 
 class KnownPlays:
-    """The stored plays of earlier imports at the times and by the listeners of a batch of rows."""
+    """The plays that earlier imports stored for the listeners and times of a batch of rows."""
 
     def __init__(self, listens: Sequence[Listen], run: int) -> None:
         """Load the plays. `run`: the id of this import. Call in a transaction."""
@@ -64,7 +64,7 @@ class KnownPlays:
 
 
 def hash_names(listen: Listen) -> int | None:
-    """Return a 63-bit hash of what the row says of its track and of the play's id. None if it names a `track_id`."""
+    """Return a 63-bit hash of the row's names or codes of the track and of its client_id. None if it has a track_id."""
     if listen.track_id is not None:
         return None
     named = (listen.artists, listen.track) if listen.artists and listen.track else (listen.external_ids, listen.isrc)
@@ -78,7 +78,7 @@ def _digest(named: tuple[object, ...], when: tuple[str, int] | None) -> int:
 
 
 def client_key(listen: Listen, track: int) -> bytes:
-    """Return the key of the row's play of a track.
+    """Return the key by which the row's play of this track is stored.
 
     A client_id is unique only in its file. Plays of two files are the same if listener, track and time match too.
     """

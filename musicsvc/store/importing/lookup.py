@@ -90,5 +90,5 @@ def _credits(track_ids: Sequence[int]) -> Iterator[Any]:
 
 
 def _best(found: Sequence[tuple[int, str | None]], album: str | None) -> int | None:
-    """Return the id of the first track on this album. Without one: the id of the first track, or None."""
+    """Return the id of the first track on this album, else that of the first track, or None if there is none."""
     return next((track_id for track_id, on in found if album and on == album), found[0][0] if found else None)

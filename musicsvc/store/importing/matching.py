@@ -1,4 +1,4 @@
-"""Match plays of a listening history with tracks, by id, ISRC or names. Names in the same case come first."""
+"""Match plays of a listening history with tracks, by id, ISRC or names. Names with the same case are preferred."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class TrackLookup:
         return _choose(found, listen, self.created.manager) if found else None
 
     def alike(self, listen: Listen) -> set[int]:
-        """Return the ids of all tracks that the play's ids or names may mean, whoever manages them."""
+        """Return the ids of all tracks that match the play's ids or names, regardless of their manager."""
         found = {track for each in listen.external_ids for track in self._same_id.get(each, ())}
         found.update(self._same_isrc.get(listen.isrc or "", ()))
         if listen.track is not None and listen.artists:
@@ -124,7 +124,7 @@ class TrackLookup:
         return sorted(track.id for track, _ in self._candidates(listen)) if self.find(listen) == AMBIGUOUS else []
 
     def managed(self, name: str) -> Artist | None:
-        """Return the manager's artist of this name. An artist in another case is returned only if unique."""
+        """Return the manager's artist with this name, or the only one whose name differs in case, or None."""
         mine = [artist for artist in self._alike(name) if artist.manager == self.created.manager]
         exact = [artist for artist in mine if artist.name == name]
         return min(exact) if exact else mine[0] if len(mine) == 1 else None
@@ -138,7 +138,7 @@ class TrackLookup:
         return [*known.get(key, ()), *self.created.tracks.get(artist, {}).get(key, ())]
 
     def _candidates(self, listen: Listen) -> Collection[tuple[Track, Artist]]:
-        """Return (track, first artist) for tracks by all artists of the play, else by the first. Case is ignored."""
+        """Return (track, first artist) of tracks by all artists of the play, else by its first artist, in any case."""
         artists = [self._alike(name) for name in listen.artists]
         key = fold_case(listen.track or "")
         first = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}
@@ -169,7 +169,7 @@ def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: in
 
 
 def _exact(found: Collection[tuple[Track, Artist]], listen: Listen) -> list[tuple[Track, Artist]]:
-    """Return those whose track and first artist are spelled as in the row."""
+    """Return the candidates whose track name and first artist equal those of the row, including case."""
     wanted = (listen.artists[0], listen.track)
     return [(track, artist) for track, artist in found if (artist.name, track.name) == wanted]
 

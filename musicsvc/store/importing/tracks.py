@@ -101,7 +101,7 @@ def _load(keys: Sequence[Key], codes: Collection[str], batch: Batch) -> None:
 
 
 def _measure(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
-    """Measure the artists of the rows and of tracks in the batch, and the albums of tracks in the batch."""
+    """Load the JSON sizes of the albums in the batch, and of the artists of its rows and tracks."""
     found = [state.values for state in batch.states[KIND].values()]
     on = {values["album"] for values in found} - {None}
     if on or batch.bounds.albums:

@@ -1,4 +1,4 @@
-"""Count artists that exist under several managers, to warn of second copies before an import."""
+"""Count artists that exist under several managers, to warn of duplicates before an import."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TWINS = """
 
 
 class Twins(NamedTuple):
-    """Artists that exist under another manager: how many names, and how many artists of each manager by e-mail."""
+    """Artists that also exist under other managers: the number of names, and of artists by the manager's e-mail."""
 
     names: int
     managers: Counter[str | None]  # None: of artists without a manager
@@ -54,7 +54,7 @@ def of_all(store: Store) -> int:
 
 
 def _artists(reader: Reader, options: CatalogOptions) -> Iterator[str]:
-    """Yield the names of artists. Faulty rows are left to the import, and so is what follows damage."""
+    """Yield the names of artists in the file. Invalid rows are skipped; damage ends the iteration."""
     columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)
     with suppress(Failure):
         for record in reader:

@@ -25,7 +25,7 @@ SEPARATOR = ";"
 
 
 class Day(NamedTuple):
-    """A date. `padded` is the part that the cell lacked: `month` (with the day), `day`, or None for a full date."""
+    """A date. `padded` is `month` if the cell had only the year, `day` if it lacked the day, and None otherwise."""
 
     date: str
     padded: str | None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Point(NamedTuple):
-    """Numbers of plays, distinct listeners, and likes and reposts not withdrawn, on a day or in a range of days."""
+    """Plays, distinct listeners, likes and reposts on a day or in a range of days. Undone likes are left out."""
 
     plays: int
     listeners: int

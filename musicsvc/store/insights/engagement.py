@@ -1,4 +1,4 @@
-"""Read the likes and reposts that users gave to tracks, albums and artists in a range of days and did not withdraw."""
+"""Read the numbers of likes and reposts that tracks, albums and artists got in a range of days and still have."""
 
 from __future__ import annotations
 

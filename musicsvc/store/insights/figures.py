@@ -102,7 +102,7 @@ def check_manager(subject: Subject, user_id: int) -> None:
 
 
 def check_albums(ids: Collection[int], *, actor: Identity) -> None:
-    """Raise Forbidden if `actor` manages no artist of one of these albums. `ids` has none twice."""
+    """Raise Forbidden if `actor` manages no artist of one of these albums. `ids` must be distinct."""
     among, value = dialect.in_list(ids)
     ((managed,),) = fetch(MANAGED_ALBUMS.format(among=among), value, actor.user_id)
     if managed < len(ids):

@@ -1,4 +1,4 @@
-"""Compute statistics, chart and ranking of a whole scope. A listener of several tracks or artists is counted once."""
+"""Collect the data of reports on a whole scope. A listener of several tracks or artists is counted once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SubjectMilestones(NamedTuple):
 
 
 class Details(NamedTuple):
-    """Listening, hours of the week, the milestones of the most played, and releases compared."""
+    """Listening statistics, hours of the week, milestones of the most played subjects, and compared albums."""
 
     listening: Listening
     hours: Hours
@@ -94,9 +94,9 @@ def build(scope: Scope, window: Window) -> Overview:
 
 
 def build_for_print(scope: Scope, window: Window, now: int, compared: Compared = NEWEST) -> Overview:
-    """Collect the data of a whole report. Use it in a transaction. `compared`: the albums to compare.
+    """Collect the data of a full report. Use it in a transaction. `compared`: the albums to compare.
 
-    It adds the most played albums and artists, the days of the window before, the newest day with plays, and details.
+    It also has the top albums and artists, the daily plays of the window before, the last day with plays, and details.
     """
     with sql.without_memory_map():
         found, heard, hours = _Build(scope, window).whole()
@@ -122,7 +122,7 @@ class _Build:
         return self._overview(totals.figures(), totals.chart())
 
     def whole(self) -> tuple[Overview, Listening, Hours]:
-        """Return the overview without details, and listening and hours."""
+        """Return the overview of a full report without details, its listening statistics, and its hours."""
         window = self._window
         if (subject := self._only_artist()) is not None:
             found = self._overview(figures.figures(subject, window), charts.build(subject, window))
@@ -142,7 +142,7 @@ class _Build:
         return whole, heard, hours
 
     def _only_artist(self) -> Subject | None:
-        """Return the artist whose figures are those of the scope, or None if several must be added up."""
+        """Return the artist whose statistics equal those of the scope, or None if parts must be added up."""
         artists = self._ids[ARTIST]
         return Subject(ARTIST, artists[0]) if len(artists) == len(self._parts) == 1 else None
 
@@ -162,9 +162,9 @@ class _Build:
 
 
 def _counts_by_day(parts: Iterable[Part], window: Window) -> list[PlayCounts]:
-    """Return the plays and listeners of each day, read from the play counts of the parts of a scope.
+    """Return the plays and listeners of each day of the window, added up over the parts of a scope.
 
-    If the window ends within a day, the last point is that part of the day.
+    If the window ends within a day, the last entry counts that part of the day.
     """
     days: dict[int, Total] = defaultdict(Total)
     rest = Reader(window._replace(first=window.end), all_time=False) if window.seconds else None

@@ -60,7 +60,7 @@ class Scope(NamedTuple):
         return found
 
     def uneven(self) -> dict[int, BitMap64]:
-        """Return the ids of the tracks that do not have one of the scope's artists but n, by n."""
+        """Return track ids by number of the scope's artists on the track, for all numbers except 1."""
         found: dict[int, BitMap64] = defaultdict(BitMap64)
         for track, count in sql.stream_rows(*self._query(UNEVEN, UNEVEN_OF_ALL)):
             found[count].add(track)
@@ -72,14 +72,14 @@ class Scope(NamedTuple):
         return [row[0] for row in fetch(statement, *values, until.isoformat(), count)]
 
     def _query(self, some: str, every: str) -> list[Any]:
-        """Return a statement and its values: `some` with the condition of this scope, `every` if it has none."""
+        """Return a statement and its values: `some` with the scope's conditions, or `every` for the whole catalog."""
         bounds = {"a.manager_id = ?": self.manager, "a.id = ?": self.artist}
         given = {condition: value for condition, value in bounds.items() if value is not None}
         return [some.format(which=" AND ".join(given)) if given else every, *given.values()]
 
 
 class Part(NamedTuple):
-    """Artists or tracks (`kind`) whose plays count `times` times in the plays of a scope."""
+    """Artists or tracks (`kind`) whose plays, times `times`, are added to those of a scope. It may be negative."""
 
     kind: int
     ids: BitMap64
@@ -87,9 +87,10 @@ class Part(NamedTuple):
 
 
 def parts(scope: Scope, artists: BitMap64) -> Iterator[Part]:
-    """Yield the scope's artists, whose plays count once, and tracks whose plays correct their sum.
+    """Yield the parts whose plays add up to those of the scope: its artists, and tracks as a correction.
 
-    An artist has the plays of all its tracks. Tracks of several artists are then subtracted, and tracks of none added.
+    The sum over the artists has the plays of a track once for each of its artists. So tracks of several artists are
+    subtracted, and tracks without artist are added.
     """
     yield Part(ARTIST, artists, 1)
     for count, tracks in scope.uneven().items():

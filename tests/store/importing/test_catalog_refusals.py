@@ -108,7 +108,7 @@ def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Pat
 def test_columns_that_are_missing_are_told_before_anything_is_written(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
     file.write_text("title,artist\nT,A\n")
-    for pairs, told in (([], "No column gives the track."), (["name=track"], "There is no column 'name'.")):
+    for pairs, told in (([], "No column has the track."), (["name=track"], "There is no column 'name'.")):
         with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
             catalog.run(store, reader, catalog.CatalogOptions(pairs), now=7, on_progress=quiet)
         assert failed.value.message.startswith(told)

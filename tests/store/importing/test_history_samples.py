@@ -59,6 +59,6 @@ def test_loved_tracks_are_no_plays(shared_data: Callable[[str], Path]) -> None:
 def test_a_table_without_names_is_refused(store: Store, shared_data: Callable[[str], Path]) -> None:
     with (
         histories.open_file(shared_data("import_formats/librefm_no_header.csv")) as reader,
-        pytest.raises(Failure, match="No column gives the played_at"),
+        pytest.raises(Failure, match="No column has the played_at"),
     ):
         importing.run(store, reader, importing.PlayOptions(listener="me"), now=NOW, on_progress=lambda _: None)

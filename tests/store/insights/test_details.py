@@ -142,7 +142,7 @@ def test_an_album_of_somebody_else_cannot_be_chosen(world: TimedWorld) -> None:
     scope = Scope(artist=world.made.artists[1])
     with pytest.raises(Invalid) as failure:
         build(world, scope, "30-days", Compared((world.made.albums[1], world.made.albums[0])))
-    assert failure.value.errors == {"releases": f"{world.made.albums[0]} is not one of these albums."}
+    assert failure.value.errors == {"releases": f"Album {world.made.albums[0]} is not one of the report's albums."}
 
 
 def test_albums_that_nobody_played_are_left_out_unless_chosen(world: TimedWorld) -> None:

@@ -1,1 +1,1 @@
-"""Records of imports, and how an import is taken back."""
+"""Record imports, list them and undo them."""

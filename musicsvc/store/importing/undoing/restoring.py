@@ -1,4 +1,4 @@
-"""Restore the tracks and albums that an import changed, but for what has changed again since."""
+"""Restore the tracks and albums that an import changed, except fields that were changed again since."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def restore_albums(import_id: int, below: int) -> Taken | None:
 
 
 def forget_earlier(import_id: int) -> None:
-    """Remove the records of albums and artists to give back to tracks, once all tracks have been restored."""
+    """If all tracks are restored, delete the records that protect their earlier albums and artists (see `runs`)."""
     lock_imports()
     run(UNMARK, import_id, import_id)
 
@@ -69,7 +69,7 @@ def _changed(table: type[Model], import_id: int, below: int) -> list[tuple[int, 
 
 
 def _taken(table: type[Model], import_id: int, kept: Mapping[int, Changes]) -> Taken | None:
-    """Forget the restored rows, and remember what could not be restored of the others (`kept`, by id)."""
+    """Delete the records of restored rows. Update those of the other rows to the changes that were `kept`, by id."""
     if not kept:
         return None
     name = table_name(table)
@@ -81,7 +81,7 @@ def _taken(table: type[Model], import_id: int, kept: Mapping[int, Changes]) -> T
 
 
 def _restore_track(track: int, changes: Changes, artists: Sequence[int]) -> Changes:
-    """Restore a track. Return the changes that were kept."""
+    """Restore a track. Return the changes that cannot be undone."""
     _unlink(TrackGenre, TrackGenre.track, TrackGenre.genre, track, changes.pop(ADDED + "genres", ()))
     _unlink(TrackTag, TrackTag.track, TrackTag.tag, track, changes.pop(ADDED + "tags", ()))
     by = changes.pop(ARTISTS, None)
@@ -113,7 +113,7 @@ def _restore_fields(table: Any, item: int, changes: Changes) -> Changes:
 
 
 def _exists(name: str, value: Any) -> bool:
-    """Return False if the value is an album that was deleted since."""
+    """Return False if the field is `album` and its value is the id of a deleted album."""
     return name != "album" or value is None or Album.select().where(Album.id == value).exists()
 
 

@@ -1,4 +1,4 @@
-"""Record each import and the rows that it makes and changes, so that it can be listed and undone."""
+"""Record each import and the rows that it creates and changes, so that it can be listed and undone."""
 
 from __future__ import annotations
 
@@ -86,20 +86,20 @@ def require_running(run: int) -> None:
 
 
 def add_slots(run: int, slots: Sequence[int]) -> None:
-    """Record that the import has plays from the least to the greatest of these slots."""
+    """Extend the recorded range of 30-second slots with plays of the import, so that it includes these slots."""
     if slots:
         run_sql(SLOTS, min(slots), max(slots), run)
 
 
 def made(run: int, table: type[Model], ids: Collection[int]) -> None:
-    """Record that the import made these rows."""
+    """Record that the import created these rows."""
     if run != NO_RUN:
         kind = _kind(table)
         bulk.insert(ImportItem, ("run", "kind", "item"), [(run, kind, each) for each in ids])
 
 
 def changed(run: int, table: type[Model], changes: Mapping[int, Changes]) -> None:
-    """Record how the import changed these rows, by id. Rows that the same import made stay recorded as made."""
+    """Record how the import changed these rows, by id. Rows that it created itself stay recorded as created."""
     if run == NO_RUN or not changes:
         return
     kind = _kind(table)
@@ -116,7 +116,7 @@ def changed(run: int, table: type[Model], changes: Mapping[int, Changes]) -> Non
 
 
 def _mark(run: int, changes: Iterable[Changes]) -> None:
-    """Record the albums and artists that an undo would give back to tracks, so that they are not deleted meanwhile."""
+    """Record the earlier albums and artists of changed tracks, so that undoing other imports does not delete them."""
     albums = {each["album"][0] for each in changes if "album" in each} - {None}
     artists = {artist for each in changes if "artists" in each for artist in each["artists"][0]}
     for kind, ids in ((_kind(Album), albums), (_kind(Artist), artists)):
@@ -124,7 +124,7 @@ def _mark(run: int, changes: Iterable[Changes]) -> None:
 
 
 def _merge(first: Changes, then: Changes) -> Changes:
-    """Return two changes of a row as one: from the old values of the first to the new values of the second."""
+    """Combine two changes of a row into one, from the old values of the first to the new values of the second."""
     merged = dict(first)
     for name, value in then.items():
         if name not in first:

@@ -1,6 +1,6 @@
-"""`import undo`: take back what an import made and changed, a few hundred rows per transaction.
+"""`import undo`: delete the rows that an import created and restore those it changed, some hundreds per transaction.
 
-An undo that was killed is continued by the next one: each transaction also forgets what it took back.
+The next undo continues one that was killed, because each transaction also deletes the records of what it undid.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ ALL_IDS = 1 << 62  # more than any id
 
 @dataclass(slots=True)
 class UndoSummary:
-    """The result of an undo: rows taken back by table, and those kept, by (table, reason), with their ids."""
+    """The result of an undo: numbers of undone rows by table, and ids of rows that were kept by (table, reason)."""
 
     run: RunRow
     plays: int = 0
@@ -59,7 +59,7 @@ class UndoSummary:
 
 
 def undo(store: Store, run: int, *, now: int, on_progress: OnProgress) -> UndoSummary:
-    """Take back the import. What something else refers to is kept and named; another undo tries it again.
+    """Undo the import. Rows that something else refers to are kept and reported; a later undo tries them again.
 
     Raises NotFound for an unknown import, Failure for one that was undone.
     """
@@ -85,7 +85,7 @@ def _done(summary: UndoSummary) -> int:
 
 
 def _begin(run: int) -> int:
-    """Mark the import as being undone, so that it cannot go on. Return about how many rows it made and changed."""
+    """Mark the import as being undone, which stops it if it runs. Return about how many rows it created or changed."""
     lock_imports()
     found = runs.get(run)
     if found.state == "undone":

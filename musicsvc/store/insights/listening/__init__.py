@@ -1,1 +1,1 @@
-"""Figures from the durations and times of plays: completion, new listeners, hours, milestones, releases."""
+"""Statistics from the durations and times of plays: completion, new listeners, hours, milestones, releases."""

@@ -20,14 +20,14 @@ DAYS_OF_WEEK, HOURS_OF_DAY = 7, 24
 
 
 class Completion(NamedTuple):
-    """The share of the track that was heard, in percent. Both are None without plays of a known completion."""
+    """Mean and median of the percentage of the track that plays lasted. None if it is known of no play."""
 
     mean: float | None
     median: float | None
 
 
 class Listening(NamedTuple):
-    """Figures of a window. `with_duration` are the plays whose completion is known."""
+    """Statistics of plays and listeners in a window. `with_duration`: the number of plays with known completion."""
 
     window: Window
     with_duration: int
@@ -46,7 +46,7 @@ class Hours(NamedTuple):
 
 
 def build(subject: Subject, window: Window) -> Listening:
-    """Return the figures of a track, album or artist in the window."""
+    """Return these statistics of a track, album or artist in the window."""
     reader = Reader(Window("", 0, window.first), window, all_time=False)
     earlier, within = reader.read(subject.kind, [subject.id])[subject.id]
     returning = within.listeners.intersection_cardinality(earlier.listeners)
@@ -54,7 +54,7 @@ def build(subject: Subject, window: Window) -> Listening:
 
 
 def assemble(window: Window, measured: Histogram, within: PlayStats, returning: int) -> Listening:
-    """Return the figures of a window from its plays and its number of returning listeners."""
+    """Build the statistics of a window from its histogram, its plays, and its number of returning listeners."""
     listeners = len(within.listeners)
     return Listening(
         window=window,
@@ -73,29 +73,29 @@ def hours(subject: Subject, window: Window) -> Hours:
 
 
 def histogram(subject: Subject, window: Window) -> Histogram:
-    """Return the histogram of the plays of a track, album or artist in the window."""
+    """Return the histogram (hours and completion) of the plays of a track, album or artist in the window."""
     return Reader(window, all_time=False).histogram(subject.kind, [subject.id])
 
 
 def by_day(plays: Sequence[int]) -> list[Sequence[int]]:
-    """Return the 168 numbers of a week, from Monday 00:00, as a row for each day."""
+    """Split the 168 hourly numbers of a week, from Monday 00:00, into a row for each day."""
     return [plays[day * HOURS_OF_DAY : (day + 1) * HOURS_OF_DAY] for day in range(DAYS_OF_WEEK)]
 
 
 def summarize(plays: Sequence[int]) -> Completion:
-    """Return mean (one decimal) and median of the completion. `plays[n]` is the number of plays of n percent."""
+    """Return mean (one decimal) and median completion. `plays[n]` is the number of plays with a completion of n %."""
     count = sum(plays)
     if not count:
         return Completion(None, None)
     mean = sum(percent * number for percent, number in enumerate(plays)) / count
-    below = list(accumulate(plays))
-    middle = (_percent(below, (count - 1) // 2), _percent(below, count // 2))
+    up_to = list(accumulate(plays))
+    middle = (_percent(up_to, (count - 1) // 2), _percent(up_to, count // 2))
     return Completion(round(mean, 1), sum(middle) / 2)
 
 
-def _percent(below: Sequence[int], place: int) -> int:
-    """Return the percentage of the play at this place, from 0, of all plays in ascending order."""
-    return next(percent for percent, plays in enumerate(below) if place < plays)
+def _percent(up_to: Sequence[int], place: int) -> int:
+    """Return the completion of the play at `place` (from 0) in ascending order. `up_to[n]`: plays of n % or less."""
+    return next(percent for percent, plays in enumerate(up_to) if place < plays)
 
 
 def per_listener(plays: int, listeners: int) -> float | None:

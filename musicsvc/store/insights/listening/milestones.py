@@ -1,4 +1,4 @@
-"""The plays number 100, 1,000, 10,000 and so on of a track, album or artist, and the day with the most plays."""
+"""The 100th, 1,000th, 10,000th (and so on) play of a track, album or artist, and the day with the most plays."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ PLAY = f"""
 
 
 class Milestone(NamedTuple):
-    """The time of a play, by its number in order of time, from 1."""
+    """A milestone, such as the 1,000th play: its number, and the time of the play."""
 
     number: int
     at: int
 
 
 class BestDay(NamedTuple):
-    """The day (since 1970-01-01) with the most plays; the first one if several have as many."""
+    """The day (days since 1970-01-01) with the most plays. If there are several, the first one."""
 
     day: int
     plays: int
@@ -59,7 +59,7 @@ class Milestones(NamedTuple):
 
 
 class _Reached(NamedTuple):
-    """A milestone of a subject: the number of the play, its day, its place among the plays of this day, from 0."""
+    """A milestone of a subject: the number of the play, its day, and its position among that day's plays, from 0."""
 
     subject: int
     number: int
@@ -70,7 +70,7 @@ class _Reached(NamedTuple):
 def build(subject: Subject) -> Milestones:
     """Return the milestones of all time of a track, album or artist.
 
-    If the single plays of a day were deleted, a milestone on that day has the beginning of its hour.
+    If the single plays of a day were deleted, the time of its milestones is the beginning of the hour.
     """
     return build_each(subject.kind, [subject.id])[subject.id]
 
@@ -102,7 +102,7 @@ def _by_day(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> li
 
 
 def _reached(counts: list[BestDay]) -> Iterator[tuple[int, int, int]]:
-    """Yield (number of the play, its day, its place among the plays of this day, from 0) of each milestone."""
+    """Yield each milestone: the number of the play, its day, and its position among that day's plays, from 0."""
     goal = FIRST
     for (day, plays), total in zip(counts, accumulate(each.plays for each in counts), strict=True):
         while total >= goal:
@@ -129,13 +129,13 @@ def _times(kind: int, reached: list[_Reached], kept_from: int) -> list[int]:
 
 
 def _hours_of_days(kind: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
-    """Return the plays of the 24 hours of days, by day and subject."""
+    """Return the hourly numbers of plays (24 for each day) by (day, subject id)."""
     values = [value for day, subject in keys for value in (day, kind, subject)]
     rows = fetch(" UNION ALL ".join([HISTOGRAM] * len(keys)), *values) if keys else ()
     return {(day, subject): _hours(packed, day) for day, subject, packed in rows}
 
 
 def _hours(packed: bytes, day: int) -> list[int]:
-    """Return the plays of the 24 hours of a day."""
+    """Return the 24 hourly numbers of plays of a day from its packed histogram."""
     first = (day * 24 + histograms.FIRST_HOUR) % histograms.HOURS
     return histograms.unpack([packed]).hours[first : first + 24]

@@ -1,4 +1,4 @@
-"""Compute the figures of listening, hours, milestones and releases from single plays, to explain and check the API."""
+"""Recount listening statistics, hours, milestones and releases from single plays, to explain and check the API."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BY_DAY = f"SELECT p.played_at / {DAY}, p.listener_id {WITHIN}"
 
 
 class Recount(NamedTuple):
-    """Figures that were counted, or those that the API returns. `release` is None unless the subject is an album."""
+    """Statistics, either recounted or as the API returns them. `release` is None unless the subject is an album."""
 
     listening: Listening
     hours: Hours
@@ -55,7 +55,7 @@ class Recount(NamedTuple):
 
 
 class Recounted(NamedTuple):
-    """A recount beside what the API returns. Two numbers of plays are in no figure of skips and completion."""
+    """Recounted statistics, those of the API (`served`), and numbers of plays without duration or track length."""
 
     counted: Recount
     served: Recount
@@ -63,7 +63,7 @@ class Recounted(NamedTuple):
     without_length: int
 
     def differences(self, kept_from: int) -> list[tuple[str, Any, Any]]:
-        """Return (figure, served, counted) of all that differ. Figures with plays before `kept_from` are left out."""
+        """Return (name, served, counted) of each differing value. Values that depend on deleted plays are skipped."""
         pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
         if kept_from <= self.served.listening.window.first:
             pairs.append((_in_window(self.served), _in_window(self.counted)))
@@ -78,7 +78,7 @@ class Recounted(NamedTuple):
 
 
 def _in_window(found: Recount) -> dict[str, Any]:
-    """Return the figures by name that depend on nothing but the plays in the window."""
+    """Return the values by name that depend only on the plays in the window."""
     of = found.listening
     return {
         "plays with a known completion": of.with_duration,
@@ -94,7 +94,7 @@ def _in_window(found: Recount) -> dict[str, Any]:
 
 
 def _of_all_time(found: Recount) -> dict[str, Any]:
-    """Return the figures by name that depend on plays of other days too."""
+    """Return the values by name that also depend on plays outside the window."""
     best = found.milestones.best_day
     return {
         "new listeners": found.listening.new_listeners,
@@ -110,7 +110,7 @@ def _of_all_time(found: Recount) -> dict[str, Any]:
 
 
 def build(subject: Subject, window: Window, now: int) -> Recounted:
-    """Count from all single plays that are kept. May be slow."""
+    """Recount the statistics from all single plays that are not deleted. May be slow."""
     found = _Plays(subject)
     ((plays, people, without_duration, without_length),) = found.within(COUNTED, window)
     released = releases.build([subject.id], DEFAULT_DAYS, now)[0] if subject.kind == ALBUM else None
@@ -169,7 +169,7 @@ class _Plays:
         return Milestones(found, best[0] if best else None)
 
     def release(self, served: Release) -> Release:
-        """Count the points of an album, which has as many as were served."""
+        """Recount the plays and listeners of an album since its release, for as many days as `served` has."""
         if not served.points:
             return served
         window = releases.window(served)

@@ -1,4 +1,4 @@
-"""Compare the plays and listeners of albums by the days since their release."""
+"""Compare the plays and listeners of albums on the days since their release."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_CHOSEN = 4  # albums that a report compares by itself
 
 
 class Compared(NamedTuple):
-    """The albums that a report compares, and for how many days; `albums` None: the newest ones of its scope."""
+    """The albums that a report compares, and for how many days. None means the newest albums in its scope."""
 
     albums: tuple[int, ...] | None = None
     days: int = DEFAULT_DAYS
@@ -41,7 +41,7 @@ NEWEST = Compared()
 
 
 class ReleasePoint(NamedTuple):
-    """The plays of a day, and the distinct listeners since the release. Day 0 is the release date."""
+    """The plays on a day, and the distinct listeners up to that day. Day 0 is the release date."""
 
     day: int
     plays: int
@@ -49,7 +49,7 @@ class ReleasePoint(NamedTuple):
 
 
 class Release(NamedTuple):
-    """An album with a point for each day since its release. Without a release date it has none."""
+    """An album with a point for each day since its release. Without a release date, `points` is empty."""
 
     id: int
     name: str
@@ -58,7 +58,7 @@ class Release(NamedTuple):
 
 
 def build(ids: Sequence[int], days: int, now: int) -> list[Release]:
-    """Return the first days of each album since its release, up to the day of `now`."""
+    """Return the points of each album for the first `days` since its release, up to the day of `now`."""
     among, values = dialect.in_list(ids)
     found = {each: (each, name, released) for each, name, released in fetch(ALBUMS.format(among=among), values)}
     numbers = {each: _numbers(released, days, now) for each, _, released in found.values()}
@@ -69,28 +69,28 @@ def build(ids: Sequence[int], days: int, now: int) -> list[Release]:
 def compare(scope: Scope, window: Window, now: int, compared: Compared) -> list[Release]:
     """Return the albums that a report on a scope and a window compares.
 
-    Those that nobody chose are its newest ones at the end of the window, and only if they were played in these days.
-    Raises Invalid if one of the chosen albums is not in the scope.
+    By default, these are the scope's newest albums at the end of the window, without those that were not played.
+    Raises Invalid if `compared` names an album that is not in the scope.
     """
     if compared.albums is None:
         newest = scope.newest_albums(to_date(window.end - 1), MOST_CHOSEN)
         found = build(newest, compared.days, now)
         return [each for each in found if any(point.plays for point in each.points)]
     if outside := set(compared.albums).difference(scope.ids(ALBUM)):
-        raise Invalid({"releases": f"{min(outside)} is not one of these albums."})
+        raise Invalid({"releases": f"Album {min(outside)} is not one of the report's albums."})
     return build(compared.albums, compared.days, now)
 
 
 def window(release: Release) -> Window:
-    """Return the days from an album's release on for which `release` has counts."""
+    """Return the range of days for which `release` has points."""
     first = to_day(date.fromisoformat(release.release_date or ""))
     return Window("", first, first + len(release.points))
 
 
 def albums_of(album: Subject, against: Sequence[int], *, actor: Identity) -> list[int]:
-    """Return the ids of the album and of those to compare it with, each once.
+    """Return the distinct ids of the album and of the albums to compare it with (`against`).
 
-    Raises Invalid if one of these does not exist, Forbidden if `actor` manages none of its artists.
+    Raises Invalid if one of the latter does not exist, Forbidden if `actor` manages none of its artists.
     """
     others = [each for each in dict.fromkeys(against) if each != album.id]
     require_existing(others)
@@ -105,7 +105,7 @@ def require_existing(against: Sequence[int]) -> None:
 
 
 def _numbers(release_date: str | None, days: int, now: int) -> range:
-    """Return the first days since the release, up to the day of `now`."""
+    """Return the first `days` since the release, up to the day of `now`, as days since 1970-01-01."""
     if release_date is None:
         return range(0)
     first = to_day(date.fromisoformat(release_date))

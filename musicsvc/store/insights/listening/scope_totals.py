@@ -1,4 +1,4 @@
-"""Add up the statistics of the many artists and tracks of a scope, with each listener counted once."""
+"""Add up the statistics of all artists and tracks in a scope, with each listener counted once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Total:
 
 
 class ScopeTotals:
-    """The statistics and the chart of many artists and tracks together, which are added in batches."""
+    """Adds up artists and tracks in batches, and returns their total statistics and chart."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -47,11 +47,11 @@ class ScopeTotals:
         self._given = Engagement(Counter(), Counter())
 
     def _windows(self) -> tuple[Window, ...]:
-        """Return the ranges of days with totals: the window, the window before, and others."""
+        """Return the ranges of days to total: the window, the window before it and, in a subclass, others."""
         return self._window, self._window.before
 
     def add_all(self, parts: Iterable[Part]) -> None:
-        """Add the plays, likes and reposts of each part as many times as it counts, and its listeners once."""
+        """Add the plays, likes and reposts of each part, multiplied by its `times`, and its listeners once."""
         for part in parts:
             for batch in scopes.batches(part.ids, export_rows.SUBJECTS_PER_BATCH):
                 self._add(part.kind, batch, part.times)
@@ -78,7 +78,7 @@ class ScopeTotals:
 
 
 class DetailedTotals(ScopeTotals):
-    """The totals of a scope with listening and hours of the week."""
+    """Also adds up listening statistics and plays by hour of the week."""
 
     def __init__(self, window: Window) -> None:
         super().__init__(window)
