@@ -1,4 +1,4 @@
-"""Run all checks of an installation. Those of certificates, settings and the limit of open files are here."""
+"""Run all checks of `musicsvc doctor`. This module has those of certificates, settings, log and open files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SOON, URGENT = 14 * DAY, 3 * DAY
 HOUR = 3_600 * SECOND
-RENEW = "Renew it, and send SIGHUP to the server."
+RENEW = "Renew the certificate, and send SIGHUP to the server."
 WIDEST = {4: 8, 6: 16}  # by IP version: the shortest prefix that can still be one organisation's network
 FEW_CONNECTIONS = 1_000
 
@@ -89,7 +89,7 @@ def check_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
     if unwritable:
         yield from unwritable
         return
-    hint = "The server keeps it under another name and creates a new one."
+    hint = "The server renames the file when it starts, and creates a new activity log."
     try:
         wrong = activity_log.problems(settings.store_url, settings.activity.file)
     except (Damaged, log_store.Outdated) as failure:
@@ -108,13 +108,15 @@ def check_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
 def check_tls(server: Server, *, now: int) -> Iterator[Finding]:
     """Check that the certificates are valid now, and that the key belongs to the certificate."""
     if server.tls_cert is None and server.tls_key is None:
-        yield ok("TLS", "No certificate is set: a proxy speaks TLS, or requests stay on this machine.")
+        yield ok("TLS", "No certificate is set: a proxy does TLS, or requests stay on this machine.")
         return
     try:
         tls.create_context(server)
         validities = tls.validities(server.tls_cert) if server.tls_cert else []
     except Failure as failure:
-        yield problem("TLS", failure.message, "Set server.tls_cert and server.tls_key to a chain and its key.")
+        yield problem(
+            "TLS", failure.message, "Set server.tls_cert and server.tls_key to a certificate chain and its key."
+        )
         return
     for number, validity in enumerate(validities, 1):
         yield _check_validity("The certificate" if number == 1 else f"Certificate {number} of the chain", validity, now)
@@ -125,7 +127,9 @@ def _check_validity(name: str, validity: tls.Validity, now: int) -> Finding:
     if validity.ends <= now:
         return problem("TLS", f"{name} expired on {ends}.", RENEW)
     if validity.begins > now:
-        return problem("TLS", f"{name} is not valid before {begins}.", "Check the system clock, or renew it.")
+        return problem(
+            "TLS", f"{name} is not valid before {begins}.", "Check the system clock, or renew the certificate."
+        )
     if validity.ends <= now + SOON:
         left = validity.ends - now
         remaining = f"{left // DAY} days" if left >= 2 * DAY else f"{left / HOUR:.0f} hours"
@@ -146,11 +150,11 @@ def _unsafe(settings: Settings) -> Iterator[Finding]:
         yield failed("settings", failure)
     if server.public_url is not None and server.public_url.startswith("http://"):
         finding = "server.public_url begins with http://: clients would send tokens unencrypted."
-        yield problem("settings", finding, "Set it to the https:// address.")
+        yield problem("settings", finding, "Set server.public_url to the https:// address.")
     for network in server.trusted_proxies:
         if _is_wide(network):
             finding = f"server.trusted_proxies contains {network}: any host there can claim TLS for a request."
-            yield problem("settings", finding, "Name only the addresses of your proxies.")
+            yield problem("settings", finding, "List only the addresses of your proxies there.")
     if not settings.limits.enabled:
         yield warning("settings", "Rate limits and abuse handling are off (limits.enabled).", "Turn them on.")
     if settings.hosted:
@@ -161,14 +165,16 @@ def _unsafe_when_hosted(settings: Settings) -> Iterator[Finding]:
     """Yield a finding for each setting that is unsafe on a server with a public address."""
     if settings.server.local_http:
         finding = "Plain HTTP within the machine is answered on a hosted service (server.local_http)."
-        yield warning("settings", finding, "Turn it off, unless a proxy without headers needs it.")
+        yield warning("settings", finding, "Turn server.local_http off, unless your proxy sends no X-Forwarded-Proto.")
     if settings.registration.open and settings.registration.grants_access:
         finding = "Everyone who registers gets API access (registration.grants_access)."
-        yield warning("settings", finding, "Turn it off, and grant access by hand.")
+        yield warning("settings", finding, "Turn registration.grants_access off, and grant access by hand.")
     for network in settings.metrics.allow:
         if _is_wide(network):
             yield warning(
-                "settings", f"metrics.allow contains {network}.", "Name only the addresses that collect metrics."
+                "settings",
+                f"metrics.allow contains {network}: any host there can read the metrics.",
+                "List only the addresses that collect metrics there.",
             )
 
 
@@ -182,7 +188,7 @@ def check_open_files(settings: Settings) -> Finding:
     open_files.raise_limit()
     possible, wanted = open_files.max_connections(), -(-settings.server.max_connections // settings.server.workers)
     if possible >= wanted:
-        return ok("descriptors", f"A process may hold {wanted:,} connections.")
+        return ok("descriptors", f"A process can have {wanted:,} open connections.")
     finding = f"The system allows a process {possible:,} connections; server.max_connections needs {wanted:,}."
     remedy = "Raise the limit of open files (ulimit -n, LimitNOFILE)."
     return (problem if possible < FEW_CONNECTIONS else warning)("descriptors", finding, remedy)

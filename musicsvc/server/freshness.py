@@ -27,20 +27,20 @@ COUNTERS_SECONDS = 4.0  # responses may show counters that are up to 5 seconds o
 
 
 class Stamp(NamedTuple):
-    """A moment: the number of changes seen by then, and the time of the event loop. Earlier stamps are smaller."""
+    """A logical time: the number of database changes seen so far, and the event loop's time. Earlier is smaller."""
 
     number: int
     at: float
 
 
 class Freshness:
-    """Sees the changes of all processes, at most once per turn of the event loop.
+    """Detects changes that any process makes to the database. Checks at most once per turn of the event loop.
 
-    All requests of a turn arrived before it began, so each sees every commit acknowledged before it was sent.
+    The check runs after all requests of the turn were sent, so it sees every commit acknowledged before that.
 
-    - A change of a table ends at once what was read from it.
-    - A change of its counters ends that once it is a few seconds old.
-    - A change that may name no table, such as those of other programs, ends everything once it is a few seconds old.
+    - A change of a table invalidates at once all values read from it.
+    - A change of the table's counters, such as plays, invalidates those values once they are a few seconds old.
+    - A change of unknown tables, such as one by another program, invalidates all values a few seconds old.
     """
 
     def __init__(self, store: Store) -> None:
@@ -57,7 +57,7 @@ class Freshness:
         self._changed_by_others = 0  # the number of the last change that may name no table
 
     def now(self) -> Stamp | None:
-        """Return the stamp of this turn of the event loop, or None if nothing may be cached.
+        """Return the stamp for this turn of the event loop, or None if nothing may be cached.
 
         Call this on the event loop. Raises Unavailable if the database cannot be read.
         """
@@ -69,9 +69,10 @@ class Freshness:
         return self._stamp
 
     def holds(self, stamp: Stamp, tables: Iterable[str], *, counted: bool = True) -> bool:
-        """Return whether these tables did not change from `stamp` to the last call of `now`, which returned a stamp.
+        """Return whether a value read from these tables at `stamp` was still valid at the last call of `now`.
 
-        `counted`: whether their counters matter too.
+        That call must have returned a stamp, not None.
+        `counted`: whether changes of counters invalidate the value too.
         """
         number, at = stamp
         if number == self._number:

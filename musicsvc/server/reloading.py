@@ -116,7 +116,7 @@ class ReloadableServer:
         *,
         announce: bool,
     ) -> None:
-        """`announce`: log what a reload does, unless the supervisor does."""
+        """`announce`: log reloads. False in worker processes, because the supervisor logs them once for all."""
         self._source = source
         self._clock = clock
         self._listener = listener

@@ -36,8 +36,8 @@ EXPIRED = "The form has expired. Open the page again and send it once more."
 class Visit:
     """One request of a browser.
 
-    `value`: its cookie, the id of a session if it is signed in. `origin`: the origin of this service. `notice`: a
-    sentence that the last page left for this one. `cookies`: values of Set-Cookie for the response.
+    `value`: the browser's cookie, which is a session id if the user is signed in. `origin`: the origin of this service.
+    `notice`: a message that the previous page left for this one. `cookies`: values of Set-Cookie for the response.
     """
 
     secure: bool
@@ -71,17 +71,17 @@ class Visit:
             raise Forbidden(FOREIGN)
 
     def keep(self, value: str | None) -> None:
-        """Give the browser this cookie, or remove its cookie."""
+        """Set the browser's cookie to `value`, or remove it if `value` is None."""
         self.value = value
         self.cookies.append(self._cookie(COOKIE, value or "", "" if value else "; Max-Age=0"))
 
     def leave_notice(self, text: str) -> None:
-        """Let the next page show this sentence."""
+        """Store a message in the browser, to be shown on the next page."""
         value = urlsafe_b64encode(json.dumps(text).encode()).decode()
         self.cookies.append(self._cookie(NOTICE, value, f"; Max-Age={NOTICE_SECONDS}"))
 
     def take_notice(self) -> str | None:
-        """Return the sentence of the last page, and remove it from the browser."""
+        """Return the message that the previous page left, and remove it from the browser."""
         if self.notice is not None:
             self.cookies.append(self._cookie(NOTICE, "", "; Max-Age=0"))
         return self.notice
@@ -95,7 +95,7 @@ class Visit:
 
 
 def read(cookies: Mapping[str, str], *, secure: bool) -> tuple[str | None, str | None]:
-    """Return the visitor's cookie and the notice of the last page, each None if absent or malformed."""
+    """Return the browser's cookie and the notice of the previous page, each None if absent or malformed."""
     prefix = HOST_ONLY if secure else ""
     value = cookies.get(prefix + COOKIE)
     return value if value and VALUE.fullmatch(value) else None, _notice(cookies.get(prefix + NOTICE))

@@ -97,9 +97,9 @@ class Authenticator:
         return caller
 
     def known(self, header: str) -> Identity | None:
-        """Return the token holder if the token is cached and valid, and the response says nothing about it.
+        """Return the token holder if the token is cached and valid, and expires too late for an expiry header.
 
-        Otherwise return None; `authenticate` then decides. Does not count the request.
+        Otherwise return None; the caller must then use `authenticate`. Does not count the request.
         """
         value = _token_of(header)
         known = self._cached(tokens.digest(value))[1] if value is not None and self._latest_loaded else None
@@ -126,7 +126,7 @@ class Authenticator:
         return current
 
     async def _token_holder(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Return the token holder, or None. An invalid token raises Unauthenticated, except on an OPEN route."""
+        """Return the token holder, or None. An invalid token raises Unauthenticated unless the route is public."""
         if header is None:
             return None
         if route.access is not Access.OPEN:
@@ -183,7 +183,7 @@ class Authenticator:
         return caller
 
     def _cached(self, digest: bytes) -> tuple[Stamp | None, CachedIdentity | None]:
-        """Return the stamp of this turn, None if nothing may be cached, and the valid entry of the cache, if any."""
+        """Return the current stamp (None if nothing may be cached) and the cache entry (None if absent or outdated)."""
         stamp = self._freshness.now()
         entry = self._cache.get(digest) if stamp is not None else None
         if entry is None or not self._freshness.holds(entry[1], entry[2], counted=False):

@@ -1,7 +1,8 @@
-"""Requests that were counted in advance, so that most requests of a busy client need no transaction of their own.
+"""Requests counted toward a rate limit before they arrive, so that most requests of a busy client need no transaction.
 
-A process counts at most a fifth of the remaining requests of a limit in advance, for a tenth of a second, and then
-gives back what it has not used. A request is refused only after all processes have given back.
+A process counts at most a fifth of a limit's remaining requests in advance. A tenth of a second later, it gives back
+those that did not arrive: it subtracts them from the shared counter. A request is refused only after all processes have
+done so.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ class HitsAhead:
         return [_use(each, now) for each in usable] if len(usable) == len(hits) else None
 
     def ask(self, hits: Sequence[Hit], at_least: int = 0) -> list[Hit]:
-        """Return the hits with the numbers of requests to count in advance: `at_least`, or as many as were used.
+        """Set in each hit the number of requests to count in advance: `at_least`, or twice the number used last time.
 
-        The numbers are 0 while the results of an earlier call for the same limit are awaited.
+        The number is 0 until the result of an earlier call for the same limit has arrived.
         """
         asked = [
             hit._replace(ahead=0 if hit.key in self._asked else max(at_least, self._number(hit.key))) for hit in hits
@@ -68,7 +69,7 @@ class HitsAhead:
         return 0 if used is None or _unused(known) else min(MOST, max(FEWEST, 2 * used))
 
     def add(self, hits: Sequence[Hit], statuses: Sequence[Status]) -> list[Status]:
-        """Keep what was counted in advance together with a request. Return the statuses, with what was kept before."""
+        """Store the requests counted in advance, and return the statuses. These include requests stored earlier."""
         now = self._monotonic()
         return [self._add(hit, status, now) for hit, status in zip(hits, statuses, strict=True)]
 
@@ -85,7 +86,10 @@ class HitsAhead:
         return shown
 
     def end(self, *, everything: bool = False) -> list[tuple[Hit, int, int]]:
-        """Remove what was kept long enough, or everything. Return the unused: hit, start of its window, number."""
+        """Remove requests counted KEPT_SECONDS ago or earlier, or `everything`. Return those that did not arrive.
+
+        Each item has the hit, the start of its window, and the number of requests to give back.
+        """
         now = self._monotonic()
         ended = [each for each in self._advances.values() if everything or each.until <= now]
         self._used = {each.hit.key: each.used for each in ended}
@@ -96,7 +100,7 @@ class HitsAhead:
         return surplus + [unused for each in ended for unused in _unused(each)]
 
     def keep(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
-        """Keep what could not be given back; `end` returns it again."""
+        """Store requests that could not be given back. The next call of `end` returns them again."""
         self._surplus += unused
 
 

@@ -72,7 +72,7 @@ class RateLimitCounter:
         return self._memory.count(hits)
 
     def count_at_once(self, requests: Sequence[Sequence[Hit]]) -> Sequence[list[Status]]:
-        """Count several requests without waiting. Return the statuses of each: empty lists if that is not possible."""
+        """Count several requests without waiting. Return a list of statuses for each, empty if it was not counted."""
         if not self._is_shared:
             return [[] for _ in requests]
         found = [self._ahead.use(hits) or [] for hits in requests]
@@ -89,7 +89,7 @@ class RateLimitCounter:
         return found
 
     def _count_into(self, found: list[list[Status]], requests: Mapping[int, Sequence[Hit]]) -> None:
-        """Count the requests now, if that is possible, and set their statuses in `found`, by their positions there."""
+        """Count the requests without waiting, if possible. `requests`: by the index in `found` of their statuses."""
         if not requests or not self._shared.is_local or self._batch.waiting:
             return
         with suppress(Unavailable):
@@ -98,14 +98,14 @@ class RateLimitCounter:
                 found[at] = self._keep(hits, statuses)
 
     def _keep(self, hits: Sequence[Hit], statuses: Sequence[Status]) -> list[Status]:
-        """Keep what was counted in advance, and give it back later. Return the statuses with what this process has."""
+        """Store the requests counted in advance, and return the statuses. A task later gives back the unused ones."""
         shown = self._ahead.add(hits, statuses)
         if self._ahead and self._giving_back is None:
             self._giving_back = asyncio.create_task(self._give_back())
         return shown
 
     async def _give_back(self) -> None:
-        """Give back what was counted in advance and not used, until there is nothing left."""
+        """Repeatedly give back unused requests that were counted in advance, until none are stored."""
         try:
             while self._ahead:
                 await asyncio.sleep(KEPT_SECONDS / 2)
@@ -142,9 +142,9 @@ class RateLimitCounter:
             return await self._count_elsewhere(hits)
 
     async def _count_elsewhere(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count in a thread. Requests to the same limits that arrive meanwhile are counted together afterwards.
+        """Count a request in a thread. Those for the same limits that arrive meanwhile are counted together afterwards.
 
-        If a limit is exceeded, each of them is counted alone, at the same time.
+        But if a limit turns out to be exceeded, each of them is counted separately, without waiting for the others.
         """
         keys, others = tuple(hit.key for hit in hits), 0
         while (counting := self._counting.get(keys)) is not None:
@@ -219,7 +219,7 @@ class RateLimitCounter:
 
 
 class CountInThread:
-    """A request that is being counted in a thread, and the number of those that wait for the result."""
+    """A request that a thread counts, and the number of other requests that wait for the result (`waiting`)."""
 
     def __init__(self, task: asyncio.Task[list[Status]]) -> None:
         self._task = task
@@ -227,12 +227,12 @@ class CountInThread:
 
     @property
     def is_refused(self) -> bool:
-        """Whether it was counted and is refused."""
+        """Whether the request was counted and refused."""
         task = self._task
         return task.exception() is None and not all(status.allowed for status in task.result())
 
     async def wait(self) -> None:
-        """Wait until it is counted, or has failed."""
+        """Wait until the request is counted, or counting has failed."""
         self.waiting += 1
         try:
             await asyncio.wait([self._task])
@@ -241,7 +241,7 @@ class CountInThread:
 
 
 class HitBatch:
-    """Counts all requests of one turn of the event loop together, because one transaction takes as long as many.
+    """Counts all requests of one turn of the event loop in one transaction, which takes no longer than for one.
 
     While another process holds the lock, requests wait and are counted together later.
     """
@@ -291,5 +291,5 @@ class HitBatch:
 
 
 def _loop_time() -> float:
-    """Return the time of the event loop: processes give back in real time, whatever the clock of the service says."""
+    """Return the event loop's time in seconds. Unlike the clock of the service, it always runs in real time."""
     return asyncio.get_running_loop().time()

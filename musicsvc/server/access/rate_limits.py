@@ -85,9 +85,9 @@ class RateLimiter:
             await self._counter.uncount(call.counted)
 
     async def count_attempt(self, account: str, call: Call) -> Sequence[Hit]:
-        """Count an attempt to give the password of `account` as if it failed. Raises TooMany beyond a limit.
+        """Count a password check for `account` as failed, before its result is known. Raises TooMany beyond a limit.
 
-        Return what to pass to `forgive` if the attempt does not fail.
+        Return the counted hits. Pass them to `forgive` if the password is right.
         """
         if not call.judged:
             return ()
@@ -103,7 +103,7 @@ class RateLimiter:
         return hits
 
     async def forgive(self, attempt: Sequence[Hit]) -> None:
-        """Undo the counting of an attempt, because the password was right or was not verified."""
+        """Undo `count_attempt`, because the password was right or was not verified."""
         if attempt:
             await self._counter.uncount(attempt)
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document, and the page that shows it."""
+"""The OpenAPI document, and the page with the API's documentation."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def openapi(openapi_document: Callable[[], Representation]) -> Download:
 
 
 def page() -> Download:
-    """Show the API's description to a person."""
+    """Show the documentation of the API as a page for browsers."""
     return _send(PAGE, "text/html")
 
 
 def file(name: str) -> Download:
-    """Send a file of the description's page."""
+    """Send a script or style sheet of the documentation page."""
     if name not in FILES:
         raise NotFound("There is no such file.")
     return _send(name, FILES[name])
@@ -52,5 +52,5 @@ def _send(name: str, kind: str) -> Download:
 
 @lru_cache(maxsize=len(FILES) + 1)
 def _file(name: str, content_type: str) -> Representation:
-    """Return a file of the API description's page, with a gzip form. The result is cached."""
+    """Return a file of the documentation page, with its gzip form. The result is cached."""
     return represent((PAGES / name).read_bytes(), content_type)

@@ -1,4 +1,4 @@
-"""Listening, hours of the week and milestones of tracks, albums and artists, and releases of albums."""
+"""Skips, completion, plays by hour and milestones of tracks, albums and artists, and comparison of albums."""
 
 from __future__ import annotations
 

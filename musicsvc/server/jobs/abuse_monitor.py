@@ -83,7 +83,10 @@ class AbuseMonitor:
         await self._evaluation.stop()
         await self._enforcement.stop()
         for token_id in self._unwritten:
-            log.error("token %s is valid again: its revocation could not be written to the database", token_id)
+            log.error(
+                "token %s is valid again: its revocation could not be written to the database; revoke it by hand",
+                token_id,
+            )
 
     async def _evaluate(self) -> float:
         """Evaluate the scheduled tokens. Return the seconds until the next evaluation, more after a slow one."""
@@ -137,7 +140,7 @@ class AbuseMonitor:
             return None
 
     def _applicable_rules(self, *, reads_are_known: bool) -> Abuse:
-        """Return the abuse rules, without the rule on denied resources if reads are unknown or the log lacks calls."""
+        """Return the abuse rules. Omit the rule on denied resources if the earlier reads are not all known."""
         now = self._clock.monotonic()
         if self._activity.dropped != self._dropped:
             self._dropped = self._activity.dropped
@@ -154,7 +157,7 @@ class AbuseMonitor:
             except Failure:
                 continue
             except Exception:
-                log.exception("could not write the revocation of token %s to the database", token_id)
+                log.exception("could not write the revocation of token %s to the database; will retry", token_id)
                 continue
             del self._unwritten[token_id]
             self._access.unblock(token_id)

@@ -165,7 +165,7 @@ class ActivityWriter:
 
 
 def _importance(entry: Entry) -> int:
-    """Return 0 for a successful call, 1 for a failed call, and 2 for a refused call or an entry that totals calls."""
+    """Return 0 for a successful call, 1 for a failed call, 2 for a refused call or an entry with totals of calls."""
     return 2 if entry.is_count or entry.status in REFUSED else int(entry.status >= FAULTY)
 
 

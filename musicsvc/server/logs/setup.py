@@ -51,7 +51,7 @@ def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[LogWrite
 
 
 def change(writer: LogWriter, settings: Log) -> None:
-    """Log with other settings in the same `with` block."""
+    """Apply other settings to the log that `started` has opened."""
     writer.formatter = _formatter(writer.descriptor, settings)
     for logger, level in _levels(settings).items():
         logger.setLevel(level)
@@ -117,7 +117,7 @@ def _as_text(found: object) -> str:
 def _exception(
     kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None, *, own: bool
 ) -> traceback.TracebackException | str:
-    """Return the traceback. Without `own`, leave out the exception message, which may contain client data."""
+    """Return the traceback. `own`: logged by this package; otherwise omit the message, which may have client data."""
     if not own or kind is None or fault is None:
         frames = traceback.StackSummary.extract(traceback.walk_tb(trace), limit=FRAMES, lookup_lines=False)
         places = (f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)

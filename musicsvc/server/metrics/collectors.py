@@ -54,21 +54,24 @@ def add_connections(
 def add_activity(metrics: Metrics, activity: ActivityWriter, monitor: AbuseMonitor) -> None:
     """Add metrics of the calls in the activity log and of the tokens revoked for abuse."""
     metrics.counter("musicsvc_activity_written", "Calls written to the activity log.", lambda: activity.written)
-    metrics.counter("musicsvc_activity_counted", "Calls counted there without a row.", lambda: activity.counted)
-    metrics.counter("musicsvc_activity_dropped", "Calls that could not be written there.", lambda: activity.dropped)
-    metrics.gauge("musicsvc_activity_waiting", "Calls that wait to be written there.", lambda: activity.waiting)
+    text = "Calls that the activity log has only as totals by minute, address and status."
+    metrics.counter("musicsvc_activity_counted", text, lambda: activity.counted)
+    text = "Calls that could not be written to the activity log."
+    metrics.counter("musicsvc_activity_dropped", text, lambda: activity.dropped)
+    text = "Calls that wait to be written to the activity log."
+    metrics.gauge("musicsvc_activity_waiting", text, lambda: activity.waiting)
     metrics.counter("musicsvc_tokens_revoked", "Tokens revoked for abuse.", lambda: monitor.revoked)
 
 
 def add_answers(metrics: Metrics, memory: AnswerMemory, cache: AnswerCache, immediate: ImmediateAnswers) -> None:
-    """Add metrics of the memory that large unsent responses take, and of the caches of responses and of their rows."""
-    text = "Memory of answers of 64 KiB and more that are not sent yet."
+    """Add metrics of the memory of large unsent responses, the response cache, and responses sent from memory."""
+    text = "Memory of responses of 64 KiB and more that are not sent yet."
     metrics.gauge("musicsvc_answer_memory_bytes", text, lambda: memory.total)
-    text = "Memory of cached answers and rows."
+    text = "Memory of the response cache."
     metrics.gauge("musicsvc_answer_cache_bytes", text, lambda: cache.size + cache.fragments.size)
-    metrics.counter("musicsvc_answer_cache_hits", "Reads answered from the cache.", lambda: cache.hits)
-    metrics.counter("musicsvc_answer_cache_misses", "Reads that were not in the cache.", lambda: cache.misses)
-    text = "Requests answered from memory without a task of their own."
+    metrics.counter("musicsvc_answer_cache_hits", "Reads answered from the response cache.", lambda: cache.hits)
+    metrics.counter("musicsvc_answer_cache_misses", "Reads that were not in the response cache.", lambda: cache.misses)
+    text = "Requests answered from memory without an asyncio task."
     metrics.counter("musicsvc_immediate_answers", text, lambda: immediate.answered)
 
 
@@ -95,15 +98,17 @@ def add_backups(metrics: Metrics, settings: Settings, clock: Clock) -> None:
 
 def add_logs(metrics: Metrics, writer: LogWriter) -> None:
     """Add a metric of lost log lines."""
-    text = "Log lines that stderr did not accept."
+    text = "Log lines that could not be written to stderr."
     metrics.counter("musicsvc_log_lines_dropped", text, lambda: writer.dropped)
 
 
 def add_store(metrics: Metrics, store: Store) -> None:
     """Add metrics of the store's queues and commits, and of the size of the database on disk."""
     done = store.workload
-    metrics.gauge("musicsvc_store_reads_waiting", "Units that wait for a reader.", lambda: store.waiting()[0])
-    metrics.gauge("musicsvc_store_writes_waiting", "Units that wait for the writer.", lambda: store.waiting()[1])
+    metrics.gauge("musicsvc_store_reads_waiting", "Units of work that wait for a reader.", lambda: store.waiting()[0])
+    metrics.gauge(
+        "musicsvc_store_writes_waiting", "Units of work that wait for the writer.", lambda: store.waiting()[1]
+    )
     metrics.counter("musicsvc_store_commits", "Transactions committed.", lambda: done.commits)
     metrics.counter("musicsvc_store_units", "Units of work in committed transactions.", lambda: done.units)
     metrics.counter("musicsvc_store_commit_seconds", "Time spent in commits.", lambda: done.seconds)

@@ -87,7 +87,7 @@ class Metrics:
     def gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
         """Add a gauge, summed over all workers. `read` returns its value and must neither block nor raise.
 
-        If the gauge exists, `read` replaces its function: a reload replaces the server that it describes.
+        If the gauge exists, `read` replaces its function, because reloading the settings creates a new server.
         """
         known = self._gauges.get(name)
         gauge = known[0] if known else Gauge(name, text, multiprocess_mode="livesum", registry=self._own)
@@ -96,7 +96,7 @@ class Metrics:
     def counter(self, name: str, text: str, read: Callable[[], float]) -> None:
         """Add a counter, summed over all workers. `read` returns its total and must neither block nor raise.
 
-        If the counter exists, it continues with what `read` counts, which replaces its function as with a gauge.
+        If the counter exists, `read` replaces its function, and the counter adds the totals of both.
         """
         with self._refreshing:
             known = self._counters.get(name)

@@ -1,4 +1,4 @@
-"""Limits the framing of request bodies: the bytes of chunk sizes, chunk extensions and trailers."""
+"""Limit the framing overhead of chunked request bodies: the bytes of chunk sizes, chunk extensions and trailers."""
 
 from __future__ import annotations
 

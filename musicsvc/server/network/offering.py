@@ -1,4 +1,4 @@
-"""The part of a connection that offers requests to be answered from memory, before aiohttp starts a task for them."""
+"""The part of a connection that answers repeated requests from memory, before aiohttp starts a task for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class OfferingConnection(RequestHandler):
-    """A connection that can answer one request at a time by itself, as `server/request/immediate.py` asks it to."""
+    """A connection that offers requests to `server/request/immediate.py`, which can answer them from memory."""
 
     __slots__ = ("_answered", "_dispatcher", "_final", "_offered", "_refused", "_unclosed", "origin")
 
@@ -32,7 +32,7 @@ class OfferingConnection(RequestHandler):
         return self._request_count - self._answered
 
     def _offer(self) -> bool:
-        """Offer the request that has arrived, if it has no body and is the only one. Return whether it is accepted."""
+        """Offer the newest request if it has no body and no other is pending. Return whether the offer is accepted."""
         self._withdraw()
         message, payload = self._messages[0]
         alone = self.in_flight == 1 and not (self._refused or self._final)

@@ -35,12 +35,15 @@ MEANINGS: dict[str, tuple[str, JSON]] = {
         MEMBERS | {"examples": ['"token";q=300;w=60']},
     ),
     "RateLimit": (
-        "Requests that remain (`r`) for `t` seconds; if none, the next one is possible in `t` seconds.",
+        "`r` more requests are allowed in the next `t` seconds. If `r` is 0, wait `t` seconds.",
         MEMBERS | {"examples": ['"token";r=299;t=60']},
     ),
-    "X-RateLimit-Limit": ("The tightest rate limit: requests allowed.", COUNT | {"examples": [300]}),
-    "X-RateLimit-Remaining": ("The tightest rate limit: requests that remain.", COUNT | {"examples": [299]}),
-    "X-RateLimit-Reset": ("The tightest rate limit: the seconds (`t`) of `RateLimit`.", COUNT | {"examples": [60]}),
+    "X-RateLimit-Limit": ("Requests that the tightest rate limit allows in total.", COUNT | {"examples": [300]}),
+    "X-RateLimit-Remaining": (
+        "Requests that the tightest rate limit still allows.",
+        COUNT | {"examples": [299]},
+    ),
+    "X-RateLimit-Reset": ("The seconds (`t` of `RateLimit`) of the tightest rate limit.", COUNT | {"examples": [60]}),
 }
 HEADERS: JSON = {
     name: {"description": text, "required": name not in OPTIONAL, "schema": schema}

@@ -53,7 +53,7 @@ def operation(route: Route, models: Models) -> JSON:
 def capacity(route: Route) -> list[str]:
     """Return a sentence about the endpoint's own rate limit and one about its limited capacity, if they apply."""
     limit = [] if route.limit is None else [f"Also has the rate limit `{route.limit.value}`."]
-    busy = "Heavy: answered with 503 and `Retry-After` while too many requests of its kind are in progress."
+    busy = "Answered with 503 and `Retry-After` while too many requests of its kind are in progress."
     return [*limit, *([busy] if route.heavy else [])]
 
 

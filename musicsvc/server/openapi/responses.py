@@ -27,16 +27,22 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
     ("Malformed HTTP request or JSON body.", words.Malformed("The body is not valid JSON in UTF-8.")),
     ("The token is missing, invalid, expired or revoked.", words.Unauthenticated()),
     (
-        "Plain HTTP, a suspended account or one without API access, or no right to the object.",
+        "Plain HTTP, a suspended account, an account without API access, or no right to the object.",
         words.Forbidden("The account has no API access."),
     ),
     ("The object does not exist, or is private to another account.", words.NotFound("There is nothing at this path.")),
-    ("The path exists, the method does not.", words.MethodNotAllowed(["GET", "HEAD"])),
+    ("The path does not support the method.", words.MethodNotAllowed(["GET", "HEAD"])),
     ("The body took too long to arrive.", words.TooSlow("The body did not arrive in time.")),
-    ("Conflict with the present state.", words.Conflict("The account is a collaborator already.")),
+    (
+        "The request conflicts with the current state of the object.",
+        words.Conflict("The account is a collaborator already."),
+    ),
     ("The body is too large.", words.TooLarge("The body is larger than 1 MiB.")),
     ("The body is not JSON.", words.UnsupportedMedia("Send JSON, with Content-Type: application/json.")),
-    ("Invalid fields or parameters, all of them named.", words.Invalid({"name": "This field is required."})),
+    (
+        "Fields or parameters are invalid; `errors` names all of them.",
+        words.Invalid({"name": "This field is required."}),
+    ),
     (
         "A rate limit is exceeded; the message names it.",
         words.TooMany("The limit of 300 requests a minute for this token is spent. Try again in 12 seconds.", 12),
@@ -50,7 +56,7 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
 
 
 def statuses(route: Route) -> list[int]:
-    """Return the statuses documented for the endpoint. The introduction describes 405, 408 and 431 for all."""
+    """Return the statuses documented for the endpoint. 405, 408 and 431 are described once, in the introduction."""
     given = {route.status, 400, 403, 429, 500, *route.raises}
     if route.method == "GET":
         given.add(UNCHANGED)
@@ -77,7 +83,7 @@ def shared(models: Models) -> JSON:
     """Return the error responses and the 304 response that endpoints share, by component name."""
     made = {
         _name(UNCHANGED): {
-            "description": "Unchanged since this `ETag`.",
+            "description": "The content is unchanged: it still has the `ETag` in `If-None-Match`.",
             "headers": headers.references(*headers.CACHING),
         }
     }
@@ -106,7 +112,7 @@ def _success(route: Route, models: Models) -> JSON:
 
 
 def _content(route: Route, models: Models) -> JSON:
-    """Return the schema of a successful response, with examples for callers with and without a token."""
+    """Return the media type object of a successful response: schema, and examples with and without a token."""
     if route.media != JSON_MEDIA:
         return {"schema": {"type": "string", **({} if route.media in TEXTS else {"format": "binary"})}}
     schemas = [models.reference(model) for model in answers(route)]

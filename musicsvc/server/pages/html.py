@@ -88,7 +88,7 @@ def _environment() -> Environment:
 
 
 def _percent(value: float | None) -> str:
-    """Return a growth for people, such as `+12.5 %`, or a dash if there is none."""
+    """Format growth in percent, such as `+12.5 %`. Returns a dash for None."""
     if value is None:
         return "\u2013"
     sign = "+" if value > 0 else "\u2212" if value < 0 else ""
@@ -96,5 +96,5 @@ def _percent(value: float | None) -> str:
 
 
 def _moment(instant: int) -> str:
-    """Return the instant for people, such as `22 November 2026, 15:04 UTC`."""
+    """Format an instant as text, such as `22 November 2026, 15:04 UTC`."""
     return f"{to_datetime(instant):%-d %B %Y, %H:%M} UTC"

@@ -26,9 +26,9 @@ class EarlySignal:
 
 
 class Hangup:
-    """SIGHUP: a request to reload the settings, unless it says that the terminal was closed.
+    """Handling of SIGHUP, which reloads the settings unless it was sent because the terminal was closed.
 
-    The signal waits, in this process and its children, until `accept` is called.
+    The signal stays blocked, in this process and its children, until `accept` is called.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Hangup:
 
     @staticmethod
     def accept() -> None:
-        """Let the signal arrive, now that it is handled."""
+        """Unblock SIGHUP. Call this once a handler is installed."""
         signal.pthread_sigmask(signal.SIG_UNBLOCK, RELOAD)
 
     def is_closed_terminal(self) -> bool:

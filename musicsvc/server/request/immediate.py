@@ -1,8 +1,8 @@
 """Answers repeated reads from the answer cache at the end of a turn of the event loop, without a task for each.
 
-A connection offers a request when its head has arrived. If the dispatcher answered the same head from the cache
-before, its meaning is known. All such requests of a turn are checked, counted and answered together. The connection
-passes every other request to the dispatcher.
+A connection offers each request when its head (request line and headers) has arrived. The offer is accepted if the
+dispatcher has answered a request with the same head from the cache before, because the head need not be parsed again.
+All accepted requests of a turn are checked, counted and answered together. The dispatcher answers all others.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from musicsvc.server.shapes.representation import Representation
 
 log = logging.getLogger("musicsvc")
-MEANINGS = 4096
-LONGEST_HEAD = 2048  # bytes; the meanings of longer heads are not kept
+HEADS = 4096
+LONGEST_HEAD = 2048  # bytes; longer heads are not kept
 RAW_REQUEST_ID = REQUEST_ID_HEADER.lower().encode()
 LONGEST_BODY = 64 * 1024  # bytes; the dispatcher sends longer bodies in pieces, as the client reads them
 
@@ -61,8 +61,8 @@ class Connection(Protocol):
         """Pass the offered request to the dispatcher, if the offer is still open."""
 
 
-class Meaning(NamedTuple):
-    """The meaning of a request's head, together with its connection."""
+class ParsedHead(NamedTuple):
+    """The parsed head of a request, with the client of its connection (`peer`)."""
 
     target: str
     route: Route
@@ -75,7 +75,7 @@ class Meaning(NamedTuple):
 
 class Offer(NamedTuple):
     connection: Connection
-    meaning: Meaning
+    head: ParsedHead
     request_id: str | None
     began: float
 
@@ -97,12 +97,12 @@ class ImmediateAnswers:
         self._clock = clock
         self._request_id = request_id
         self._notify = notify
-        self._meanings: OrderedDict[object, Meaning] = OrderedDict()
+        self._heads: OrderedDict[object, ParsedHead] = OrderedDict()
         self._offers: list[Offer] = []
         self.answered = 0
 
     def learn(self, request: BaseRequest, call: Call, peer: Peer, constant: Representation | None = None) -> None:
-        """Keep the meaning of a head that the dispatcher answered from the cache, or else with `constant`."""
+        """Remember the head of a request that the dispatcher answered from the cache or with `constant`."""
         route, headers, raw = call.route, request.headers, request.raw_headers
         size = len(request.raw_path) + sum(len(name) + len(value) for name, value in raw)
         if route is None or request.protocol is None or request.method != hdrs.METH_GET or size > LONGEST_HEAD:
@@ -114,23 +114,23 @@ class ImmediateAnswers:
             credentials = None
         key = _key(cast("Connection", request.protocol), request.raw_path, raw, headers)
         negotiation = Negotiation.of_headers(headers)
-        self._meanings[key] = Meaning(request.raw_path, route, peer, call.resource, credentials, negotiation, constant)
-        if len(self._meanings) > MEANINGS:
-            self._meanings.popitem(last=False)
+        self._heads[key] = ParsedHead(request.raw_path, route, peer, call.resource, credentials, negotiation, constant)
+        if len(self._heads) > HEADS:
+            self._heads.popitem(last=False)
 
     def offer(self, connection: Connection, message: RawRequestMessage) -> bool:
-        """Accept a request without a body, if its meaning is known. Return whether it is accepted."""
+        """Accept a GET request if `learn` has seen the same head. Return whether it is accepted."""
         if message.method != hdrs.METH_GET or message.should_close or message.upgrade:
             return False
         key = _key(connection, message.path, message.raw_headers, message.headers)
-        meaning = self._meanings.get(key)
-        if meaning is None or message.version != HttpVersion11:
+        head = self._heads.get(key)
+        if head is None or message.version != HttpVersion11:
             return False
-        self._meanings.move_to_end(key)
+        self._heads.move_to_end(key)
         if not self._offers:
             # The version of the database must be read after all requests of this turn have arrived.
             asyncio.get_running_loop().call_soon(self._flush)
-        self._offers.append(Offer(connection, meaning, message.headers.get(REQUEST_ID_HEADER), self._clock.monotonic()))
+        self._offers.append(Offer(connection, head, message.headers.get(REQUEST_ID_HEADER), self._clock.monotonic()))
         return True
 
     def _flush(self) -> None:
@@ -146,37 +146,37 @@ class ImmediateAnswers:
                 offer.connection.decline()
 
     def _answer(self, offers: list[Offer]) -> None:
-        """Answer all offers that need nothing but what is in memory."""
+        """Answer the offers that can be answered from memory without waiting. Leave out the others."""
         now = self._clock.now()
         found = []
         for offer in offers:
-            call = Call(now, offer.began, "", hdrs.METH_GET, offer.meaning.peer.address)
+            call = Call(now, offer.began, "", hdrs.METH_GET, offer.head.peer.address)
             response = self._find(offer, call) if offer.connection.offering else None
             if response is not None:
                 found.append((offer, call, response))
-        counted = self._limiter.count_at_once([(offer.meaning.route, call) for offer, call, _ in found])
+        counted = self._limiter.count_at_once([(offer.head.route, call) for offer, call, _ in found])
         for (offer, call, response), headers in zip(found, counted, strict=True):
             if headers is not None:
                 self._send(offer, call, response, headers)
 
     def _find(self, offer: Offer, call: Call) -> Representation | None:
         """Complete the call and return its response, or return None if the dispatcher must answer it."""
-        meaning, caller = offer.meaning, None
-        call.route, call.resource, call.judged = meaning.route, meaning.resource, meaning.peer.judged
-        if meaning.credentials is not None:
-            caller = self._authenticator.known(meaning.credentials)
+        head, caller = offer.head, None
+        call.route, call.resource, call.judged = head.route, head.resource, head.peer.judged
+        if head.credentials is not None:
+            caller = self._authenticator.known(head.credentials)
             if caller is None:
                 return None
             call.account_id, call.token_id, call.token_holder = caller.user_id, caller.token_id, True
-        answer = meaning.constant or self._cache.get(meaning.target, meaning.route.audience(caller))
-        return answer if answer is not None and meaning.negotiation.size(answer) <= LONGEST_BODY else None
+        answer = head.constant or self._cache.get(head.target, head.route.audience(caller))
+        return answer if answer is not None and head.negotiation.size(answer) <= LONGEST_BODY else None
 
     def _send(self, offer: Offer, call: Call, answer: Representation, headers: Mapping[str, str]) -> None:
-        meaning = offer.meaning
-        caching = meaning.route.caching(anonymous=call.token_id is None)
+        head = offer.head
+        caching = head.route.caching(anonymous=call.token_id is None)
         call.request_id = self._request_id(offer.request_id)
-        headers = {**HSTS, **headers} if meaning.peer.hsts else headers
-        call.status, call.size, response = serialize(answer, meaning.negotiation, headers, caching, call.request_id)
+        headers = {**HSTS, **headers} if head.peer.hsts else headers
+        call.status, call.size, response = serialize(answer, head.negotiation, headers, caching, call.request_id)
         offer.connection.answer(response)
         self.answered += 1
         call.milliseconds = (self._clock.monotonic() - call.began) * 1000
@@ -184,7 +184,7 @@ class ImmediateAnswers:
 
 
 def _key(connection: Connection, target: str, raw: RawHeaders, headers: Container[str]) -> object:
-    """Return a value that determines the meaning of a head: all of it but the request's id."""
+    """Return the cache key of a head: the connection's origin, the target, and all headers except the request id."""
     if REQUEST_ID_HEADER in headers:
         raw = tuple(pair for pair in raw if pair[0].lower() != RAW_REQUEST_ID)
     return connection.origin, target, raw

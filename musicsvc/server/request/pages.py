@@ -127,7 +127,7 @@ class Pages:
         return Visit(peer.encrypted, origin, peer.address, agent, value, notice)
 
     async def _find_session(self, visit: Visit, call: Call) -> SessionIdentity | None:
-        """Return the session of the browser's cookie, or None. Stores, once a minute, that it is used."""
+        """Return the session of the browser's cookie, or None. Writes its time of last use, once a minute."""
         if (value := visit.value) is None:
             return None
         now = self._clock.now()

@@ -51,7 +51,7 @@ class Reads:
         return result
 
     def _begin(self) -> None:
-        """Run all reads that wait."""
+        """Start all waiting reads, in as many groups as can run in parallel."""
         waiting, self._waiting = self._waiting, []
         groups = min(len(waiting), self._store.parallel_reads)
         for each in range(groups):

@@ -25,7 +25,7 @@ MISPLACED = "Must be a field of the body."
 def read_query(route: Route, request: BaseRequest, now: int) -> tuple[Query | None, dict[str, str]]:
     """Validate the query string. Return (query, no errors), or None and a message for each wrong parameter.
 
-    An export takes its period from the body: a parameter with the name of a field would silently do nothing.
+    Export endpoints take their fields from the body. The same names in the query string are errors, not ignored.
     """
     if route.query is not None:
         return check_query(route.query, request.query.items(), now=now)

@@ -49,7 +49,7 @@ class Slot:
     def fill(self, body: object, parts: Iterable[Source] = ()) -> object:
         """Cache the body of a response if it is short JSON. Return it, with its entity tag if it is cached.
 
-        `parts`: the sources of the parts of the body that were read earlier.
+        `parts`: when and from which tables the parts of the body were read that earlier requests loaded.
         """
         if not isinstance(body, Encoded) or body.size > LARGE or self._tables is None:
             return body
@@ -69,7 +69,7 @@ class AnswerCache:
     """The most recently used responses of a process. Use it on the event loop only."""
 
     def __init__(self, capacity: int, freshness: Freshness) -> None:
-        """`capacity`: in bytes, of responses and fragments together; the fragments may take half."""
+        """`capacity`: the maximum size in bytes of responses and fragments together; fragments get half of it."""
         self._capacity = capacity
         self._freshness = freshness
         self.fragments = Fragments(capacity // 2, freshness)

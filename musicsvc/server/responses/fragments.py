@@ -31,7 +31,7 @@ class Source(NamedTuple):
 
 
 class Fragment(NamedTuple):
-    """The JSON of a row. `measured`: the upper bound for its size by which pages are judged as too large."""
+    """The JSON of a row. `measured`: an upper bound of its size in bytes, for the size limit of pages."""
 
     content: bytes
     measured: int
@@ -42,7 +42,7 @@ class Fragments:
     """The most recently used fragments of a process. Safe to use from any thread."""
 
     def __init__(self, capacity: int, freshness: Freshness) -> None:
-        """`capacity`: in bytes."""
+        """`capacity`: the maximum size of all fragments in bytes."""
         self._capacity = capacity
         self._freshness = freshness
         self._fragments: OrderedDict[Key, Fragment] = OrderedDict()
@@ -86,7 +86,7 @@ class Fragments:
 
 
 class FragmentReader:
-    """Finds and makes the fragments of one request. `sources`: those of all fragments that it returned."""
+    """Finds or creates the fragments for one request. `sources`: when and from which tables they were read."""
 
     def __init__(self, fragments: Fragments, stamp: Stamp) -> None:
         self._fragments = fragments
@@ -96,9 +96,9 @@ class FragmentReader:
     def read(
         self, kind: Hashable, ids: Sequence[int], make: Callable[[Sequence[int], int], Iterable[tuple[bytes, int]]]
     ) -> list[Fragment]:
-        """Return the fragments of the rows with these ids. `make` returns the JSON and the measure of missing rows.
+        """Return the fragments of the rows with these ids. Call `make` for rows that have no valid fragment.
 
-        `make` gets the ids of the missing rows, in order, and the sum of the measures of the others.
+        `make` gets the ids of these rows, and the sum of the sizes (`measured`) of the others. It returns (JSON, size).
         """
         found = self._fragments.find(kind, ids)
         missing = [row_id for row_id in ids if row_id not in found]

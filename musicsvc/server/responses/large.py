@@ -74,7 +74,7 @@ class AnswerBuilder:
             raise Invalid({self._size_name: TOO_LARGE})
 
     def _join(self, fragments: FragmentReader, listing: Listing[Any], measure: Measure, shape: Shape) -> Members:
-        """Join the JSON of the rows that is ready with that of the other rows."""
+        """Return the JSON of the page's rows, from cached fragments where possible."""
 
         def make(ids: Sequence[int], ready: int) -> Iterable[tuple[bytes, int]]:
             rows = listing.load(ids)
@@ -153,7 +153,7 @@ def encode(value: JSON) -> Encoded:
 
 
 def _size(body: Any, *, drawn: bool) -> int:
-    """Return the bytes of memory that this response alone uses. A file counts only if it is `drawn` and not shared."""
+    """Return the bytes of memory that this response alone uses. Files count 0 unless `drawn` for it and not cached."""
     if isinstance(body, Encoded):
         return body.size
     return len(body.content) if drawn and isinstance(body, Download) and body.kept is None else 0

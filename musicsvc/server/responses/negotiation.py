@@ -28,7 +28,7 @@ class Negotiation(NamedTuple):
         return cls(_accepts_gzip(headers.getall(hdrs.ACCEPT_ENCODING, ())), tags)
 
     def entity_tag(self, tag: str, *, compressible: bool) -> str:
-        """Return the ETag header for a body whose own tag is `tag`. Each encoding has another one."""
+        """Return the ETag header for a body with the tag `tag`. It is different for each encoding of the body."""
         return f'"{tag}-gzip"' if self.gzip and compressible else f'"{tag}"'
 
     def size(self, answer: Representation) -> float:

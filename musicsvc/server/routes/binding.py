@@ -18,9 +18,9 @@ def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def bind(function: Callable[..., Any], names: Sequence[str] | None = None) -> BoundFunction:
-    """Return a function that takes a mapping and calls `function` with its values for the parameters.
+    """Return a function that takes a mapping, and passes the values with the names of its parameters to `function`.
 
-    `names`: the names of the parameters, if they are known.
+    `names`: the names of the parameters; by default, they are read from the signature.
     """
     names = parameters(function) if names is None else names
     return lambda sources: function(**{name: sources[name] for name in names})

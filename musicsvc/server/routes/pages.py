@@ -26,7 +26,7 @@ TOKEN = f"{DEVELOPERS}/tokens/{{id}}"
 
 
 def page(method: str, path: str, handler: Any, access: Access, **more: Any) -> Route:
-    """Return the row of a page. `more`: further fields of the row."""
+    """Return the route of a page. `more`: further fields of `Route`."""
     return Route(method, path, handler, access, family=Family.PAGE, undocumented=True, **more)
 
 

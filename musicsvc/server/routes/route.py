@@ -26,10 +26,10 @@ CACHEABLE = {"subject", "query", "caller", "site", "answer"}
 
 
 class Access(Enum):
-    """Callers that an endpoint accepts.
+    """The callers that an endpoint accepts.
 
-    OPEN: all alike. PUBLIC: all, but those without a token get fewer fields. Of pages, SESSION: signed-in people;
-    ADMIN: signed-in administrators.
+    OPEN: everyone. PUBLIC: everyone, but callers without a token get fewer fields. TOKEN: callers with a token.
+    SESSION (pages only): signed-in users. ADMIN (pages only): signed-in administrators.
     """
 
     OPEN = "open"
@@ -74,7 +74,7 @@ class Route:
     - `form`: the path of the page that shows the form of this POST, and shows it again if the form has errors.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
     - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
-    - `urgent`: takes a right away, so it also succeeds on a full disk, in the space reserved for that.
+    - `urgent`: revokes a right, so it also succeeds on a full disk, in disk space reserved for revocations.
     - `reads`: a method other than GET that writes nothing; `no_store`: the handler uses no database.
     - `counters_only`: writes nothing but counters, which cached responses may show up to 5 seconds later.
     - `constant`: the handler reads nothing and returns at once, so it runs on the event loop.
@@ -82,7 +82,7 @@ class Route:
     - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
     - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
     - `plain_http`: also answered without TLS; `private`: denied requests may be attempts to find private objects.
-    - `raises`: the error statuses (404, 409, 422) for the OpenAPI document that do not follow from other fields.
+    - `raises`: further error statuses (404, 409, 422) for the OpenAPI document, which other fields do not imply.
     - `example`: by name, examples of path parameters and body fields that replace those of the schemas.
     """
 
@@ -138,7 +138,7 @@ class Route:
         object.__setattr__(self, "_depends_on_caller", "caller" in names)
 
     def audience(self, caller: Identity | None) -> Hashable:
-        """Return a value that is equal for callers who get equal responses; on public endpoints, all token holders."""
+        """Return a cache key that is equal for callers who get equal responses, such as all callers without a token."""
         if self.subject is not None and self.subject.depends_on_caller:
             return caller and caller.account
         if not self._depends_on_caller or caller is None:
@@ -146,7 +146,7 @@ class Route:
         return caller.account if self.access is Access.TOKEN else True
 
     def caching(self, *, anonymous: bool) -> str:
-        """Return the Cache-Control header of a successful response, by whether the caller has no token."""
+        """Return the Cache-Control header of a successful response. `anonymous`: the caller has no token."""
         public = self.access is Access.OPEN or (self.access is Access.PUBLIC and anonymous)
         return "public, no-cache" if public else "private, no-cache"
 

@@ -97,7 +97,8 @@ class TrackIn(Body):
     image: Url | None = None
     release_date: ReleaseDate | None = None
     album_id: Id | None = Field(
-        None, description="An album that the caller manages. It has at most 1,000 tracks and 768 KiB as JSON."
+        None,
+        description="An album that the caller manages. An album can have at most 1,000 tracks and 768 KiB as JSON.",
     )
     bpm: Annotated[int, Field(strict=True, ge=20, le=400)] | None = None
     key: Key | None = None

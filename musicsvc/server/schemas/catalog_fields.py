@@ -63,7 +63,7 @@ Isrc = Annotated[
     AfterValidator(_identifier(identifiers.isrc)),
     Field(
         examples=["GBAYE6800011"],
-        description="ISO 3901. Hyphens are removed; unique among the tracks that the caller manages.",
+        description="ISRC (ISO 3901), unique among the tracks that the caller manages. Hyphens are removed.",
         json_schema_extra={"pattern": r"^\s*[A-Za-z]{2}-?[A-Za-z0-9]{3}-?[0-9]{2}-?[0-9]{5}\s*$"},
     ),
 ]
@@ -73,7 +73,7 @@ QueriedIsrc = Annotated[
     AfterValidator(_identifier(identifiers.isrc)),
     Field(
         examples=["GBAYE6800011"],
-        description="ISO 3901, with or without hyphens.",
+        description="ISRC (ISO 3901), with or without hyphens.",
         json_schema_extra={"pattern": "^[A-Za-z]{2}-?[A-Za-z0-9]{3}-?[0-9]{2}-?[0-9]{5}$"},
     ),
 ]
@@ -83,7 +83,7 @@ Upc = Annotated[
     AfterValidator(_identifier(identifiers.upc)),
     Field(
         examples=["036000291452"],
-        description="A UPC or EAN, the last digit of which is the check digit.",
+        description="A UPC or EAN with a valid check digit, which is the last digit.",
         json_schema_extra={"pattern": r"^\s*[0-9]{12,13}\s*$"},
     ),
 ]

@@ -16,11 +16,11 @@ class CommentIn(Body):
 
     content: Annotated[str, Text(1, 1000)] = Field(examples=["The bar before the return!"])
     position: Annotated[int, Field(strict=True, ge=0, le=100)] | None = Field(
-        None, description="Position in the track, in percent; the default is that of the parent, or 0.", examples=[50]
+        None,
+        description="Position in the track, in percent; default: the position of the parent comment, or 0.",
+        examples=[50],
     )
-    parent_id: Id | None = Field(
-        None, description="The comment on the same track that this is a reply to.", examples=[None]
-    )
+    parent_id: Id | None = Field(None, description="The comment to reply to, on the same track.", examples=[None])
 
     @classmethod
     def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:

@@ -24,7 +24,7 @@ from musicsvc.server.schemas.periods import PeriodIn
 TypeName = Literal["tracks", "albums", "artists", "plays"]
 WholeDay = Annotated[
     Literal["whole-day"] | SkipJsonSchema[None],
-    Field(description="Only if growth compares with a whole day, because its single plays were deleted."),
+    Field(description="Present only if growth compares with a whole day, because its single plays were deleted."),
 ]
 Growing = Annotated[
     float | None, Field(description="Change in percent against the period before, null if that period had no plays.")
@@ -85,7 +85,9 @@ class TrackRow(Row):
 
     track_id: int
     track: str = Field(examples=["Maple Leaf Rag"])
-    artists: str = Field(description="Their names, separated by `; `.", examples=["Scott Joplin; Arthur Marshall"])
+    artists: str = Field(
+        description="Names of the artists, separated by `; `.", examples=["Scott Joplin; Arthur Marshall"]
+    )
 
 
 class AlbumRow(Row):
@@ -93,7 +95,7 @@ class AlbumRow(Row):
 
     album_id: int
     album: str = Field(examples=["Classic Rags"])
-    artists: str = Field(description="Their names, separated by `; `.", examples=["Scott Joplin"])
+    artists: str = Field(description="Names of the artists, separated by `; `.", examples=["Scott Joplin"])
 
 
 class ArtistRow(Row):
@@ -129,7 +131,7 @@ class ExportWindow(Answer):
 
 
 class Between(Answer):
-    """A range of time, without its end."""
+    """A range of time from `from` (included) to `until` (excluded)."""
 
     since: Timestamp = Field(alias="from")
     until: Timestamp
@@ -142,16 +144,20 @@ class Verification(Answer):
     generated_at: Timestamp
     scope: ExportScope
     window: ExportWindow
-    compared_with: Between | None = Field(description="The time that growth compares with, null for all time.")
+    compared_with: Between | None = Field(
+        description="The range of time that growth compares with; null if the period is all time."
+    )
     growth_basis: Literal["like-for-like", "whole-day"] | None = Field(
-        description="`whole-day`: a whole day is compared with a part of today; null for all time."
+        description="`whole-day`: a part of today is compared with a whole day. Null if the period is all time."
     )
     definitions: dict[str, str] = Field(
-        description="What each column means.", examples=[{"plays_total": "Plays of all time."}]
+        description="The meaning of each column, by name.", examples=[{"plays_total": "Plays of all time."}]
     )
     row_count: int
     sha256: str = Field(
-        pattern="^[0-9a-f]{64}$", description="Over the rows in canonical JSON (RFC 8785).", examples=["0" * 64]
+        pattern="^[0-9a-f]{64}$",
+        description="The checksum over the rows in canonical JSON (RFC 8785).",
+        examples=["0" * 64],
     )
 
 
@@ -201,7 +207,7 @@ class SubjectMilestones(Milestones):
     name: str = Field(examples=["Maple Leaf Rag"])
 
 
-WITH_LISTENING = Field(None, description="Only if `include_listening` is true.")
+WITH_LISTENING = Field(None, description="Present only if `include_listening` is true.")
 
 
 class Report(Answer):
@@ -211,11 +217,14 @@ class Report(Answer):
     generated_at: Timestamp
     growth_basis: WholeDay = None
     summary: Summary
-    top_tracks: list[Ranked] = Field(max_length=10, description="Most played in the period first.")
-    charts: Chart | SkipJsonSchema[None] = Field(None, description="Only if `include_charts` is true.")
+    top_tracks: list[Ranked] = Field(
+        max_length=10, description="The tracks with the most plays in the period, most played first."
+    )
+    charts: Chart | SkipJsonSchema[None] = Field(None, description="Present only if `include_charts` is true.")
     listening: ListeningFigures | SkipJsonSchema[None] = WITH_LISTENING
     hours: HoursOfWeek | SkipJsonSchema[None] = WITH_LISTENING
     milestones: list[SubjectMilestones] | SkipJsonSchema[None] = Field(
-        None, description="Of the most played artists, albums and tracks. Only if `include_listening` is true."
+        None,
+        description="Of the most played artists, albums and tracks. Present only if `include_listening` is true.",
     )
     releases: Releases | SkipJsonSchema[None] = WITH_LISTENING

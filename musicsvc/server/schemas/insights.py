@@ -23,15 +23,15 @@ class Found(Answer, Generic[T]):
 class Plays(Answer):
     """Numbers of plays, of all time and in the period."""
 
-    total: int = Field(description="Of all time.", examples=[5120])
-    period: int = Field(description="In the period.", examples=[412])
+    total: int = Field(description="The number of all time.", examples=[5120])
+    period: int = Field(description="The number in the period.", examples=[412])
 
 
 class Listeners(Answer):
     """Exact numbers of distinct listeners, of all time and in the period."""
 
-    total: int = Field(description="Of all time.", examples=[901])
-    unique: int = Field(description="In the period.", examples=[187])
+    total: int = Field(description="The number of all time.", examples=[901])
+    unique: int = Field(description="The number in the period.", examples=[187])
 
 
 class Unique(Answer):
@@ -84,21 +84,21 @@ class Ranked(Answer):
 class AlbumFigures(Figures):
     """Figures of all tracks of an album together, and of each track."""
 
-    tracks: list[Ranked] = Field(description="Most played in the period first.")
+    tracks: list[Ranked] = Field(description="All tracks, most played in the period first.")
 
 
 class ArtistFigures(Figures):
     """Figures of all tracks of an artist together, with the most played tracks and albums."""
 
-    followers: int = Field(description="Of the account that manages the artist.", examples=[12])
-    top_tracks: list[Ranked] = Field(max_length=10, description="Most played in the period first.")
-    top_albums: list[Ranked] = Field(max_length=10, description="Most played in the period first.")
+    followers: int = Field(description="Followers of the account that manages the artist.", examples=[12])
+    top_tracks: list[Ranked] = Field(max_length=10, description="Tracks, most played in the period first.")
+    top_albums: list[Ranked] = Field(max_length=10, description="Albums, most played in the period first.")
     tracks_count: int = Field(examples=[8])
     albums_count: int = Field(examples=[2])
 
 
 class Totals(Answer):
-    """Totals of all days of a chart; a listener of several days is counted once."""
+    """Totals over all days of a chart; a listener who played on several days is counted once."""
 
     plays: int = Field(examples=[412])
     listeners: int = Field(examples=[187])
@@ -149,13 +149,15 @@ class Collaborator(Answer):
     name: str = Field(examples=["Clara Schumann"])
     image_small: Uri | None
     verified: bool
-    tracks_count: int = Field(description="Tracks that name this artist and the requested one.", examples=[3])
-    plays: int = Field(description="Plays of those tracks of all time.", examples=[230])
+    tracks_count: int = Field(description="Number of tracks by both this artist and the requested one.", examples=[3])
+    plays: int = Field(description="Plays of these tracks, of all time.", examples=[230])
 
 
 class Collaborations(Answer):
     """The tracks that an artist shares with other artists, and these artists."""
 
-    total_collaborations: int = Field(description="Tracks with another artist.", examples=[3])
-    top_collaborators: list[Collaborator] = Field(max_length=100, description="Most tracks first.")
-    collaboration_tracks: list[TrackNested] = Field(max_length=100, description="Most played first.")
+    total_collaborations: int = Field(description="Number of tracks that the artist shares with others.", examples=[3])
+    top_collaborators: list[Collaborator] = Field(
+        max_length=100, description="Other artists, the one with the most shared tracks first."
+    )
+    collaboration_tracks: list[TrackNested] = Field(max_length=100, description="The shared tracks, most played first.")

@@ -39,7 +39,7 @@ class ReleaseQuery(Query):
 
 
 class InPeriod(Answer):
-    """Base of responses that begin with their period. Name it last: pydantic puts the fields of the last base first."""
+    """Base of responses whose first field is the period. Make it the last base: pydantic puts its fields first."""
 
     period: Period
 
@@ -55,12 +55,14 @@ class ListeningFigures(Answer):
     """Skips, completion, and new and returning listeners in the period."""
 
     plays_with_duration: int = Field(
-        description="Plays with a duration, of tracks of known length. Skips and completion are of these.",
+        description="Plays with a duration, of tracks of known length. Only these count for skips and completion.",
         examples=[380],
     )
-    skips: int = Field(description="Plays that ended before 30 s and before half of the track.", examples=[41])
+    skips: int = Field(description="Plays shorter than 30 seconds and shorter than half of the track.", examples=[41])
     completion: Completion
-    plays_per_listener: float | None = Field(description="Two decimals; null without listeners.", examples=[2.2])
+    plays_per_listener: float | None = Field(
+        description="Rounded to two decimals; null if there are no listeners.", examples=[2.2]
+    )
     new_listeners: int = Field(description="Listeners whose first play of all time is in the period.", examples=[64])
     returning_listeners: int = Field(description="Listeners who had also played before the period.", examples=[123])
 
@@ -89,7 +91,7 @@ class Milestone(Answer):
     """The time at which a number of plays was reached."""
 
     count: int = Field(description="100, 1,000, 10,000 and so on.", examples=[1000])
-    at: Timestamp = Field(description="The beginning of the hour if single plays of that day were deleted.")
+    at: Timestamp = Field(description="The time, rounded down to the hour if single plays of that day were deleted.")
 
 
 class BestDay(Answer):
@@ -100,10 +102,10 @@ class BestDay(Answer):
 
 
 class Milestones(Answer):
-    """The milestones of all time that were reached, and the best day."""
+    """The milestones reached so far (100, 1,000, 10,000 … plays), and the day with the most plays."""
 
     plays: list[Milestone]
-    best_day: BestDay | None = Field(description="Null without plays.")
+    best_day: BestDay | None = Field(description="Null if there are no plays.")
 
 
 class ReleasePoint(Answer):
@@ -115,7 +117,7 @@ class ReleasePoint(Answer):
 
 
 class Release(Answer):
-    """An album with its first days up to today; without a release date it has no points."""
+    """An album with a point for each day since its release, up to today; none if it has no release date."""
 
     id: int
     name: str = Field(examples=["Ragtime Suite"])
@@ -124,7 +126,7 @@ class Release(Answer):
 
 
 class Releases(Answer):
-    """The album of the path, then those to compare it with."""
+    """The requested album, then the albums to compare it with."""
 
     days: int = Field(examples=[28])
     releases: list[Release]

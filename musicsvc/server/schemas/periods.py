@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PeriodName = Literal["7-days", "30-days", "90-days", "1-year"]
 TimeframeName = Literal["7d", "30d", "90d", "1y"]
-PERIOD = "Whole days in UTC, ending with the end of today."
+PERIOD = "A period of whole days in UTC; the last day is today."
 FROM = "The first day of any other period, in UTC; only with `to`, in place of `{name}`."
 TO = "The last day, not after today; only with `from`."
 
@@ -41,13 +41,13 @@ BodyDate = Annotated[
 
 
 class Period(Input):
-    """Base of schemas that take a period: by name in the field that NAME names, or by its first and last day."""
+    """Base of schemas that take a period, by its name or by its first and last day. NAME: the field for the name."""
 
     NAME: ClassVar = "period"
 
     @classmethod
     def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
-        """Return a message for each date that is not allowed beside the other fields, or at this time."""
+        """Return a message for each date that breaks a rule, such as one in the future or beside a name."""
         return check_dates(sent, faults, context["now"], cls.NAME)
 
     def window(self, now: int) -> Window:
@@ -85,7 +85,7 @@ class PeriodIn(Period, Body):
 
 
 def check_dates(sent: Mapping[str, Any], faults: Collection[str], now: int, name: str) -> dict[str, str]:
-    """Return a message for `from` or `to` if they break a rule; `name` is the field that they replace."""
+    """Return a message for `from` or `to` if they break a rule. `name`: the field for the name of a period."""
     given = [each for each in ("from", "to") if sent.get(each) is not None]
     if given and sent.get(name) is not None:
         return {each: f"Must not be given together with {name}." for each in given if each not in faults}

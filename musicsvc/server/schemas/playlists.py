@@ -19,7 +19,7 @@ FLAG_SCHEMA: dict[str, Any] = {
         {"type": "string", "pattern": r"^\s*(true|false|1|0)?\s*$"},
         {"type": "null"},
     ],
-    "description": "An empty string and null are false.",
+    "description": "A boolean; an empty string and null are taken as false.",
     "examples": [True],
 }
 

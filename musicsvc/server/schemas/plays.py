@@ -60,11 +60,15 @@ class PlayIn(BaseModel):
     track_id: Id
     played_at: Moment
     listener: Annotated[str, Text(1, 64)] | None = Field(
-        None, description="The listener if not the caller: any text of yours.", examples=[None]
+        None,
+        description="Your own name or id of the listener. By default, the listener is the caller.",
+        examples=[None],
     )
     duration_ms: Annotated[int, Field(strict=True, ge=0, le=LONGEST)] | None = Field(None, examples=[184_250])
     client_id: Annotated[str, Text(1, 128)] | None = Field(
-        None, description="Your own id of the play, which makes a repeat harmless.", examples=["b1946ac92492d234"]
+        None,
+        description="Your own id of the play. A play with the same id is not counted again.",
+        examples=["b1946ac92492d234"],
     )
 
 
@@ -77,7 +81,7 @@ class PlaysIn(Body):
 class Refused(Answer):
     """A play that was refused, and the reason."""
 
-    index: int = Field(examples=[0], description="Its place in the batch, from 0.")
+    index: int = Field(examples=[0], description="The index of the play in the request, from 0.")
     reason: str = Field(examples=["There is no such track."])
 
 

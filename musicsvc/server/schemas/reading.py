@@ -35,13 +35,13 @@ MESSAGES = {
     "float_type": "Must be a number.",
     "finite_number": "Must be a number.",
     "string_too_long": "Must have at most {max_length} characters.",
-    "too_short": "Must have at least {min_length}.",
+    "too_short": "Must have at least {min_length} {unit}.",
     "too_long": "Must have at most {max_length} {unit}.",
     "greater_than_equal": "Must be at least {ge}.",
     "less_than_equal": "Must be at most {le}.",
     "literal_error": "Must be one of: {expected}.",
     "enum": "Must be one of: {expected}.",
-    "extra_forbidden": "There is no such key.",
+    "extra_forbidden": "This key is unknown.",
 }
 
 
@@ -58,7 +58,7 @@ def parse_json(text: str) -> Any:
     try:
         value = DECODER.decode(text)
         if SURROGATE.search(json.dumps(value, ensure_ascii=False) if "\\u" in text else ""):
-            raise Malformed("The body contains half of a surrogate pair.")
+            raise Malformed("The body contains half of a UTF-16 surrogate pair.")
     except RecursionError:
         raise Malformed("The body is nested too deeply.") from None
     except ValueError:
@@ -88,7 +88,7 @@ DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, pa
 def check(schema: type[M], value: Any, context: Mapping[str, Any]) -> tuple[M | None, Errors]:
     """Validate a parsed JSON value. Return (model, no errors), or (None, a message for each invalid field).
 
-    `context`: facts beside the value that rules depend on, such as `now`.
+    `context`: further values that rules depend on, such as the current time (`now`).
     """
     if not isinstance(value, dict):
         return None, {"body": "Must be a JSON object."}
@@ -119,7 +119,7 @@ def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]], *, now: int) 
             continue
         first = sent.setdefault(known, name)
         if known in values:
-            errors[name] = "Must be given once." if name == first else f"Must not be given together with {first}."
+            errors[name] = "Must be given only once." if name == first else f"Must not be given together with {first}."
         values[known] = value
     result, faults = check(schema, values, {"now": now})
     errors |= {sent.get(name, name): fault for name, fault in faults.items()}
@@ -148,5 +148,7 @@ def _message(fault: Any) -> str:
         return "Contains characters that are not allowed."
     if kind in {"greater_than_equal", "less_than_equal"} and abs(next(iter(context.values()))) > MAX_ID:
         return "Is out of range."
+    if kind == "too_short" and context["min_length"] == 1:
+        return "Must not be empty."
     unit = "characters" if isinstance(fault["input"], str) else "entries"
     return MESSAGES.get(kind, "Is not valid.").format(unit=unit, **context)

@@ -16,7 +16,7 @@ VALUE = "msvc_" + "0" * 46
 
 
 class TokenIn(Body):
-    """An access token to create; `password` is the caller's, so that a stolen token cannot create its successors."""
+    """An access token to create; the caller's `password` is required, so that a stolen token cannot create others."""
 
     name: TokenName = Field(examples=["laptop"])
     password: Secret = Field(examples=["three romances for violin"], json_schema_extra={"format": "password"})

@@ -21,9 +21,9 @@ class TrackPages(Pages):
         examples=["maple"],
     )
     artist_id: Annotated[int, Field(ge=1, le=MAX_ID), DIGITS_ONLY] | None = Field(
-        None, description="Tracks of this artist."
+        None, description="Only tracks of the artist with this id."
     )
-    genre: GenreName | None = Field(None, description="Tracks of this genre, by its `name` or `display_name`.")
+    genre: GenreName | None = Field(None, description="Only tracks of the genre with this `name` or `display_name`.")
     external_id: ExternalId | None = Field(
         None, description="The id of the track in another service, as imported.", examples=["6habFhsOp2NvshLv26DqMb"]
     )

@@ -1,4 +1,4 @@
-"""Build the values of the pages of figures: the JSON of the API, so that both show the same numbers."""
+"""Build the template variables of the pages with figures, from the API's JSON so that both show the same numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DOWNLOADS = ("csv", "json", "xlsx", "pdf")  # Parquet needs an extra, and is for
 
 
 def period(window: Window, now: int) -> JSON:
-    """Return the chosen period, and the others that the page offers."""
+    """Return the chosen period, and the other periods to choose from."""
     found = insights.period(window)
     chosen = {"from": found["start"], "to": found["end"]} if window.name == CUSTOM else {"period": window.name}
     return {
@@ -58,7 +58,7 @@ def found(results: Sequence[Related], text: str, window: Window, now: int) -> JS
 
 
 def dashboard(found: Dashboard, now: int) -> JSON:
-    """Return the figures of a track, album or artist, with links to what belongs to it."""
+    """Return the figures of a track, album or artist, with links to related pages, such as those of its tracks."""
     shaped = report(found, now) | {"related": [_related(each) for each in found.related], "formats": _formats()}
     if found.realtime is not None:
         shaped["realtime"] = insights.realtime(found.subject.id, found.realtime, now)

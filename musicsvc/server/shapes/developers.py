@@ -39,12 +39,12 @@ def shown(token: Token, now: int, requests: int | None) -> ShownToken:
 
 
 def warning_of(left: int) -> Notice | None:
-    """Return the shortest of the periods before expiry that has begun, or None. `left`: microseconds until expiry."""
+    """Return the expiry warning to show for a token, or None. `left`: microseconds until the token expires."""
     return next((warning for length, warning in WARNINGS if left <= length), None)
 
 
 def moment_from(left: int) -> str:
-    """Return a time as its distance from now, such as `in 12 days` or `3 hours ago`, rounded down."""
+    """Format a time relative to now, such as `in 12 days` or `3 hours ago`. `left`: microseconds, negative if past."""
     size, unit = next((found for found in UNITS if abs(left) >= 2 * found[0]), UNITS[-1])
     text = quantity(abs(left) // size, unit)
     return f"in {text}" if left > 0 else f"{text} ago"

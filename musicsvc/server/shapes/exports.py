@@ -43,7 +43,7 @@ def formats() -> list[JSON]:
 
 
 def table(type_: str, scope: Scope, window: Window, now: int, rows: Iterable[Sequence[object]]) -> Table:
-    """Return rows of an export (`export_rows.cells`) as a table for any file format."""
+    """Return the table of an export, to be written in any file format. `rows`: see `export_rows.cells`."""
     checksum, columns = Checksum(), COLUMNS[type_]
     describe = partial(verification, type_, scope, window, now, checksum)
     return Table(columns, checksum.watch(columns, rows), head(type_, window, now), describe)
@@ -55,7 +55,7 @@ def head(type_: str, window: Window, now: int) -> JSON:
 
 
 def _unlike(window: Window) -> JSON:
-    """Return `growth_basis` if growth does not compare like with like."""
+    """Return the key `growth_basis` if growth compares a part of a day with a whole day, else no key."""
     return {"growth_basis": insights.growth_basis(window)} if window.before.whole_day else {}
 
 
@@ -80,7 +80,7 @@ def report(found: Overview, now: int, *, charts: bool) -> JSON:
 
 
 def _details(found: Details) -> JSON:
-    """Return listening, hours, milestones and releases as their endpoints do, but without the period."""
+    """Return listening, hours, milestones and releases in the JSON of their endpoints, without the period."""
     heard, hours = listening.listening(found.listening), listening.hours(found.hours)
     del heard["period"], hours["period"]
     named = ({"kind": noun(each.subject), "id": each.subject.id, "name": each.name} for each in found.milestones)
@@ -94,7 +94,7 @@ def _details(found: Details) -> JSON:
 
 
 def report_file(found: Overview, now: int, form: str) -> JSON:
-    """Return the figures of a report file: as `report` with charts, and other than `json` also all that is printed."""
+    """Return the figures of a report file: `report` with charts. Formats other than `json` get all printed rankings."""
     whole = report(found, now, charts=True)
     if form == "json":
         return whole
@@ -168,7 +168,7 @@ def _printed_release(each: Release, now: int) -> ReportRelease:
 
 
 def _comparison(found: Overview) -> Comparison | None:
-    """Return the days of the window before, or None if the window is compared with none."""
+    """Return the days of the preceding window, or None if there is nothing to compare with."""
     before = found.figures.window.before
     if not found.before:
         return None

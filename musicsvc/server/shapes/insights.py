@@ -43,7 +43,10 @@ def period(window: Window) -> JSON:
 
 
 def growth_basis(window: Window) -> str:
-    """Return `whole-day` if a whole day is compared with a part of today, since its single plays were deleted."""
+    """Return `whole-day` if the part of today so far is compared with a whole day, otherwise `like-for-like`.
+
+    The first happens if the single plays of that day were deleted.
+    """
     return "whole-day" if window.before.whole_day else "like-for-like"
 
 

@@ -1,4 +1,4 @@
-"""Lists of pages that show the newest rows first, with a link to older ones."""
+"""Pagination of lists on pages: the newest rows first, with a link to older rows."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ WANTED = SHOWN + 1  # rows to ask the store for: one more tells that there are o
 
 
 class Newest(NamedTuple):
-    """The rows of a page, newest first. `before`: what the next page's rows are older than, None on the last page."""
+    """One page of rows, newest first. `before`: an id or time; the next page has older rows. None on the last page."""
 
     rows: Sequence[Any]
     before: int | None
 
 
 def by_id(found: Sequence[Any], get_id: Callable[[Any], int]) -> Newest:
-    """Return the first SHOWN of at most WANTED rows, newest first. The next page begins after the last id."""
+    """Return a page with the first SHOWN of the rows `found`, newest first. The next page begins after the last id."""
     shown = found[:SHOWN]
     return Newest(shown, get_id(shown[-1]) if len(found) > SHOWN else None)
 
 
 def by_time(found: Sequence[Any]) -> Newest:
-    """Return the first SHOWN of at most WANTED rows, newest first. The next page begins after the last time.
+    """Return a page with the first SHOWN of the rows `found`, newest first. The next page begins at an older time.
 
-    Rows of the same time stay together, so that no row is left out between two pages.
+    Rows with the same time are on the same page, so that none of them is skipped between two pages.
     """
     if len(found) <= SHOWN:
         return Newest(found, None)

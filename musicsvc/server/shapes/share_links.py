@@ -33,7 +33,7 @@ def parse(text: str) -> tuple[int, int]:
 
 
 def link(row: LinkRow, site: Site) -> JSON:
-    """Return a link in the list of its owner."""
+    """Return a share link as its owner sees it, with its URL."""
     return {
         "id": row.id,
         "url": address(row.id, row.created_at, site),

@@ -36,27 +36,27 @@ DEFINITIONS = {
     "listeners_period": "Distinct listeners in the window.",
     "likes": "Likes given in the window and not withdrawn since.",
     "reposts": "Reposts given in the window and not withdrawn since.",
-    "plays_change": "Growth of plays against the days in compared_with, in percent; null if those had none.",
-    "listeners_change": "Growth of listeners against the days in compared_with, in percent; null if those had none.",
+    "plays_change": "Growth of plays against the days in compared_with, in percent; null if these had no plays.",
+    "listeners_change": "Growth of listeners against the days in compared_with, in percent; null if these had none.",
 }
 REPORT = "report"
 REPORT_DEFINITIONS = {
-    "summary": "Figures of everything in the report; a listener of several tracks counts once.",
+    "summary": "Totals of the report; a listener who played several tracks counts once.",
     "top_tracks": "The tracks played most in the window.",
     "top_albums": "The albums played most in the window.",
     "top_artists": "The artists played most in the window.",
     "days": "Plays, listeners, likes and reposts of each day.",
-    "totals": "Those of the whole window.",
+    "totals": "Plays, listeners, likes and reposts of the whole window.",
     "listening": "Skips, completion, plays per listener, new and returning listeners of the window.",
     "hours": "Plays in the window by day of the week and hour, in UTC.",
-    "milestones": "When each of the most played reached 100, 1,000, 10,000 ... plays, and its best day.",
-    "releases": "Plays of each day since the release of an album, and its distinct listeners until then.",
+    "milestones": "Days on which the most played tracks, albums and artists reached 100, 1,000, ... plays; best days.",
+    "releases": "Plays of albums on each day since their release, and their distinct listeners up to that day.",
 }
 REPORT_KEYS = ("section", "key")
 
 
 def verification(type_: str, scope: Scope, window: Window, now: int, checksum: Checksum) -> JSON:
-    """Return the description of an export. `checksum` has seen all of its rows."""
+    """Return the description of an export. `checksum`: the checksum over all of its rows."""
     before = window.compared_with
     known = REPORT_DEFINITIONS if type_ == REPORT else {name: DEFINITIONS[name] for name in COLUMNS[type_]}
     return {
@@ -73,7 +73,7 @@ def verification(type_: str, scope: Scope, window: Window, now: int, checksum: C
 
 
 def report_rows(report: Mapping[str, Any]) -> list[JSON]:
-    """Return the figures of a report (its JSON) as rows, ordered by REPORT_KEYS, to verify it by."""
+    """Return the figures of a report as rows, sorted by REPORT_KEYS, for its checksum. `report`: the report as JSON."""
     return sorted(_report_rows(report), key=lambda row: (row["section"], row["key"]))
 
 
@@ -108,6 +108,6 @@ def _detailed_rows(report: Mapping[str, Any]) -> Iterator[JSON]:
 
 
 def compared(rows: Sequence[JSON]) -> Compared:
-    """Return the albums that a report with these rows compares, for how many days."""
+    """Return the ids of the albums that a report compares, and the number of days. `rows`: see `report_rows`."""
     albums = [row for row in rows if row["section"] == "releases" and "release_date" in row]
     return Compared(tuple(row["id"] for row in albums), albums[0]["days"] if albums else DEFAULT_DAYS)

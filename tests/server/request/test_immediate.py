@@ -222,7 +222,7 @@ async def test_a_fault_while_answering_is_left_to_the_dispatcher(
 
 
 async def test_few_heads_are_kept_and_no_long_ones(client: Client, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(immediate, "MEANINGS", 2)
+    monkeypatch.setattr(immediate, "HEADS", 2)
     heads = [asking(client, f"X-Number: {number}") for number in range(3)]
     for raw in heads:
         await warm(client, wire, raw)

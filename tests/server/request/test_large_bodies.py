@@ -99,7 +99,7 @@ async def test_unknown_channels_are_named_but_not_all_of_them_and_not_at_length(
     answer = await client.put(path, {"selections": [{"notif_id": "a", "channels": channels}]})
     place = "selections.0.channels"
     unknown = [f"{'k' * 100}…", *(f"c{number}" for number in range(9))]
-    errors = dict.fromkeys((f"{place}.{name}" for name in unknown), "There is no such key.")
+    errors = dict.fromkeys((f"{place}.{name}" for name in unknown), "This key is unknown.")
     assert answer.json["errors"] == errors | {f"{place}.email": "Must be true or false."}
 
 

@@ -59,7 +59,7 @@ class Everything(Body):
         ("small", BEYOND + 1, "Is out of range."),
         ("switch", "x", "Must be true or false."),
         ("some", "x", "Must be a list."),
-        ("some", [1], "Must have at least 2."),
+        ("some", [1], "Must have at least 2 entries."),
         ("some", [1, 2, 3, 4], "Must have at most 3 entries."),
         ("names", "x", "Must be an object."),
         ("inner", "x", "Must be an object."),
@@ -67,7 +67,7 @@ class Everything(Body):
         ("share", float("inf"), "Must be a number."),
         ("letter", "c", "Must be one of: 'a' or 'b'."),
         ("scale", "c", "Must be one of: 'major' or 'minor'."),
-        ("unknown", 1, "There is no such key."),
+        ("unknown", 1, "This key is unknown."),
     ],
 )
 def test_a_fault_has_its_message(field: str, value: Any, message: str) -> None:

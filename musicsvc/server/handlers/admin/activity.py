@@ -45,7 +45,7 @@ def _filters(query: ActivityQuery, store: Store, now: int) -> tuple[Filters, dic
     errors: dict[str, str] = {}
 
     def parse(name: str, parser: Callable[[str], Any]) -> Any:
-        """Return the condition as the store takes it, None if it was left empty or is not valid."""
+        """Return the parsed value of a search field, or None if the field is empty or invalid. Note the error."""
         text = getattr(query, name)
         try:
             return parser(text) if text else None

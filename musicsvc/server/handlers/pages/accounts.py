@@ -35,7 +35,7 @@ def register(body: RegisterForm, prepared: str, settings: Settings, visit: Visit
 
 
 def show_password(link: str, now: int) -> View:
-    """Show the form to set the password of the account that the link was made for."""
+    """Show the form to set a password by a one-time link."""
     return View("password.html", {"user": password_links.find(link, now=now)})
 
 
@@ -47,7 +47,7 @@ def hash_new_password(body: NewPasswordForm) -> str:
 def set_password(
     link: str, body: NewPasswordForm, prepared: str, settings: Settings, visit: Visit, now: int
 ) -> SignedIn:
-    """Set the password, which ends the link and all sessions, and sign in."""
+    """Set the password, end the link and all other sessions, and sign in."""
     user = password_links.find(link, now=now)
     if problem := passwords.check(body.new_password, email=user.email, hosted=settings.hosted):
         raise Invalid({"new_password": problem})

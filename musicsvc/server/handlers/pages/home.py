@@ -1,4 +1,4 @@
-"""The first page."""
+"""The home page."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 
 
 def show(settings: Settings, site: Site) -> View:
-    """Show what this service is, and where to go."""
+    """Show the home page: a description of the service, and links to its other pages."""
     return View("home.html", {"registration": settings.registration.open, "root": site.root})

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def show_artists(query: ArtistsQuery, caller: SessionIdentity, now: int) -> View:
-    """Show the artists that the account manages with their plays or, with `q`, what it manages under this name."""
+    """Show the plays of the account's artists or, with `q`, search its artists, albums and tracks."""
     days = history.adapt(query.window(now))
     if query.q:
         found = catalog_search.find(query.q, caller.user_id)
@@ -36,7 +36,7 @@ def show(subject: Subject, query: PagePeriod, caller: SessionIdentity, now: int)
 
 
 def show_realtime(subject: Subject, now: int) -> View:
-    """Show the current listeners and latest plays of a track. Its page replaces its own with them."""
+    """Return HTML with a track's current listeners and latest plays, with which its page updates itself."""
     page = {"realtime": insights.realtime(subject.id, realtime.load(subject, now), now)}
     return View("insights/realtime.html", {"page": page})
 

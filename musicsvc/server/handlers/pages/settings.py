@@ -1,4 +1,4 @@
-"""The settings of the own account: display name, password, sessions."""
+"""The settings of the signed-in account: display name, password, sessions."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def show(query: SignInQuery, caller: SessionIdentity | None, form: FormState, se
 def sign_in(
     verified: Credentials | None, query: SignInQuery, caller: SessionIdentity | None, visit: Visit, now: int
 ) -> SignedIn:
-    """Sign in, and go on to the page that was asked for."""
+    """Sign in, and redirect to the page that the browser requested before."""
     user = credentials.still_valid(verified)
     if user is None:
         raise Invalid({"email": credentials.WRONG})

@@ -1,4 +1,4 @@
-"""Forms about the own account: registration, password, display name."""
+"""Forms of the user's own account: registration, password, display name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from musicsvc.store.accounts import users
 
 
 class RegisterForm(RegisterIn, Form):
-    """The same fields and rules as for registration over the API."""
+    """The form to register, with the same fields and rules as registration over the API."""
 
 
 class NewPasswordForm(Form):

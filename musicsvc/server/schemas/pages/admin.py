@@ -23,7 +23,7 @@ class RequestsQuery(Query):
 
 
 class SearchQuery(Query):
-    """A search in a list. `before`: the id of the last row of the page before."""
+    """A search in a list. `before`: show rows with lower ids, for the next page."""
 
     q: Typed = ""
     before: Before = None
@@ -34,7 +34,7 @@ class OlderQuery(Query):
 
 
 class ActivityQuery(Query):
-    """Conditions on the activity log, as they were typed. `before`: a time in microseconds."""
+    """Filters of the activity log, as they were typed. `before`: show older entries; microseconds since 1970."""
 
     kind: Literal["all", "calls", "events"] = "all"
     account: Typed = ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PeriodChoice(Input):
-    """A period of the pages: any name that the command line knows, or two dates."""
+    """A period of the pages: a name as for `--period` of the command line, or two dates."""
 
     period: str = periods.DEFAULT
     first: QueryDate = Field(None, alias="from")
