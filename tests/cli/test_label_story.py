@@ -193,7 +193,7 @@ def find_a_late_play(ask: Json, files: list[Path], folder: Path) -> None:
         "albums": {"1"},
         "artists": {"2"},
         "plays": {"2024-10-31 5"},
-        "report": {"summary ", "totals ", "days 2024-10-31", "top_tracks 5", "listening ", "hours Thursday"},
+        "report": {"summary", "totals", "days 2024-10-31", "top_tracks 5", "listening", "hours Thursday"},
     }
     only_in_print = {"top_albums 1", "top_artists 2"}
     assert "gives the same." in program("export", "verify", str(files[-2]))

@@ -106,7 +106,7 @@ def test_a_play_makes_just_its_rows_differ_in_every_format(
     day = isoformat(exported - DAY)[:10]
     assert expected["plays"] == [(f"{day} {track}", "plays", 3, 4), (f"{day} {track}", "listeners", 3, 4)]
     assert (f"days {day}", "plays", 25, 26) in expected["report"]
-    assert ("summary ", "listeners.unique", 4, 5) in expected["report"]
+    assert ("summary", "listeners.unique", 4, 5) in expected["report"]
     table = export("verify", str(tmp_path / "plays.csv"))
     assert table.out.splitlines()[1].split() == [day, str(track), "plays", "3", "4"]
     assert table.err == f"1 row of {count(made)} rows differs now. The file is as it was written.\n"

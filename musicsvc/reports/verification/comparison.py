@@ -65,4 +65,4 @@ def _label(row: Row | None, keys: Sequence[str]) -> str:
 
 
 def _text(key: Key) -> str:
-    return " ".join(map(str, key))
+    return " ".join(filter(None, map(str, key)))
