@@ -212,7 +212,7 @@ def test_periods_have_names_and_dates(ask: Json, made: Catalog, now: int) -> Non
         (["--period", "8-days"], "'8-days' is not a period. Use 7-days"),
         (["--period", "2999-01"], "2999-01 begins after today."),
         (["--from", "2026-01-01"], "Use --from and --to together."),
-        (["--from", "2026-01-02", "--to", "2026-01-01"], "Must not be after to."),
+        (["--from", "2026-01-02", "--to", "2026-01-01"], "Must not be after `to`."),
         (["--from", "2026-01-01", "--to", "2999-01-01"], "Must not be after today"),
         (["--from", "2026-01", "--to", "2026-01-31"], "'2026-01' is not a date such as 2026-01-31."),
         (

@@ -178,7 +178,7 @@ class ListBlock(Table):
 
 
 class TrackRank(Table):
-    """A track of an artist who has thousands, in order of plays (`store/plays/ranks.py`)."""
+    """A track with its number of plays, sorted for an artist with thousands of tracks (`store/plays/ranks.py`)."""
 
     artist = BigIntegerField(column_name="artist_id")
     plays = BigIntegerField()

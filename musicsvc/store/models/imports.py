@@ -8,7 +8,7 @@ from musicsvc.store.models.table import Table
 
 
 class ImportRun(Table):
-    """One `musicsvc import`. `counts` is the JSON of its counts by kind; the slots are those of its plays."""
+    """A run of `musicsvc import`. `counts`: JSON of counts by kind of row. Slots: the first and last with its plays."""
 
     id = BigAutoField()
     kind = TextField()  # catalog, plays, follows or playlists
@@ -24,9 +24,10 @@ class ImportRun(Table):
 
 
 class ImportItem(Table):
-    """A row that an import made or, with `changes` as JSON, changed, and that was not taken back since.
+    """A record that an import created a row or, with `changes` as JSON, changed it. An undo deletes the record.
 
-    A row with no fields in `changes` is one that an undo would give back to a track, such as its earlier album.
+    If `changes` has no fields, the row is the earlier album or an earlier artist of a changed track. The record keeps
+    it from being deleted.
     """
 
     run = BigIntegerField(column_name="run_id")

@@ -20,7 +20,7 @@ class Listener(Table):
 class Play(Table):
     """A play of a track. `client_key` is a hash of the id that the API client gave to the play, or empty.
 
-    The primary key rejects duplicates: without a client's id, one play per track, listener and `slot` of 30 seconds.
+    The primary key rejects duplicates. Without the client's id, it allows one play per track, listener and `slot`.
     """
 
     slot = BigIntegerField()  # Unix seconds // 30
@@ -73,7 +73,7 @@ class PlayBlock(Table):
 
 
 class PlayStretch(Table):
-    """Plays and listeners of a popular track, album or artist in 8 recent days; `stretch` is the day // 8."""
+    """Plays and listeners of a popular track, album or artist in a week of 8 days. `stretch`: day since 1970 // 8."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -87,7 +87,7 @@ class PlayStretch(Table):
 
 
 class PlayPart(Table):
-    """Plays and listeners of a popular track, album or artist in the `part`, two hours counted from 1970 on."""
+    """Plays and listeners of a popular track, album or artist in two hours. `part`: hour since 1970 // 2."""
 
     kind = IntegerField()
     subject = BigIntegerField()

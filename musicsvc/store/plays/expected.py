@@ -1,4 +1,4 @@
-"""Find wrong counts: compare daily counts with single plays, likes and reposts, and all others with daily counts."""
+"""Find wrong counts: compare daily counts with single plays, likes and reposts, and other counts with daily ones."""
 
 from __future__ import annotations
 
@@ -104,21 +104,21 @@ def _same(one: Counts | None, other: Counts | None) -> bool:
 
 @dataclass(slots=True)
 class EngagementComparison:
-    """The days whose likes or reposts are wrong, by (kind, id, day)."""
+    """Wrong daily numbers of likes or reposts, by (kind, id, day)."""
 
     wrong: dict[Key, engagement_days.WrongDay]
     plays = 0
 
     @property
     def rows(self) -> int:
-        """The number of rows that were compared and are wrong; correct ones are not loaded."""
+        """The number of wrong rows. Correct rows are not loaded, so they are not counted."""
         return len(self.wrong)
 
     def differing(self) -> list[Key]:
         return sorted(self.wrong)
 
     def sizes(self, key: Key) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return (likes, reposts) of the stored row, then as counted."""
+        """Return (likes, reposts) as stored, then as recounted."""
         return self.wrong[key].stored, self.wrong[key].counted
 
     def name(self, key: Key) -> str:

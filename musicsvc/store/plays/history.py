@@ -1,4 +1,4 @@
-"""Adapt windows to the plays that the database has."""
+"""Adapt the windows of statistics to the plays in the database."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ KEPT_FROM = "SELECT kept_from FROM play_mark"
 
 
 def adapt(window: Window) -> Window:
-    """Return the window as it can be counted in this database.
+    """Return the window, changed so that this database can count it.
 
-    `all` begins on the day of the first play, like or repost. The window before has its whole last day if the single
-    plays of that day were deleted.
+    `all` begins on the day of the first play, like or repost. If the window before ends within a day whose single plays
+    were deleted, it is extended to the end of that day.
     """
     if window.name == ALL:
         first = min((day for (day,) in fetch(FIRST_DAYS, TRACK) if day is not None), default=window.end - 1)

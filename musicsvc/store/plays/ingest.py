@@ -40,7 +40,7 @@ UNKNOWN_TRACK = "There is no such track."
 FUTURE = "The time is more than 5 minutes in the future."
 TOO_OLD = "The time is more than 400 days ago; import older plays with: musicsvc import plays"
 PRUNED = "Plays of that day have been deleted, so a repeat could not be recognized."
-FOR_OTHERS = "The account may not report for other listeners."
+FOR_OTHERS = "The account may not report plays of other listeners."
 
 
 class ReportedPlay(NamedTuple):
@@ -99,7 +99,7 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity) -> Inges
 
 
 def roll_up(accepted: int) -> None:
-    """Create monthly play counts that are due. `accepted`, the number of plays just stored, limits how many."""
+    """Create some of the monthly play counts that are due, the more the larger `accepted` (new plays) is."""
     monthly.roll_up(min(ROLLED_UP_PER_PLAY * accepted, ROLLED_UP_AT_ONCE))
 
 

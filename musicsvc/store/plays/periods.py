@@ -1,6 +1,6 @@
-"""Periods of statistics, such as `30-days`, `last-month` or two dates, as ranges of UTC days.
+"""Convert periods of statistics, such as `30-days`, `last-month` or two dates, to windows: ranges of UTC days.
 
-Each window knows the earlier window that it is compared with (docs/insights.md, Growth).
+Each window has the earlier window that it is compared with (docs/insights.md, Growth).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAMES = "7-days, 30-days, 90-days, 1-year, today, yesterday, this-month, last-mo
 
 
 class BadDatesError(ValueError):
-    """Two dates are not a period. `field` is the one to blame: `from` or `to`."""
+    """Two dates are not a valid period. `field` is the invalid one: `from` or `to`."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -36,8 +36,8 @@ class BadDatesError(ValueError):
 class Window(NamedTuple):
     """A range of UTC days, `first` to `end` - 1, as numbers of days since 1970-01-01.
 
-    Growth is measured against the window `before`. That one also has the first `seconds` of the day `end` if the last
-    day of this one is not over.
+    Growth is measured against the window `before`. If the last day of a window is not over, the window before also has
+    the first `seconds` of its day `end`.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Window(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The last day, be it whole or not."""
+        """The last day, which may be only partly in the window."""
         return self.end if self.seconds else self.end - 1
 
     @property
@@ -77,9 +77,9 @@ class Window(NamedTuple):
         return self.end * DAY + self.seconds * SECOND
 
     def countable(self, kept_from: int) -> Window:
-        """Return this window as it can be counted if single plays before the day `kept_from` were deleted.
+        """Return this window, extended to whole days if it ends within a day whose single plays were deleted.
 
-        Of a day without single plays only the whole can be counted.
+        Single plays were deleted before the day `kept_from`. Parts of these days cannot be counted.
         """
         if self.seconds and self.end < kept_from:
             return self._replace(end=self.end + 1, seconds=0, whole_day=True)
@@ -87,9 +87,9 @@ class Window(NamedTuple):
 
 
 def window(period: str, now: int) -> Window:
-    """Return the window of a period (one of NAMES) at `now`. `all` begins in 1970; see `history.adapt`.
+    """Return the window of a period (see NAMES) at `now`. `all` begins in 1970; see `history.adapt`.
 
-    Raises ValueError if there is no such period, or if it has not begun.
+    Raises ValueError if the period is not valid or has not begun.
     """
     today = day_of(now)
     if period in DAYS:
@@ -103,7 +103,7 @@ def window(period: str, now: int) -> Window:
 
 
 def _parse(period: str, today: int) -> tuple[int, int]:
-    """Return the first month (see `_month_of`) of a month, quarter or year, and its length in months."""
+    """Return the first month (as a number, see `_month_of`) and the number of months of a month, quarter or year."""
     if period in {"this-month", "last-month"}:
         return _month_of(to_date(today)) - (period == "last-month"), MONTH
     found = CALENDAR.fullmatch(period)
@@ -118,7 +118,8 @@ def _parse(period: str, today: int) -> tuple[int, int]:
 def between(first: date, last: date, now: int) -> Window:
     """Return the window `custom` from one date to another, inclusive. Raises BadDatesError.
 
-    Whole months, quarters and years, and those from their first day to today, are compared with the one before.
+    A whole month, quarter or year, or one from its first day to today, is compared with the previous one. Other ranges
+    are compared with as many days before.
     """
     check_dates(first, last, now)
     month = _month_of(first)
@@ -130,18 +131,18 @@ def between(first: date, last: date, now: int) -> Window:
 
 
 def check_dates(first: date, last: date, now: int) -> None:
-    """Raise BadDatesError unless the dates ascend, end today at the latest, and are not too far apart."""
+    """Raise BadDatesError if `last` is before `first` or after today, or if the period is too long."""
     today = to_date(day_of(now))
     if last > today:
         raise BadDatesError("to", f"Must not be after today, {today} in UTC.")
     if first > last:
-        raise BadDatesError("from", "Must not be after to.")
+        raise BadDatesError("from", "Must not be after `to`.")
     if (last - first).days >= LONGEST:
         raise BadDatesError("from", f"The period must have at most {LONGEST:,} days.")
 
 
 def _against_days_before(name: str, first: int, last: int, now: int, label: str) -> Window:
-    """Return the days `first` to `last`, compared with as many days just before them."""
+    """Return the window of the days `first` to `last`, compared with as many days just before them."""
     days = last + 1 - first
     earlier = "previous day" if days == 1 else f"previous {days} days"
     elapsed = (days - 1) * DAY + now % DAY if last == day_of(now) else days * DAY
@@ -149,9 +150,9 @@ def _against_days_before(name: str, first: int, last: int, now: int, label: str)
 
 
 def _calendar(name: str, month: int, length: int, now: int) -> Window:
-    """Return a month, quarter or year (`length` months from `month`), at most to today.
+    """Return the window of a month, quarter or year (`length` months from `month` on), which ends today at the latest.
 
-    It is compared with the one before, up to the same elapsed time if it is not over.
+    It is compared with the previous month, quarter or year; if it is not over, with the same time of that one.
     """
     first, today = _start(month), day_of(now)
     if first > today:
@@ -167,7 +168,7 @@ def _calendar(name: str, month: int, length: int, now: int) -> Window:
 
 
 def _earlier(label: str, first: int, end: int, elapsed: int) -> Window | None:
-    """Return the days `first` to `end` - 1, but at most `elapsed` microseconds of them; None before the year 1."""
+    """Return a window of at most `elapsed` microseconds of the days `first` to `end` - 1. None before the year 1."""
     if first < to_day(date.min):
         return None
     days, rest = divmod(elapsed, DAY)
@@ -186,12 +187,12 @@ def _calendar_label(month: int, length: int) -> str:
 
 
 def _month_of(day: date) -> int:
-    """Return the number of a month, counted from January of the year 0."""
+    """Return the number of months from January of the year 0 to the month of `day`."""
     return 12 * day.year + day.month - 1
 
 
 def _start(month: int) -> int:
-    """Return the first day of a month. Before the year 1, return a day before its first."""
+    """Return the first day of a month (a number, see `_month_of`). In the year 0, return the last day of that year."""
     year, index = divmod(month, 12)
     return to_day(date(year, index + 1, 1)) if year else to_day(date.min) - 1
 

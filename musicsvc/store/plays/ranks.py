@@ -1,7 +1,8 @@
-"""Keep the tracks of artists with thousands of tracks in order of plays (table `track_rank`).
+"""Store the tracks of artists with thousands of tracks in order of plays (table `track_rank`).
 
-Triggers (migration 0013) rank the tracks of an artist once they are counted in blocks, and add and remove tracks. The
-number of plays changes far more often, so its writers call `moving` here: a trigger would cost every play 2 µs.
+Triggers (migration 0013) add an artist's tracks to the table when their list becomes long (`list_blocks`), and then
+add and remove single tracks. Plays change far more often, so functions that change their numbers call `moving` instead:
+a trigger would take 2 µs for every play.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rebuild counts after tracks were moved to other albums or artists, or after their lengths changed."""
+"""Rebuild counts after tracks were assigned to other albums or artists, or after their lengths changed."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ DELETE = "DELETE FROM {table} WHERE {days} kind = ? AND subject = ?"
 def rebuilding(tracks: Collection[int]) -> Iterator[None]:
     """After the `with` block, rebuild the counts of albums and artists that gained or lost one of the tracks.
 
-    These are the counts of plays, of likes and of reposts. If the block changes the length of a track, the completion
-    of its plays is computed again.
+    These are the counts of plays, likes and reposts. If the block changes the length of a track, the completion of its
+    plays is recomputed.
     """
     if not tracks:
         yield
@@ -65,7 +65,7 @@ def _changed(
 
 
 def _measure(lengths: Mapping[int, int], watermark: monthly.Watermark) -> set[int]:
-    """Compute the completion of plays again. `lengths` has new lengths by track id. Return the tracks with durations.
+    """Recompute the completion of plays for new track `lengths` by id. Return the tracks that were recomputed.
 
     Days whose single plays were deleted keep their completion.
     """
@@ -102,7 +102,7 @@ def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
 
 
 def _roll_up(subject: Subject, found: Iterable[tuple[int, int, bytes, bytes]], watermark: monthly.Watermark) -> None:
-    """Replace the monthly play counts by the sums of daily ones, rows of (day, *counts), and delete the weekly ones."""
+    """Replace the monthly counts by sums of `found`, daily rows of (day, *counts). Delete the weekly counts."""
     weekly.delete(*subject)
     run(DELETE.format(table="play_block", days=""), *subject)
     by_month = ((day // monthly.DAYS, plays, people, packed) for day, plays, people, packed in found)

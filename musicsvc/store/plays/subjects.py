@@ -40,7 +40,7 @@ def among(ids: Collection[int]) -> tuple[str, Any]:
 
 
 class PlayedTracks(NamedTuple):
-    """Tracks by id: their lengths in milliseconds (0 if unknown), and everything that their plays count for."""
+    """Tracks by id: their lengths in milliseconds (0 if unknown), and the subjects for which their plays count."""
 
     lengths: dict[int, int]
     subjects: dict[int, list[Subject]]  # the track, its album and its artists

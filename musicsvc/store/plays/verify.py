@@ -1,4 +1,4 @@
-"""Verify and repair counts: of days against plays, likes and reposts, then all other counts against those of days."""
+"""Verify and repair counts: daily counts against single plays, likes and reposts; other counts against daily ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class VerifyReport:
-    """Counts of a verification, with at most 100 `differences`. Plays before the day `kept_from` were deleted."""
+    """Numbers of what was verified, and at most 100 `differences`. Plays before the day `kept_from` were deleted."""
 
     kept_from: int = 0
     days: int = 0
@@ -92,9 +92,9 @@ def _months() -> range:
 
 
 def _from_days(store: Store) -> Iterator[Compare]:
-    """Yield functions that each compare monthly, weekly or all-time counts with daily counts, to be verified first.
+    """Yield functions that each compare some counts: monthly, weekly or all-time counts with daily counts.
 
-    Some compare counts of parts of days with single plays. The last one compares likes and reposts.
+    Others compare two-hour counts with single plays, and likes and reposts. Verify the daily counts of plays before.
     """
     for month in store.read(_months).result():
         for kind in KINDS.values():

@@ -90,7 +90,7 @@ class SqliteHitCounter(HitCounter):
             raise self._failure(error) from error
 
     def count_several(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
-        """Count several requests in one transaction, which takes most of the time of counting one."""
+        """Count several requests in one transaction, because transactions take longer than counting."""
         if len(requests) == 1:
             return [self.count(requests[0])]
         try:
@@ -154,7 +154,7 @@ class SqliteHitCounter(HitCounter):
             raise
 
     def _wait(self, tried: int) -> bool:
-        """Pause and return True to let SQLite retry a lock; return False after the timeout. `tried`: past retries."""
+        """Busy handler: pause and return True to make SQLite retry, else False (timeout). `tried`: earlier retries."""
         now = time.monotonic()
         if tried == 0:
             self._deadline = now + self._timeout
@@ -197,7 +197,7 @@ class MachineHitCounter:
         self._connections[1].uncount(hits)
 
     def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
-        """Undo counting in advance, on the event loop. Raises Busy as `count_now`."""
+        """Undo counting in advance. Call this on the event loop. Raises Busy, as `count_now` does."""
         self._connections[0].give_back(unused)
 
     def purge(self) -> None:

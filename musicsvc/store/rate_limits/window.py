@@ -122,7 +122,7 @@ class HitCounter(ABC):
         return replace(found, ahead=ahead)
 
     def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
-        """Undo counting in advance: for each hit, the start of the window and the number of unused requests."""
+        """Uncount requests counted in advance. `unused`: hit, start of its window, number of unused requests."""
         for hit, began, number in unused:
             self._add(hit, -number, began)
 
@@ -141,7 +141,7 @@ class HitCounter(ABC):
 
     @abstractmethod
     def _add(self, hit: Hit, number: int, began: int) -> None:
-        """Add to the number of requests in the window that began then, if it is still the current one."""
+        """Add `number` to the requests in the window that began at `began`, if it is still the current window."""
 
     @abstractmethod
     def purge(self) -> None:
@@ -170,7 +170,7 @@ class SharedHitCounter(Protocol):
         """Undo the counting of a request that was allowed but could not be served."""
 
     def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
-        """Undo counting in advance: for each hit, the start of the window and the number of unused requests."""
+        """Uncount requests counted in advance. `unused`: hit, start of its window, number of unused requests."""
 
     def purge(self) -> None:
         """Delete expired counts, and the oldest counts if too many are stored."""

@@ -30,7 +30,7 @@ ADMIN = "admin"
 
 
 class Administrator(NamedTuple):
-    """An administrator who acts on the pages of administration."""
+    """An actor: the administrator with this account, using the administration pages."""
 
     account_id: int
 

@@ -41,7 +41,7 @@ class SessionIdentity(NamedTuple):
     reports_plays: bool
 
     def is_due(self, now: int) -> bool:
-        """Return whether the time of last use should be written again, which is so once a minute."""
+        """Return True if the stored time of last use is at least a minute old and should be updated."""
         return now - self.last_used_at >= MINUTE
 
 

@@ -31,7 +31,7 @@ SKIPPED, UNKNOWN = 0.15, 0.25  # shares of plays that were skipped, and up to wh
 
 
 class FixtureTrack(NamedTuple):
-    """An example track: its place in the order of plays, id, and length in milliseconds."""
+    """An example track: its rank by plays (`place`, from 0), its id, and its length in milliseconds."""
 
     place: int
     id: int
@@ -60,12 +60,12 @@ def load(*, now: int) -> int:
 
 
 def _oldest(day: int) -> int:
-    """Return the number of the listener who has been in the audience for longest on this day."""
+    """Return the lowest number of the listeners in the audience on this day: the earliest to join it."""
     return day // NEWCOMER
 
 
 def _day(track: FixtureTrack, day: int, audience: Mapping[int, int]) -> Iterator[ingest.PlayRow]:
-    """Yield a track's plays on a day. More plays fall on weekends, some seasons, tracks with a low place."""
+    """Yield a track's random plays on a day: more on weekends, in some seasons, and for tracks with a low `place`."""
     chance = random.Random(f"{track.place} {day}")  # noqa: S311 - plays must be reproducible
     phase = APART * track.place
     mood = (
@@ -80,7 +80,7 @@ def _day(track: FixtureTrack, day: int, audience: Mapping[int, int]) -> Iterator
 
 
 def _live(track: FixtureTrack, audience: Mapping[int, int], now: int) -> Iterator[ingest.PlayRow]:
-    """Yield plays of the last hour, at even distances, so that a track that is played much has current listeners."""
+    """Yield evenly spaced plays of the last hour for the top tracks, so that they have current listeners."""
     if track.place < LIVE_TRACKS:
         every = LIVE * 3**track.place
         for at in range(now - now % every, now - HOUR, -every):
@@ -101,7 +101,7 @@ def _play(track: FixtureTrack, played_at: int, audience: Mapping[int, int], chan
 
 
 def _heard(track: FixtureTrack, chance: random.Random) -> int | None:
-    """Return how many milliseconds of a track were heard: little if it was skipped, or None if it is not known."""
+    """Return a random duration of a play in milliseconds: short if the track was skipped, None if unknown."""
     luck, share = chance.random(), chance.random()
     if luck < SKIPPED:
         return int(min(30_000, track.duration / 2) * share)

@@ -19,7 +19,7 @@ BOTH, ALONE = "Must not be given together with ", "This field is required with "
 REFUSED: list[tuple[dict[str, str], dict[str, str]]] = [
     ({"from": "2026-02-01"}, {"to": ALONE}),
     ({"to": "2026-02-01"}, {"from": ALONE}),
-    ({"from": "2026-02-02", "to": "2026-02-01"}, {"from": "Must not be after to."}),
+    ({"from": "2026-02-02", "to": "2026-02-01"}, {"from": "Must not be after `to`."}),
     ({"from": "2026-02-02", "to": TOMORROW}, {"to": f"Must not be after today, {TODAY} in UTC."}),
     ({"from": "1925-12-16", "to": TODAY}, {"from": "The period must have at most 36,600 days."}),
     ({"from": "2026-02-30", "to": "20260301"}, {"from": "Must be a date", "to": "Must be a date"}),

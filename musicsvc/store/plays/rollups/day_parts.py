@@ -1,7 +1,8 @@
-"""Play counts of parts of a day, two hours each, of often played tracks, albums and artists.
+"""Two-hour play counts (12 parts of a day) of often played tracks, albums and artists.
 
-They speed up reading a window that ends within a day. A subject with LEAST_PLAYS plays on a day, whose single plays
-are kept, has a row for each part of that day, also for parts without plays. Subjects with fewer plays have no rows.
+They speed up reading a window that ends within a day. A subject (track, album or artist) with at least LEAST_PLAYS
+plays on a day has a row for each part of that day, also for parts without plays. Subjects with fewer plays, and days
+whose single plays were deleted, have no rows.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ COMPACT = "UPDATE play_part SET listeners = ? WHERE kind = ? AND subject = ? AND
 
 
 def add(new: New, large: Mapping[Key, int]) -> None:
-    """Add new plays by (day, kind) and id, which are already stored. `large` has all large plays of a day by key."""
+    """Add new plays, which are stored already, by (day, kind) and id. `large`: the result of adding them by day."""
     rows: list[tuple[object, ...]] = []
     begun: dict[tuple[int, int], list[int]] = defaultdict(list)
     full: list[Key] = []
@@ -70,7 +71,7 @@ def add(new: New, large: Mapping[Key, int]) -> None:
 
 
 def _split(day: int, new: bytes) -> list[tuple[int, bytes]]:
-    """Return the packed listeners of a day's plays by part."""
+    """Split the packed plays of a day into (part, packed listeners), ordered by part."""
     hours = new[tables.HOUR :: tables.PLAY]
     if _part(min(hours)) == _part(max(hours)):  # most often, as plays are reported soon
         return [(day * PER_DAY + _part(hours[0]), tables.split(new)[1])]
@@ -81,7 +82,7 @@ def _split(day: int, new: bytes) -> list[tuple[int, bytes]]:
 
 
 def _part(hour: int) -> int:
-    """Return the part of the day that has this hour of the week."""
+    """Return the part of its day, 0 to 11, in which an hour of the week lies."""
     return hour % 24 * PER_DAY // 24
 
 
@@ -92,7 +93,7 @@ def _compact(day: int, kind: int, subject: int) -> None:
 
 
 def count(day: int, kind: int, ids: Collection[int]) -> dict[Key, tuple[int, bytes]]:
-    """Return the numbers of plays and the packed listeners of all parts of a day, from single plays.
+    """Count the plays and packed listeners of all parts of a day from single plays.
 
     The keys are (kind, track/album/artist id, part).
     """
@@ -110,7 +111,7 @@ def count(day: int, kind: int, ids: Collection[int]) -> dict[Key, tuple[int, byt
 
 
 def rebuild(days: Mapping[int, Mapping[int, Collection[int]]]) -> None:
-    """Count the parts again of days by kind and id, after the counts of these days changed."""
+    """Recount the parts of days, given by kind and id, after the daily counts changed."""
     kept_from = monthly.watermark().kept_from
     for kind, of_kind in days.items():
         by_day: dict[int, list[int]] = defaultdict(list)
@@ -122,7 +123,7 @@ def rebuild(days: Mapping[int, Mapping[int, Collection[int]]]) -> None:
 
 
 def replace(day: int, kind: int, ids: Collection[int], *, counted: bool = True) -> None:
-    """Delete the two-hour counts of these subjects on a day. If `counted`, count those with enough plays again."""
+    """Delete the two-hour counts of these subjects on a day. If `counted`, recount subjects with enough plays."""
     run_many(DELETE, [(kind, subject, day * PER_DAY, (day + 1) * PER_DAY) for subject in ids])
     found = popular(day, kind, ids) if counted else []
     if found:
@@ -130,6 +131,6 @@ def replace(day: int, kind: int, ids: Collection[int], *, counted: bool = True) 
 
 
 def popular(day: int, kind: int, ids: Collection[int]) -> list[int]:
-    """Return those of `ids` that have enough plays on a day to have parts."""
+    """Return the ids, out of `ids`, with enough plays on the day to have two-hour counts."""
     among, value = subjects.among(ids)
     return [subject for (subject,) in fetch(POPULAR.format(among=among), day, kind, value)]

@@ -1,4 +1,4 @@
-"""Find wrong counts of parts of days: compare them with single plays."""
+"""Find wrong two-hour play counts by comparing them with single plays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NONE = 0, b""
 
 
 class Month(NamedTuple):
-    """A track, album or artist and a month of 32 days."""
+    """A track, album or artist in a month of 32 days."""
 
     kind: int
     subject: int
@@ -74,18 +74,18 @@ class PartsComparison:
         return f"{NOUNS[kind]} {subject}, the two hours from {isoformat(part * day_parts.SLOTS * SLOT)}"
 
     def repair(self, keys: Sequence[Key]) -> None:
-        """Count all parts of the days again that have one of the rows with these keys."""
+        """Recount all two-hour parts of the days in which these keys are."""
         kind, subject, _ = self.month
         day_parts.rebuild({kind: {subject: {part // day_parts.PER_DAY for _, _, part in keys}}})
 
 
 def months() -> list[Month]:
-    """Return the months in which a track, album or artist has parts, or should have some."""
+    """Return the months in which tracks, albums or artists have two-hour counts or should have some."""
     return [Month(*row) for row in fetch(COUNTED)]
 
 
 def compare_parts(month: Month) -> PartsComparison:
-    """Compare the counts of the parts of a month's days with single plays. Verify the counts of these days first."""
+    """Compare the two-hour counts in a month with single plays. The daily counts must be correct already."""
     kind, subject, number = month
     parts = number * PARTS_A_MONTH, (number + 1) * PARTS_A_MONTH
     stored = {(a, b, c): (plays, people) for a, b, c, plays, people in fetch(STORED, kind, subject, *parts)}

@@ -1,9 +1,9 @@
-"""Histograms of plays by hour of the week and by the share of the track that was heard, packed into bytes.
+"""Histograms of plays by hour of the week and by completion (the percentage of the track played), packed into bytes.
 
-A play has two bytes: its hour of the week (0 is Monday 00:00 UTC), and its completion in whole percent, plus 101 if it
-was skipped; 151 if the play has no duration, 152 if it has one and its track none. A small histogram is a sequence of
-such pairs. In a large one, the numbers of plays by hour and by completion precede the pairs. Appending packed plays to
-a histogram adds the plays to it.
+A play has two bytes: its hour of the week (0 is Monday 00:00 UTC), and its completion code. The code is the completion
+in whole percent, plus 101 if the track was skipped; 151 if the play's duration is unknown, 152 if only the track's
+length is unknown. A small histogram is a sequence of such pairs. In a large one, the numbers of plays by hour and by
+completion code precede the pairs. Appending packed plays to a histogram adds the plays to it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ LARGE = 1 + SIZE  # bytes of the smallest histogram with numbers
 
 
 class Histogram(NamedTuple):
-    """Numbers of plays by hour of the week, and of plays that were and were not skipped by completion in percent.
+    """Numbers of plays by hour of the week, and of `completed` (not skipped) and `skipped` plays by percentage.
 
-    `without_length` is the number of plays that have a duration and are of tracks of unknown length.
+    `without_length` is the number of plays with a known duration of tracks with unknown length.
     """
 
     hours: list[int]
@@ -45,7 +45,7 @@ class Histogram(NamedTuple):
     without_length: int
 
     def plus(self, other: Histogram, times: int = 1) -> Histogram:
-        """Return the sum of this histogram and `times` (negative: subtract) the other one."""
+        """Return this histogram plus `times` the other one. `times` may be negative."""
 
         def added(left: list[int], right: list[int]) -> list[int]:
             return [one + times * another for one, another in zip(left, right, strict=True)]
@@ -74,7 +74,7 @@ def pack(slot: int, duration_ms: int | None, length: int) -> bytes:
 
 
 def completion(duration_ms: int | None, length: int) -> int:
-    """Return a play's byte of completion, skip included."""
+    """Return the completion code of a play."""
     if duration_ms is None:
         return WITHOUT_DURATION
     if not length:
@@ -86,7 +86,7 @@ def completion(duration_ms: int | None, length: int) -> int:
 
 
 def merge(histograms: Iterable[bytes]) -> bytes:
-    """Return the sum of packed histograms, itself packed. A large result has numbers."""
+    """Return the sum of packed histograms as a packed histogram. If it is large, the pairs become numbers."""
     some = list(histograms)
     joined = b"".join(some)
     if len(joined) < LARGE:
@@ -109,7 +109,7 @@ def unpack(histograms: Iterable[bytes]) -> Histogram:
 
 
 def _count(histograms: Iterable[bytes]) -> list[int]:
-    """Return the numbers of plays by hour, then by byte of completion."""
+    """Return the numbers of plays by hour, followed by those by completion code."""
     counts = [0] * SIZE
     pairs = bytearray()
     for packed in histograms:

@@ -43,7 +43,7 @@ def pack(some: Iterable[int]) -> bytes:
 
 
 def merge(sets: Iterable[bytes]) -> bytes:
-    """Return the union of packed sets, itself packed. A large result is a bitmap."""
+    """Return the union of packed sets as a packed set. A large set becomes a bitmap."""
     some = list(sets)
     joined = b"".join(some)
     if len(joined) <= FEW * WIDTH and not any(len(packed) & 1 for packed in some):

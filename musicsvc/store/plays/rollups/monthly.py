@@ -1,4 +1,4 @@
-"""Monthly rollups: play counts in fixed periods of 32 days, which make a year as fast to read as a month.
+"""Monthly rollups: play counts for periods of 32 days, which make a year as fast to read as a month.
 
 They are built from daily rollups, some tracks, albums and artists at a time. A watermark stores the progress.
 Late plays are added to daily and monthly rollups, so all monthly rollups below the watermark stay complete.
@@ -66,7 +66,7 @@ def open_days(done: Watermark) -> range:
 
 
 def add(new: New) -> None:
-    """Add plays, by (day, kind) and by id of the track, album or artist, to existing monthly counts."""
+    """Add new plays, given by (day, kind) and by id of the track, album or artist, to existing monthly counts."""
     done = watermark()
     late: dict[tuple[int, int], dict[int, bytes]] = defaultdict(lambda: defaultdict(bytes))
     for (day, kind), some in new.items():
@@ -104,7 +104,7 @@ def _span(first: int) -> tuple[int | None, int]:
 
 
 def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Create about `limit` monthly rows, for ids from `subject` on. Return the first id left over, or None."""
+    """Create about `limit` monthly rows, for ids from `subject` on. Return the first remaining id, or None."""
     end = batch_end(month, kind, subject, limit)
     counts = count(month, kind, subject, end)
     tables.replace(tables.MONTHLY, [(kind, each, month, *some) for each, some in counts.items()])

@@ -151,7 +151,7 @@ class Reader:
         return {each: found[each] for each in ids}
 
     def _popular(self, kind: int, ids: Sequence[int]) -> list[int]:
-        """Return those of `ids` that have weekly counts."""
+        """Return the ids, out of `ids`, with weekly counts."""
         if not self._weeks:
             return []
         condition, value = subjects.among(ids)
@@ -169,13 +169,13 @@ class Reader:
         return found
 
     def histogram(self, kind: int, ids: Collection[int]) -> Histogram:
-        """Return the histogram of the plays of all `ids` in all windows."""
+        """Return one histogram of the plays of all `ids` in all windows."""
         return histograms.unpack(row[4] for row in self._rows(kind, ids, ", histogram"))
 
     def _rows(self, kind: int, ids: Collection[int], sets: str) -> list[Any]:
-        """Return the fewest rows that have the plays of `ids`, on request with sets of listeners or histograms.
+        """Return the fewest rows of monthly, weekly and daily counts that have the plays of `ids`.
 
-        Days of a week are read only for those that do not have the week.
+        `sets`: SQL for more columns (listeners, histogram). The days of a week are read only for ids without its count.
         """
         months = _fetch(MONTHS, sets, kind, ids, self._months)
         days = _fetch(DAYS, sets, kind, ids, self._others)
@@ -236,7 +236,7 @@ def _fetch(query: str, sets: str, kind: int, ids: Collection[int], numbers: str)
 
 
 def _played(numbers: range) -> range:
-    """Return the days `numbers`. If there are many, leave out those before the first and after the last play."""
+    """Return the range `numbers` of days. If it is long, cut off the days before the first and after the last play."""
     if len(numbers) <= MANY_DAYS:
         return numbers
     ((oldest, newest),) = fetch(SPAN)

@@ -1,6 +1,6 @@
-"""The tables of play counts. A row has the plays of a track, album or artist in a day, week or month.
+"""The tables of play counts by day, week and month.
 
-These are their number, the set of their listeners, and their histogram.
+A row has the number of plays of a track, album or artist in this time, the set of their listeners, and their histogram.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ MONTHLY = Table("play_block", ("kind", "subject", "block"), ("int", "bigint", "i
 
 
 def lock() -> None:
-    """Lock all tables of play counts against changes by other transactions, until this transaction ends."""
+    """Prevent other transactions from changing the play counts until this transaction ends."""
     dialect.lock(LOCK)
 
 
 def pack(slot: int, listener: int, duration_ms: int | None, length: int) -> bytes:
-    """Return a new play as PLAY bytes. `slot` is its half minute since 1970, `length` its track's in milliseconds."""
+    """Pack a new play into PLAY bytes. `slot`: half minutes since 1970. `length`: the track's in milliseconds, or 0."""
     hour = (slot // histograms.SLOTS_PER_HOUR + histograms.FIRST_HOUR) % histograms.HOURS
     return PACKED_PLAY.pack(listener, hour, histograms.completion(duration_ms, length))
 
 
 def split(new: bytes) -> tuple[int, bytes, bytes]:
-    """Return the number of new plays, their packed listeners, and their packed histogram."""
+    """Split packed new plays into their number, their packed listeners, and their packed histogram."""
     if len(new) == PLAY:  # most often
         return 1, new[:4], new[4:]
     pairs = array("H", new)  # two bytes each: two of a listener, then one of a histogram
@@ -77,7 +77,7 @@ def split(new: bytes) -> tuple[int, bytes, bytes]:
 
 
 def add(table: Table, new: New) -> dict[Key, int]:
-    """Add new plays, PLAY bytes each, to the rows of a table. Return the plays of the large rows among these by key."""
+    """Add packed new plays to the rows of a table. Return the new number of plays of each large row, by key."""
     joined = {name: dialect.concat_blob(f"{table.name}.{name}", f"excluded.{name}") for name in BLOBS}
     statement = ADD.format(table=table.name, key=", ".join(table.key), **joined)
     rows: list[tuple[Any, ...]] = []
@@ -116,7 +116,7 @@ def _where(table: Table) -> str:
 
 
 def add_up(rows: Iterable[tuple[K, int, bytes, bytes]]) -> dict[K, Counts]:
-    """Add up rows of (key, plays, packed listener ids, packed histogram). Return sums and all listeners by key."""
+    """Add up rows of (key, plays, packed listeners, packed histogram). Return the totals by key."""
     plays: dict[K, int] = defaultdict(int)
     sets: dict[K, list[bytes]] = defaultdict(list)
     some: dict[K, list[bytes]] = defaultdict(list)

@@ -53,7 +53,7 @@ def days_of(week: int) -> range:
 
 
 def add(new: New) -> None:
-    """Add plays, by (day, kind) and by id of the track, album or artist, to existing weekly counts."""
+    """Add new plays, given by (day, kind) and by id of the track, album or artist, to existing weekly counts."""
     ((watermark, _),) = fetch(WATERMARK)
     late: dict[Key, bytes] = defaultdict(bytes)
     for (day, kind), some in new.items():
@@ -84,5 +84,5 @@ def roll_up() -> bool:
 
 
 def delete(kind: int, subject: int) -> None:
-    """Delete a track's, album's or artist's weekly counts because past plays changed. Daily counts replace them."""
+    """Delete a track's, album's or artist's weekly counts because past plays changed. Daily counts are read instead."""
     run("DELETE FROM play_stretch WHERE kind = ? AND subject = ?", kind, subject)

@@ -1,4 +1,4 @@
-"""Delete the plays of an import and take them out of all counts, some thousands per transaction."""
+"""Delete the plays of an import and correct all counts, some thousands of plays per transaction."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ NO_TOTALS = "DELETE FROM track_plays WHERE plays = 0 AND track_id {among}"
 
 
 class Withdrawn(NamedTuple):
-    """The number of plays that were deleted, and the slot from which on the import may have more."""
+    """The number of deleted plays, and the first slot in which the import may have more plays."""
 
     plays: int
     next_slot: int
 
 
 def withdraw(import_id: int, first: int, last: int) -> Withdrawn | None:
-    """Delete some plays of the import in slots `first` to `last`, and correct all counts. Return None if none is left.
+    """Delete some of the import's plays in slots `first` to `last`, and correct all counts. Return None if none remain.
 
-    The slots are numbers of 30 seconds since 1970.
+    Slots are numbered periods of 30 seconds since 1970.
     """
     tables.lock()
     taken: dict[int, Counter[int]] = defaultdict(Counter)  # plays of tracks by day, which may take several parts
@@ -70,7 +70,7 @@ def withdraw(import_id: int, first: int, last: int) -> Withdrawn | None:
 
 
 def _delete(import_id: int, first: int, end: int) -> tuple[int, Counter[int]]:
-    """Delete plays in slots from `first` on, before `end`. Return the next slot, and the deleted plays by track."""
+    """Delete plays in slots `first` to `end` - 1. Return the next slot, and the numbers of deleted plays by track."""
     rows = fetch(PLAYS, first, end, import_id, TAKEN_AT_ONCE + 1)
     if len(rows) > TAKEN_AT_ONCE:
         end = max(rows[-1][0], first + 1)
@@ -80,7 +80,7 @@ def _delete(import_id: int, first: int, end: int) -> tuple[int, Counter[int]]:
 
 
 def _recount_tracks(day: int, taken: Collection[int]) -> int:
-    """Count the plays of these tracks on a day again. Return the number of plays that were read."""
+    """Recount the plays of these tracks on a day. Return the number of plays that were read."""
     lengths = subjects.of_tracks(taken).lengths
     people: dict[int, bytes] = defaultdict(bytes)
     packed: dict[int, bytes] = defaultdict(bytes)
@@ -98,7 +98,7 @@ def _recount_tracks(day: int, taken: Collection[int]) -> int:
 
 
 def _recount(taken: Mapping[int, Counter[int]]) -> None:
-    """Correct the other counts after plays of tracks (by day and track) were deleted and their days counted again."""
+    """Correct all other counts after the daily counts of tracks. `taken`: numbers of deleted plays by day and track."""
     totals = sum(taken.values(), Counter[int]())
     by_track = subjects.of_tracks(totals).subjects
     days: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # by kind and subject
@@ -119,7 +119,7 @@ def _recount(taken: Mapping[int, Counter[int]]) -> None:
 
 
 def _recount_days(kind: int, days: Mapping[int, set[int]]) -> None:
-    """Count the days of albums or artists, by id, again from those of their tracks."""
+    """Recount daily counts of albums or artists from those of their tracks. `days`: days to recount by id."""
     among, ids = dialect.in_list(days)
     numbers, values = dialect.in_list(set[int]().union(*days.values()))
     statement = DAYS_OF_MEMBERS.format(members=MEMBERS[kind].format(among=among), days=numbers)
@@ -139,7 +139,7 @@ def _recount_months(kind: int, days: Mapping[int, set[int]]) -> None:
 
 
 def _recount_weeks(kind: int, days: Mapping[int, set[int]]) -> None:
-    """Count the weeks that have counts again. A week's counts are missing if it is not finished or rarely played."""
+    """Recount the weekly counts that exist. Unfinished weeks, and weeks with few plays, have none."""
     touched = {(subject, day // weekly.DAYS) for subject, some in days.items() for day in some}
     among, ids = dialect.in_list(days)
     weeks, numbers = dialect.in_list({week for _, week in touched})
@@ -150,7 +150,7 @@ def _recount_weeks(kind: int, days: Mapping[int, set[int]]) -> None:
 
 
 def _from_days(kind: int, keys: Collection[tuple[int, int]], length: int) -> dict[tuple[int, int], tables.Counts]:
-    """Add up the days of months or weeks, which have `length` days, by (id of the subject, number of the period)."""
+    """Add up daily counts to months or weeks of `length` days. `keys`: (subject id, number of the month or week)."""
     wanted = set(keys)
     if not wanted:
         return {}
