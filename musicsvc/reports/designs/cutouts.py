@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.reports.designs.canvas import SIDE, Area, Picture, Point, Style, circle, ground, path, smooth, svg
+from musicsvc.reports.designs.canvas import Area, Picture, Point, Style, circle, ground, path, smooth, svg
 
 if TYPE_CHECKING:
     from musicsvc.reports.art.chance import Chance
@@ -93,5 +93,4 @@ def _dots(chance: Chance, ink: str) -> str:
         circle(left + APART * column, top + APART * row, DOT * (1 - column / columns) + 1, f'fill="{ink}"')
         for row in range(rows)
         for column in range(columns)
-        if top + APART * row < SIDE
     )

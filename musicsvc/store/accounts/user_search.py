@@ -23,7 +23,7 @@ BATCH = 10_000
 def find(query: str, limit: int) -> list[UserSummary]:
     """Return up to `limit` accounts whose display names contain `query`, best matches first."""
     chosen = INDEX.find(query, limit)
-    found = {row[0]: UserSummary(*row) for row in _summaries(chosen)} if chosen else {}
+    found = {row[0]: UserSummary(*row) for row in _summaries(chosen)}
     return [found[user_id] for user_id in chosen if user_id in found]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.config import Settings
+from musicsvc.config import Limits, Settings
 from musicsvc.server import serving
 from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics.registry import Metrics
@@ -220,6 +220,31 @@ def test_an_unexpected_error_leaves_the_old_settings() -> None:
     source = Source(settings, load)
     assert not source.reload(announce=True)
     assert source.current.settings is settings
+
+
+async def test_an_unexpected_error_of_the_new_server_is_logged_and_the_old_one_stays(
+    store_url: str, clock: MovableClock, capfd: pytest.CaptureFixture[str]
+) -> None:
+    logged = ""
+
+    def is_refused() -> bool:
+        nonlocal logged
+        logged += capfd.readouterr().err
+        return "the settings are not reloaded" in logged
+
+    settings = Settings(database_url=store_url)
+    changed = settings.model_copy(update={"limits": Limits(local=True)})
+    source, listener = Source(settings, lambda: changed), serving.listen("127.0.0.1", 0)
+    with log_setup.started(settings.log, clock, threaded=False) as writer:
+        server = ReloadableServer(source, clock, listener, Metrics(), writer, announce=False)
+        await server.start()
+        running = server._running
+        listener.close()
+        server.request_reload()
+        await settled(is_refused)
+        assert "Bad file descriptor" in logged
+        assert (server._running, source.current.settings) == (running, settings)
+        await server.stop()
 
 
 async def test_the_memory_of_the_old_server_is_freed(store_url: str, clock: MovableClock) -> None:

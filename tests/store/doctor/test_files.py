@@ -38,9 +38,10 @@ def test_low_disk_space_is_reported(file: Path, tmp_path: Path, monkeypatch: pyt
         return [finding.level for finding in files.check_disks(file, tmp_path / "none", (tmp_path,))]
 
     size = file.stat().st_size
-    assert levels_at(files.MIN_FREE - 1) == ["problem"]
-    assert levels_at(files.MIN_FREE) == levels_at(files.MIN_FREE + size - 1) == ["warning"]
-    assert levels_at(files.MIN_FREE + 2 * size) == ["ok"]
+    least = 64_000_000
+    assert levels_at(least - 1) == ["problem"]
+    assert levels_at(least) == levels_at(least + size - 1) == ["warning"]
+    assert levels_at(least + 2 * size) == ["ok"]
 
 
 def test_released_reserved_space_is_reported(file: Path) -> None:

@@ -272,6 +272,15 @@ def test_purge_deletes_the_counts_of_past_windows(counter: HitCounter, time: Tim
     assert old().allowed
 
 
+def test_purge_keeps_the_count_of_a_key_that_was_used_in_the_window_before(counter: HitCounter, time: Time) -> None:
+    ask = Requests(counter, time, 3, 1000)
+    assert ask().allowed
+    assert [ask(pause).remaining for pause in (1000, 0, 0)] == [2, 1, 0]
+    time.now += 1000  # two windows after the first request
+    counter.purge()
+    assert ask().remaining == 0
+
+
 def test_many_addresses_use_bounded_memory(time: Time) -> None:
     counter = MemoryHitCounter(time, max_keys=100)
     for number in range(1000):

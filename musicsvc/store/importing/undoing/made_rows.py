@@ -122,7 +122,7 @@ def _references(table: type[Model], ids: Sequence[int]) -> Iterable[tuple[int, s
             for (item,) in other.select(link).distinct().where(link.in_(ids)).tuples().iterator():
                 yield item, noun
     if table is Track:
-        played = TrackPlays.select(TrackPlays.track).where(TrackPlays.track.in_(ids), TrackPlays.plays > 0)
+        played = TrackPlays.select(TrackPlays.track).where(TrackPlays.track.in_(ids))
         yield from ((item, "plays") for (item,) in played.tuples().iterator())
     if table is User:
         in_use = User.password_hash.is_null(is_null=False) | User.api_access | User.admin

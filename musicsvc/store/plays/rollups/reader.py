@@ -152,11 +152,7 @@ class Reader:
 
     def _popular(self, kind: int, ids: Sequence[int]) -> list[int]:
         """Return the ids, out of `ids`, with weekly counts."""
-        if not self._weeks:
-            return []
-        condition, value = subjects.among(ids)
-        numbers = _numbers(self._weeks)
-        return [each for (each,) in fetch(POPULAR.format(subjects=condition, numbers=numbers), kind, value)]
+        return [each for (each,) in _fetch(POPULAR, "", kind, ids, _numbers(self._weeks))]
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
         """Return the plays by track, album or artist id, all windows added up. Ids without plays are absent."""
