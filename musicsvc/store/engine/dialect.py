@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 T = TypeVar("T")
-DENSE = 4  # ascending ids are read as one range if they are at least 1/DENSE of its numbers
+DENSE = 2  # ascending ids are read as one range if they are at least 1/DENSE of its numbers
 BATCH = 500  # values in one statement; both databases take more than ten thousand
 SIZES = (512, 128, 32, 8, 1)  # rows of one INSERT; few sizes, so that the statements are prepared once
 

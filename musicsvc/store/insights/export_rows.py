@@ -82,7 +82,7 @@ def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[A
     """
     kind = KINDS.get(type_)
     found = daily(scope, window) if kind is None else (_cells(kind, row) for row in rows(kind, scope, window))
-    with sql.without_memory_map(), closing(found):
+    with scopes.limited_memory(scope), closing(found):
         yield found
 
 

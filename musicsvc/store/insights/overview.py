@@ -6,7 +6,6 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, export_rows, figures, rankings, scopes
 from musicsvc.store.insights.listening import listening, milestones, releases
@@ -89,7 +88,7 @@ class Overview:
 
 def build(scope: Scope, window: Window) -> Overview:
     """Collect the data of a short report. Use it in a transaction."""
-    with sql.without_memory_map():
+    with scopes.limited_memory(scope):
         return _Build(scope, window).short()
 
 
@@ -98,7 +97,7 @@ def build_for_print(scope: Scope, window: Window, now: int, compared: Compared =
 
     It also has the top albums and artists, the daily plays of the window before, the last day with plays, and details.
     """
-    with sql.without_memory_map():
+    with scopes.limited_memory(scope):
         found, heard, hours = _Build(scope, window).whole()
         tops = {ARTIST: found.top_artists, ALBUM: found.top_albums, TRACK: found.top}
         reached = [each for kind, rows in tops.items() for each in _milestones(kind, rows[:WITH_MILESTONES])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,6 +41,7 @@ NEWEST_ALBUMS = """
 """
 NEWEST_OF_ALL = "SELECT id FROM album WHERE release_date <= ? ORDER BY release_date DESC, id DESC LIMIT ?"
 IDS_PER_BATCH = 10_000
+FEW_TRACKS = 256  # of a small scope
 
 
 class Scope(NamedTuple):
@@ -58,6 +60,12 @@ class Scope(NamedTuple):
         while some := [row[0] for row in islice(rows, IDS_PER_BATCH)]:
             found.update(some)
         return found
+
+    def is_small(self) -> bool:
+        """Return whether the scope has at most FEW_TRACKS tracks."""
+        statement, *values = self._query(SOME[TRACK], EVERY[TRACK])
+        several = f"SELECT DISTINCT * FROM ({statement}) AS tracks LIMIT ?"  # noqa: S608 - our own statement
+        return len(fetch(several, *values, FEW_TRACKS + 1)) <= FEW_TRACKS
 
     def uneven(self) -> dict[int, BitMap64]:
         """Return track ids by number of the scope's artists on the track, for all numbers except 1."""
@@ -104,6 +112,16 @@ def name(scope: Scope) -> str | None:
     if scope.manager is None:
         return None
     return users.get(scope.manager).display_name
+
+
+@contextmanager
+def limited_memory(scope: Scope) -> Iterator[None]:
+    """Disable SQLite's memory map inside the `with` block, unless the scope has at most FEW_TRACKS tracks.
+
+    Mapped pages count as the memory of the process. Others are copied, which takes longer.
+    """
+    with nullcontext() if scope.is_small() else sql.without_memory_map():
+        yield
 
 
 def batches(ids: Iterable[int], size: int) -> Iterator[list[int]]:

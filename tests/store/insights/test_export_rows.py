@@ -10,7 +10,8 @@ import pytest
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import NotFound
-from musicsvc.store.insights import charts, export_rows, figures
+from musicsvc.store.engine import sql
+from musicsvc.store.insights import charts, export_rows, figures, scopes
 from musicsvc.store.insights.export_rows import KINDS, ExportRow
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import Window, to_date, window
@@ -64,6 +65,24 @@ def test_every_row_holds_the_figures_of_its_endpoint(
         for row in rows:
             found = store.read(partial(figures.figures, Subject(kind, row.id), days)).result()
             assert row.figures == found
+
+
+@pytest.mark.only_on("sqlite")
+def test_large_scopes_are_read_without_the_memory_map(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = clock.now()
+    made = store.write(partial(catalog, now)).result()
+    scope = Scope(made.manager.user_id)
+
+    def mapped() -> int:
+        with export_rows.cells("tracks", scope, window("7-days", now)):
+            return int(sql.fetch("PRAGMA mmap_size")[0][0])
+
+    monkeypatch.setattr(scopes, "FEW_TRACKS", len(made.tracks))
+    assert store.read(mapped).result() > 0
+    monkeypatch.setattr(scopes, "FEW_TRACKS", len(made.tracks) - 1)
+    assert store.read(mapped).result() == 0
 
 
 def test_figures_do_not_depend_on_the_distance_of_ids(

@@ -22,17 +22,17 @@ FIRST, FACTOR = 100, 10
 MONTHS = "SELECT DISTINCT block FROM play_block WHERE kind = ? AND subject {subjects} AND block < ?"
 DAYS = "SELECT subject, day, plays FROM play_day WHERE day {days} AND kind = ? AND subject {subjects} ORDER BY day"
 HISTOGRAM = "SELECT day, subject, histogram FROM play_day WHERE day = ? AND kind = ? AND subject = ?"
-# CROSS JOIN: SQLite reads the tables in this order, so only the plays of these tracks, by their index of days.
+# The plays of a subject. CROSS JOIN: SQLite reads the tables in this order, so only the plays of these tracks.
 PLAYS = {
-    TRACK: "SELECT p.played_at FROM play p WHERE p.track_id = ?",
-    ALBUM: "SELECT p.played_at FROM track t CROSS JOIN play p WHERE t.album_id = ? AND p.track_id = t.id",
-    ARTIST: """
-        SELECT p.played_at FROM track_artist l CROSS JOIN play p WHERE l.artist_id = ? AND p.track_id = l.track_id
-    """,
+    TRACK: "play p WHERE p.track_id = ?",
+    ALBUM: "track t CROSS JOIN play p WHERE t.album_id = ? AND p.track_id = t.id",
+    ARTIST: "track_artist l CROSS JOIN play p WHERE l.artist_id = ? AND p.track_id = l.track_id",
 }
-PLAY = f"""
+OF_DAY = f"FROM {{plays}} AND p.slot / {SLOTS_PER_DAY} = ?"  # the expression of the index play_of_day
+SLOTS = f"SELECT {{index}}, {{slots}} {OF_DAY} AND p.slot >= ? AND p.slot < ?"  # reads the index alone
+TIME = f"""
     SELECT {{index}}, found.played_at FROM (
-        {{plays}} AND p.slot / {SLOTS_PER_DAY} = ? AND p.slot >= ? AND p.slot < ? ORDER BY p.played_at LIMIT 1 OFFSET ?
+        SELECT p.played_at {OF_DAY} AND p.slot = ? ORDER BY p.played_at LIMIT 1 OFFSET ?
     ) AS found
 """  # noqa: S608 - constants
 
@@ -64,6 +64,16 @@ class _Reached(NamedTuple):
     subject: int
     number: int
     day: int
+    place: int
+
+
+class _Place(NamedTuple):
+    """A single play of an hour: the hour's first slot of 30 seconds, and the place among its plays, from 0."""
+
+    number: int  # in a list of milestones
+    subject: int
+    day: int
+    slot: int
     place: int
 
 
@@ -113,7 +123,8 @@ def _reached(counts: list[BestDay]) -> Iterator[tuple[int, int, int]]:
 def _times(kind: int, reached: list[_Reached], kept_from: int) -> list[int]:
     """Return the time of each play, or the beginning of its hour if single plays of its day were deleted."""
     hours = _hours_of_days(kind, {(each.day, each.subject) for each in reached})
-    times, parts, values = [], [], []
+    times: list[int] = []
+    places: list[_Place] = []
     for index, each in enumerate(reached):
         plays = list(accumulate(hours[each.day, each.subject]))
         hour = next((hour for hour, count in enumerate(plays) if each.place < count), 0)
@@ -121,11 +132,30 @@ def _times(kind: int, reached: list[_Reached], kept_from: int) -> list[int]:
         if each.day >= kept_from:
             first = each.day * SLOTS_PER_DAY + hour * histograms.SLOTS_PER_HOUR
             earlier = plays[hour - 1] if hour else 0
-            parts.append(PLAY.format(index=index, plays=PLAYS[kind]))
-            values += [each.subject, each.day, first, first + histograms.SLOTS_PER_HOUR, each.place - earlier]
-    for index, at in fetch(" UNION ALL ".join(parts), *values) if parts else ():
+            places.append(_Place(index, each.subject, each.day, first, each.place - earlier))
+    for index, at in _times_of_plays(kind, places) if places else ():
         times[index] = int(at)
     return times
+
+
+def _times_of_plays(kind: int, places: list[_Place]) -> list[Any]:
+    """Return (number in a list of milestones, time) of single plays.
+
+    The slots of all plays of an hour are read from an index alone, then the times of those in the slot of the play.
+    """
+    statement = SLOTS.format(index="{index}", slots=dialect.gather("p.slot"), plays=PLAYS[kind])
+    parts = [statement.format(index=each.number) for each in places]
+    values = [
+        value for each in places for value in (each.subject, each.day, each.slot, each.slot + histograms.SLOTS_PER_HOUR)
+    ]
+    slots = {index: sorted(dialect.gathered(found) or ()) for index, found in fetch(" UNION ALL ".join(parts), *values)}
+    parts, values = [], []
+    for each in places:
+        if each.place < len(of_hour := slots[each.number]):
+            slot = of_hour[each.place]
+            parts.append(TIME.format(index=each.number, plays=PLAYS[kind]))
+            values += [each.subject, each.day, slot, each.place - of_hour.index(slot)]
+    return fetch(" UNION ALL ".join(parts), *values) if parts else []
 
 
 def _hours_of_days(kind: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:

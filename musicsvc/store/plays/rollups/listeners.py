@@ -74,7 +74,9 @@ def union(many: Iterable[bytes]) -> BitMap:
         if bitmap is not None:
             bitmaps.append(bitmap)
         integers += others
-    return BitMap.union(BitMap(_read(integers)), *bitmaps)
+    if integers or not bitmaps:
+        bitmaps.append(BitMap(_read(integers)))
+    return bitmaps[0] if len(bitmaps) == 1 else BitMap.union(*bitmaps)
 
 
 def _split(packed: bytes) -> tuple[BitMap | None, bytes]:
