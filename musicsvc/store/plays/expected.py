@@ -143,7 +143,7 @@ def compare_day(day: int) -> Comparison:
             # A track that does not exist counts for itself.
             existing = subjects.of_tracks(fresh)
             lengths |= dict.fromkeys(fresh, 0) | existing.lengths
-            by_track |= {track: [Subject(TRACK, track)] for track in fresh} | existing.subjects
+            by_track |= {track: [Subject(TRACK, track)] for track in fresh} | existing.subjects()
         played: dict[int, bytes] = defaultdict(bytes)
         packed: dict[int, bytes] = defaultdict(bytes)
         for track, slot, listener, duration_ms in found:

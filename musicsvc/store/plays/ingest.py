@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.store.catalog import tracks
@@ -14,25 +14,31 @@ from musicsvc.store.engine import dialect
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import day_parts, listeners, monthly, tables, weekly
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from musicsvc.store.accounts.tokens import Identity
 
 OLDEST = 400 * DAY
 AHEAD = 5 * MINUTE
-INSERT = """
-    INSERT INTO play (slot, track_id, listener_id, client_key, played_at, duration_ms, reporter, import_id, named)
-    {rows}
-    ON CONFLICT DO NOTHING RETURNING track_id, slot, listener_id, duration_ms
-"""
+COLUMNS = {  # of PlayRow
+    "slot": "bigint",
+    "track_id": "bigint",
+    "listener_id": "bigint",
+    "client_key": "bytea",
+    "played_at": "bigint",
+    "duration_ms": "bigint",
+    "reporter": "bigint",
+    "import_id": "bigint",
+    "named": "bigint",
+}
 ADD_TOTALS = """
     INSERT INTO track_plays (track_id, plays) {rows}
     ON CONFLICT (track_id) DO UPDATE SET plays = track_plays.plays + excluded.plays
 """
 KEY = itemgetter(0, 1, 2, 3, 4)  # of a row; its time comes last, so that the earlier of two repeats is kept
-TYPES = ("bigint", "bigint", "bigint", "bytea", "bigint", "bigint", "bigint", "bigint", "bigint")
 ROLLED_UP_PER_PLAY = 4  # subjects, more than a new play is likely to bring
 ROLLED_UP_AT_ONCE = 1000  # subjects; takes about 25 ms
 WITHOUT_ID = b""
@@ -134,29 +140,29 @@ def client_key(source: str, client_id: str) -> bytes:
 def record(rows: Iterable[PlayRow]) -> int:
     """Store the plays that are not stored yet, and add them to the play counts. Return the number of new plays."""
     tables.lock()
-    new = dialect.insert_returning(INSERT, TYPES, sorted(rows, key=KEY))
+    new = dialect.insert_new("play", COLUMNS, sorted(rows, key=KEY))
     if new:
         _add_to_rollups(new)
     return len(new)
 
 
-def _add_to_rollups(plays: Sequence[tuple[int, int, int, int | None]]) -> None:
-    """Add new plays to the daily, weekly and other play counts.
-
-    They are given as (track id, 30-second slot, listener id, duration in milliseconds).
-    """
-    lengths, by_track = subjects.of_tracks({play[0] for play in plays})
-    totals: dict[int, int] = defaultdict(int)
+def _add_to_rollups(plays: Sequence[PlayRow | tuple[Any, ...]]) -> None:
+    """Add new plays to the daily, weekly and other play counts."""
+    totals = Counter(map(itemgetter(1), plays))
+    lengths, albums, artists = subjects.of_tracks(totals)
     played: dict[int, dict[int, bytes]] = defaultdict(lambda: defaultdict(bytes))  # by day and track
-    for track, slot, listener, duration_ms in plays:
+    for slot, track, listener, _, _, duration_ms, _, _, _ in plays:
         played[slot // SLOTS_PER_DAY][track] += tables.pack(slot, listener, duration_ms, lengths[track])
-    days: dict[tuple[int, int], dict[int, bytes]] = {}  # by (day, kind) and id
+    days: dict[tuple[int, int], Mapping[int, bytes]] = {}  # by (day, kind) and id
     for day, on_day in played.items():
-        of_kind = {kind: days.setdefault((day, kind), defaultdict(bytes)) for kind in subjects.KINDS.values()}
+        of_albums: dict[int, bytes] = defaultdict(bytes)
+        of_artists: dict[int, bytes] = defaultdict(bytes)
         for track, some in on_day.items():
-            totals[track] += len(some) // tables.PLAY
-            for kind, subject in by_track[track]:
-                of_kind[kind][subject] += some
+            if (album := albums[track]) is not None:
+                of_albums[album] += some
+            for artist in artists[track]:
+                of_artists[artist] += some
+        days |= {(day, TRACK): on_day, (day, ALBUM): of_albums, (day, ARTIST): of_artists}
     day_parts.add(days, tables.add(tables.DAILY, days))
     monthly.add(days)
     weekly.add(days)

@@ -48,13 +48,14 @@ def rebuilding(tracks: Collection[int]) -> Iterator[None]:
     before = subjects.of_tracks(tracks)
     yield
     after = subjects.of_tracks(tracks)
-    engagement_days.rebuild(_changed(before.subjects, after.subjects, tracks))
+    belonged, belong = before.subjects(), after.subjects()
+    engagement_days.rebuild(_changed(belonged, belong, tracks))
     watermark = monthly.watermark()
     played = all_time_plays(TRACK, tracks)
     lengths = {track: after.lengths[track] for track in played if after.lengths[track] != before.lengths[track]}
     measured = _measure(lengths, watermark) if lengths else set()
-    others = {each for track in measured for each in after.subjects[track] if each.kind != TRACK}
-    for subject in sorted(_changed(before.subjects, after.subjects, played) | others):
+    others = {each for track in measured for each in belong[track] if each.kind != TRACK}
+    for subject in sorted(_changed(belonged, belong, played) | others):
         _rebuild(subject, watermark)
 
 

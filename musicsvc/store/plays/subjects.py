@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.store.engine import dialect
@@ -40,24 +41,30 @@ def among(ids: Collection[int]) -> tuple[str, Any]:
 
 
 class PlayedTracks(NamedTuple):
-    """Tracks by id: their lengths in milliseconds (0 if unknown), and the subjects for which their plays count."""
+    """Tracks by id: their lengths in milliseconds (0 if unknown), their albums, and their artists."""
 
     lengths: dict[int, int]
-    subjects: dict[int, list[Subject]]  # the track, its album and its artists
+    albums: dict[int, int | None]
+    artists: defaultdict[int, list[int]]
+
+    def subjects(self) -> dict[int, list[Subject]]:
+        """Return the subjects for which the plays of each track count: the track, its album and its artists."""
+        found = {track: [Subject(TRACK, track)] for track in self.lengths}
+        for track, album in self.albums.items():
+            if album is not None:
+                found[track].append(Subject(ALBUM, album))
+            found[track] += [Subject(ARTIST, artist) for artist in self.artists[track]]
+        return found
 
 
 def of_tracks(tracks: Collection[int]) -> PlayedTracks:
-    """Return the lengths and the subjects of the tracks that exist."""
-    lengths: dict[int, int] = {}
-    found: dict[int, list[Subject]] = {}
-    new = tuple.__new__  # half as long as Subject(…), which each play needs three times
+    """Return the lengths, albums and artists of the tracks that exist."""
+    found = PlayedTracks({}, {}, defaultdict(list))
+    lengths, albums, artists = found
     condition, ids = dialect.in_list(tracks)
     for track, length, album, artist in fetch(SUBJECTS.format(among=condition), ids):
-        if track not in found:
-            lengths[track] = length
-            found[track] = [new(Subject, (TRACK, track))]
-            if album is not None:
-                found[track].append(new(Subject, (ALBUM, album)))
+        lengths[track] = length
+        albums[track] = album
         if artist is not None:
-            found[track].append(new(Subject, (ARTIST, artist)))
-    return PlayedTracks(lengths, found)
+            artists[track].append(artist)
+    return found

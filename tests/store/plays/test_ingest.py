@@ -106,3 +106,10 @@ def test_a_clients_id_makes_a_play_and_its_repeat_once_for_each_account(store: S
     assert report(store, [first, first, ReportedPlay(1, NOW, "a", client_id="y")], reporter).accepted == 2
     elsewhere = ReportedPlay(2, NOW - DAY, "b", client_id="x")
     assert (report(store, [elsewhere], reporter).repeated, report(store, [elsewhere], other).accepted) == (1, 1)
+
+
+def test_repeats_among_hundreds_of_new_plays_are_left_out(store: Store, reporter: Identity) -> None:
+    heard = [ReportedPlay(1, NOW - at * MINUTE, "a") for at in range(700)]
+    assert report(store, heard[300:310], reporter) == ingest.IngestOutcome(accepted=10)
+    assert report(store, [*heard, heard[600], heard[5]], reporter) == ingest.IngestOutcome(accepted=690, repeated=12)
+    assert figures(store)[TRACK, 1, 0, play_counts.ALL_TIME] == (700, [1])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections import Counter
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +29,7 @@ WITHOUT_LENGTH = WITHOUT_DURATION + 1
 COMPLETIONS = WITHOUT_LENGTH + 2  # makes SIZE even
 SIZE = HOURS + COMPLETIONS
 TYPES = {array(code).itemsize: code for code in "QLIHB"}  # of integers, by size in bytes
+WIDTHS = sorted(TYPES)
 LARGE = 1 + SIZE  # bytes of the smallest histogram with numbers
 
 
@@ -92,7 +92,8 @@ def merge(histograms: Iterable[bytes]) -> bytes:
     if len(joined) < LARGE:
         return joined
     counts = _count(some)
-    width = next(width for width in sorted(TYPES) if max(counts) < 1 << 8 * width)
+    most = max(counts)
+    width = next(width for width in WIDTHS if most < 1 << 8 * width)
     numbers = array(TYPES[width], counts)
     if sys.byteorder == "big":
         numbers.byteswap()
@@ -110,7 +111,7 @@ def unpack(histograms: Iterable[bytes]) -> Histogram:
 
 def _count(histograms: Iterable[bytes]) -> list[int]:
     """Return the numbers of plays by hour, followed by those by completion code."""
-    counts = [0] * SIZE
+    counts: list[int] = []
     pairs = bytearray()
     for packed in histograms:
         if not len(packed) & 1:
@@ -121,9 +122,11 @@ def _count(histograms: Iterable[bytes]) -> list[int]:
         numbers = array(TYPES[width], packed[1:end])
         if sys.byteorder == "big":
             numbers.byteswap()
-        counts = list(map(add, counts, numbers))
+        counts = list(map(add, counts, numbers)) if counts else numbers.tolist()
         pairs += packed[end:]
-    for first, values in ((0, pairs[::WIDTH]), (HOURS, pairs[1::WIDTH])):
-        for value, plays in Counter(values).items():
-            counts[first + value] += plays
+    counts = counts or [0] * SIZE
+    for hour in pairs[::WIDTH]:
+        counts[hour] += 1
+    for value in pairs[1::WIDTH]:
+        counts[HOURS + value] += 1
     return counts

@@ -82,8 +82,7 @@ def add(table: Table, new: New) -> dict[Key, int]:
     statement = ADD.format(table=table.name, key=", ".join(table.key), **joined)
     rows: list[tuple[Any, ...]] = []
     for a, b in sorted(new):
-        some = new[a, b]
-        rows += [(a, b, c, *split(some[c])) for c in sorted(some)]
+        rows += [(a, b, c, *split(plays)) for c, plays in sorted(new[a, b].items())]
     large = {
         (a, b, c): plays
         for a, b, c, plays in dialect.insert_returning(statement, table.types, rows)

@@ -100,7 +100,7 @@ def _recount_tracks(day: int, taken: Collection[int]) -> int:
 def _recount(taken: Mapping[int, Counter[int]]) -> None:
     """Correct all other counts after the daily counts of tracks. `taken`: numbers of deleted plays by day and track."""
     totals = sum(taken.values(), Counter[int]())
-    by_track = subjects.of_tracks(totals).subjects
+    by_track = subjects.of_tracks(totals).subjects()
     days: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # by kind and subject
     for day, tracks in taken.items():
         for track in tracks:
