@@ -1,6 +1,7 @@
 """CPU time of the server per repeated read, with and without unrelated writes of another process.
 
-    python benchmarks/reads_beside_writes.py [--albums 4000] [--rounds 5] [--requests 4000] [--writes 200] [--postgres]
+    python benchmarks/reads_beside_writes.py [--albums 4000] [--rounds 5] [--requests 4000] [--writes 200] [--only PATH]
+        [--postgres]
 
 A process of its own writes at the given rate: playlists, which no measured answer shows. Rounds with and without it
 alternate; a ratio compares two neighbours (goal: 0.9). The last line is the opposite: writes to a table of the answer,
@@ -10,6 +11,7 @@ so that each write outdates it. `--postgres` measures a server over a PostgreSQL
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import subprocess
 import sys
@@ -97,6 +99,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=4000, help="in a round")
     parser.add_argument("--writes", type=int, default=200, help="per second")
+    parser.add_argument("--only", default="", help="requests whose path matches this pattern")
     parser.add_argument("--postgres", action="store_true")
     parser.add_argument("--write", help=argparse.SUPPRESS)
     parser.add_argument("--table", default="playlist", help=argparse.SUPPRESS)
@@ -116,7 +119,8 @@ def main() -> None:
         print(f"| request | writes to | idle, µs | beside {given.writes} writes/s, µs | of the idle rate |")
         print("|---|---|---|---|---|")
         for path, table in CASES:
-            measure(server, url, path, table, given)
+            if re.search(given.only, path):
+                measure(server, url, path, table, given)
 
 
 if __name__ == "__main__":

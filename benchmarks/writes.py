@@ -1,6 +1,6 @@
 """CPU time and latency of small writes, beside bare aiohttp that answers a no-op POST with the same bytes.
 
-    python benchmarks/writes.py [--workers 1 2] [--rounds 7] [--requests 2000] [--only PATTERN]
+    python benchmarks/writes.py [--workers 1 2] [--rounds 7] [--requests 2000] [--albums 4000] [--only PATTERN]
 
 64 keep-alive clients, durable commits, with token check, rate limits, activity log and metrics. The servers run at once
 and get the same requests in turn; a ratio compares the CPU times of one round.
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 CLIENTS = 64
-TRACKS = 20_000  # of the synthetic catalog at scale 1
 PLAYLISTS = 500  # to which tracks are added
 API = "/api/v1"
 
@@ -50,13 +49,13 @@ class Case:
     make: Callable[[], tuple[str, dict[str, Any] | None]]
 
 
-def cases(playlists: list[int]) -> Iterator[Case]:
-    """Yield the writes to measure. `playlists`: the ids of those to which tracks are added."""
+def cases(tracks: int, playlists: list[int]) -> Iterator[Case]:
+    """Yield the writes to measure. `tracks`: their number; `playlists`: the ids of those to which tracks are added."""
     chance, numbers = random.Random(1), count()  # noqa: S311 - a load, no secret
     began = Clock().now() // SECOND - 300 * 86_400
 
     def track() -> int:
-        return chance.randint(1, TRACKS)
+        return chance.randint(1, tracks)
 
     def play() -> dict[str, Any]:
         return {"track_id": track(), "played_at": began + next(numbers) * 30}
@@ -141,11 +140,15 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1], help="one server for each number of workers")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--requests", type=int, default=2000, help="in a round")
+    parser.add_argument("--albums", type=int, default=synthetic.ALBUMS)
     parser.add_argument("--only", default="", help="cases whose name matches this pattern")
     given = parser.parse_args()
 
+    scale = given.albums / synthetic.ALBUMS
+    tracks = round(synthetic.TRACKS * scale)
+
     def fill(store: Store) -> None:
-        synthetic.create(store, 1, 1, on_progress=lambda *_: None)
+        synthetic.create(store, scale, 1, on_progress=lambda *_: None)
 
     with tempfile.TemporaryDirectory() as name, ExitStack() as opened:
         servers, made = {}, list[bytes]()
@@ -156,7 +159,7 @@ def main() -> None:
             made = [answer(server, f"{API}/playlists", {"name": f"Filled {at}"}) for at in range(PLAYLISTS)]
             servers[f"{workers} worker{'s' if workers > 1 else ''}"] = server
         playlists = [json.loads(each)["playlist"]["id"] for each in made]
-        chosen = [case for case in cases(playlists) if re.search(given.only, case.name)]
+        chosen = [case for case in cases(tracks, playlists) if re.search(given.only, case.name)]
         bodies = [answer(next(iter(servers.values())), *case.make()) for case in chosen]
         yardstick = opened.enter_context(bare(bodies, Path(name)))
         for number, case in enumerate(chosen):
