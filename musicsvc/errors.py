@@ -56,7 +56,7 @@ class MethodNotAllowed(Failure):
     """The path does not support the HTTP method. `allowed` lists the supported methods."""
 
     def __init__(self, allowed: list[str]) -> None:
-        super().__init__(f"This path answers {', '.join(allowed)}.")
+        super().__init__(f"The method is not allowed here. This path supports {', '.join(allowed)}.")
         self.allowed = allowed
 
 

@@ -88,7 +88,7 @@ def _filters(
 
 
 def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> dict[str, int | None]:
-    """Parse both times into microseconds. Raises BadParameter if `until` is not after `since`, or set with `follow`."""
+    """Parse both times. Raises BadParameter if `until` is not after `since`, or is used together with `follow`."""
     if follow and until is not None:
         raise typer.BadParameter("--follow and --until cannot be used together. Remove one of them.")
     first, end = parse_time(since, now, "--since"), parse_time(until, now, "--until")

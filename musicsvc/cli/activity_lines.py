@@ -21,7 +21,7 @@ class Printer:
     """Prints API calls and security events. Reads the e-mail address of each account only once."""
 
     def __init__(self, store: "Store", *, json: bool, lines: bool) -> None:
-        """Choose the format: text, with `json` a JSON array, or with `json` and `lines` one JSON object per line."""
+        """`json`: print a JSON array instead of text. `lines`: if `json` is set, print one JSON object per line."""
         self._store = store
         self._json = json
         self._lines = lines

@@ -25,7 +25,7 @@ ArtistId = Annotated[int, identifier("artist", "ARTIST_ID")]
 
 @app.command()
 def assign(context: typer.Context, artist_id: ArtistId, email: Email = "", json: AsJson = False) -> None:
-    """Make an account the manager of an artist, in place of the former one."""
+    """Make an account the manager of an artist, instead of the former manager."""
     from musicsvc.store.accounts import users
     from musicsvc.store.catalog import artists
 

@@ -34,7 +34,7 @@ Source = Annotated[Path, typer.Argument(metavar="FILE", help="The backup to rest
 def backup(context: typer.Context, place: Place = None, json: AsJson = False) -> None:
     """Back up the SQLite database, also while the server runs.
 
-    The backup is verified before it gets its name.
+    The backup gets its final name only after it was verified.
     """
     from musicsvc.server.request.executors import lower_priority
     from musicsvc.store.backups import create
@@ -63,7 +63,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
 
 
 def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> Path:
-    """Return the path for a new backup: `place`, or a new file in it if it is a folder. None: the backup folder."""
+    """Return the path for a new backup: `place`, or a new file in it if it is a folder (None: the backup folder)."""
     from musicsvc.store.backups import folder as backup_folder
 
     if place is not None and not place.is_dir():

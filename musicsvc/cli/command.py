@@ -49,5 +49,5 @@ def group(help_text: str, *examples: str) -> typer.Typer:
 
 
 def show_examples(*examples: str) -> str:
-    """Return the text of example commands for a help page, one per line. The first character keeps the line breaks."""
+    r"""Return the text of example commands for a help page, one per line. The initial `\b` keeps the line breaks."""
     return "\n".join(["\b", "Examples:", *(f"  musicsvc {example}" for example in examples)])

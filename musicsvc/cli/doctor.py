@@ -25,7 +25,7 @@ app = typer.Typer()
 def doctor(context: typer.Context, json: AsJson = False) -> None:
     """Check the installation and print hints for its problems.
 
-    The server may run meanwhile. Problems exit with 1, warnings with 0.
+    The server may be running. The exit code is 1 if there is a problem, 0 if there are only warnings.
     """
     session = Session.from_context(context)
     found = list(_findings(session))

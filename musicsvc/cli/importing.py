@@ -43,7 +43,7 @@ Refused = Annotated[Path | None, option("FILE.csv", "Write refused rows to FILE.
 Public = Annotated[bool, typer.Option("--public", help="Make new playlists public.")]
 CreateMissing = Annotated[bool, typer.Option("--create-missing", help="Create missing accounts.")]
 MakeTracks = Annotated[bool, typer.Option("--create-missing", help="Create missing artists and tracks.")]
-Listener = Annotated[str | None, option("NAME", "The listener, where the file names none.")]
+Listener = Annotated[str | None, option("NAME", "The listener of plays without one.")]
 HistoryFormat = Literal[
     "csv",
     "jsonl",
@@ -62,7 +62,7 @@ HistoryFormat = Literal[
 ]
 FORMATS = ", ".join(get_args(HistoryFormat))
 History = Annotated[
-    HistoryFormat | None, option("FORMAT", f"The format, where it is not detected: {FORMATS}.", "--format")
+    HistoryFormat | None, option("FORMAT", f"The format, if it is not detected: {FORMATS}.", "--format")
 ]
 
 

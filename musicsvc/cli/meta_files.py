@@ -31,9 +31,9 @@ def write(out: Path, form: str, verification: Mapping[str, Any], rows: Sequence[
 
 
 def read(file: Path) -> "FileVerification":
-    """Return the description of an export. A JSON export has one inside, which is used if there is no file beside it.
+    """Return the description of an export, from `FILE.meta.json` or, if that is missing, from inside a JSON export.
 
-    Raises Failure if there is none, or if the file is not a description.
+    Raises Failure if the file has no valid description.
     """
     from pydantic import ValidationError
 
@@ -57,7 +57,7 @@ def read(file: Path) -> "FileVerification":
 
 
 def is_unchanged(file: Path, meta: "FileVerification") -> bool:
-    """Return True if the file has the bytes that were written."""
+    """Return True if the file has the same bytes as when it was exported."""
     return _digest(file) == meta.file.sha256
 
 

@@ -6,7 +6,7 @@ import typer
 
 from musicsvc.cli.session import Session
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value instead.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON value.")]
 PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from stdin.")]
 TIME_HELP = "A time (2026-01-31T12:00:00Z), or an age (90s, 15m, 2h, 7d)."
 

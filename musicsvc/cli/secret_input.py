@@ -26,7 +26,7 @@ def prompt_once(question: str) -> str:
 
 
 def prompt_twice(question: str, option: str) -> str:
-    """Prompt for a secret until two inputs are equal. Without a terminal, raises Failure, which suggests `option`."""
+    """Prompt for a secret until two inputs are equal. Without a terminal, raises Failure, which names `option`."""
     if not sys.stdin.isatty():
         raise Failure(f"There is no terminal for the prompt. Use {option}.")
     answer: str = typer.prompt(question, hide_input=True, confirmation_prompt=True, err=True)

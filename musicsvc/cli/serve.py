@@ -1,4 +1,4 @@
-"""`musicsvc serve`: run the server, or the demo for developers of clients."""
+"""`musicsvc serve`: run the server, or a demo with sample data."""
 
 from __future__ import annotations
 

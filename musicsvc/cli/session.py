@@ -69,7 +69,7 @@ class Session:
             return store.write(unit).result()
 
     def write_urgently(self, unit: Callable[[], T]) -> T:
-        """Do the same as `write`. The transaction may also use the disk space reserved for revocations."""
+        """Call `unit` like `write`, but in a transaction that may use the disk space reserved for revocations."""
         with self.store() as store:
             return store.write_urgently(unit).result()
 

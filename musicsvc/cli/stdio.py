@@ -25,7 +25,7 @@ def flush() -> None:
 
 
 def discard_unwritten() -> None:
-    """Discard buffered output that cannot be written. It would make the interpreter exit with code 120."""
+    """Discard buffered output that cannot be written, so that the interpreter does not exit with code 120."""
     for stream in (sys.__stdout__, sys.__stderr__):
         if stream is not None:
             try:

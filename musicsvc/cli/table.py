@@ -71,7 +71,7 @@ def headings(columns: Sequence[Column], room: int | None) -> Iterator[str]:
 
 
 def _widths(columns: Sequence[Column], room: int | None) -> list[int]:
-    """Return the width of each column in characters. Spare width first prevents split words, then wrapped cells."""
+    """Return the width of each column in characters. Avoiding split words is preferred to avoiding wrapped cells."""
     if room is None:
         return [column.natural for column in columns]
     widths = [column.least for column in columns]

@@ -53,7 +53,7 @@ def create(
     days: Annotated[int, option("N", "The days until the token expires.", min=1, max=90)] = 90,
     json: AsJson = False,
 ) -> None:
-    """Create a token, valid for 90 days or fewer, and print it this once. The account needs API access."""
+    """Create a token, valid for up to 90 days, and print its value. The account needs API access."""
     from musicsvc.store.accounts import tokens, users
 
     session, now = Session.begin(context)
@@ -121,7 +121,7 @@ def reinstate(context: typer.Context, token_id: TokenId, json: AsJson = False) -
 
 @app.command()
 def regenerate(context: typer.Context, token_id: TokenId, json: AsJson = False) -> None:
-    """Replace the value of a token, for 90 days, and print it this once."""
+    """Give a token a new value, valid for 90 days, and print it."""
     from musicsvc.store.accounts import tokens
 
     session, now = Session.begin(context)

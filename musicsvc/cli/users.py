@@ -173,7 +173,7 @@ def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User
 
 
 def report_shared_mailboxes(session: Session) -> list[JSON]:
-    """Print a warning for each pair of accounts that share a mailbox. Return the pairs as JSON."""
+    """Print a warning for each pair of accounts whose addresses are the same mailbox. Return the pairs as JSON."""
     from musicsvc.store.accounts import email_addresses
 
     pairs = session.read(email_addresses.shared_mailboxes)

@@ -91,7 +91,7 @@ def _graphs(report: Report) -> list[JSON]:
 
 
 def _advice(report: Report) -> str:
-    """Return what can be done about a period without plays."""
+    """Return advice to readers of a report without plays, such as to choose another period."""
     days = f"these {len(report.days)} days" if len(report.days) > 1 else "this day"
     empty = f"No plays were counted in {days}."
     if not report.plays_total:

@@ -93,7 +93,7 @@ def _needing_restart(running: Settings, found: Settings) -> list[str]:
 
 @dataclass(slots=True)
 class Generation:
-    """The server with one set of settings, and its store."""
+    """A server with its store. Reloading the settings replaces it with a new generation."""
 
     app: App
     store: Store

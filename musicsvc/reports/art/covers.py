@@ -62,7 +62,7 @@ def cover(template_id: int, title: str, artist: str, size: int = SIDE) -> bytes:
 
 
 def flattened(png: bytes, form: Literal["JPEG", "PNG"]) -> bytes:
-    """Return a picture without an alpha channel, which shops refuse. JPEGs have full colour resolution."""
+    """Return the picture without an alpha channel, because music shops refuse it. JPEGs keep full colour resolution."""
     from PIL import Image  # noqa: PLC0415 - only the command line needs it
 
     target = BytesIO()

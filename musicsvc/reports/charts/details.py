@@ -1,4 +1,4 @@
-"""Input of the report's template: listening, hours of the week, milestones, and releases compared."""
+"""Input of the report's template: listening, hours of the week, milestones, and a comparison of releases."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UNKNOWN = "\u2013"
 
 
 def listening(found: ReportListening) -> list[JSON]:
-    """Return the key figures of listening, each with a note."""
+    """Return key figures, such as new listeners and skips, each with a title and a note."""
     heard = UNKNOWN if found.mean is None else f"{found.mean:,} %"
     return [
         _card("New listeners", f"{found.new:,}", "first play in this period"),

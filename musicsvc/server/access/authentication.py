@@ -204,6 +204,6 @@ class Authenticator:
 
 
 def _token_of(header: str) -> str | None:
-    """Return the token in an Authorization header, or None if there cannot be one."""
+    """Return the token in an Authorization header, or None if the header has no text that can be a token."""
     scheme, value = header[: len(SCHEME)], header[len(SCHEME) :]
     return value if scheme.lower() == SCHEME and tokens.plausible(value) else None

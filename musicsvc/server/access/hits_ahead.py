@@ -46,7 +46,7 @@ class HitsAhead:
         return bool(self._advances or self._used or self._surplus)
 
     def use(self, hits: Sequence[Hit]) -> list[Status] | None:
-        """Return the statuses of a request that was counted in advance for all its limits, or None."""
+        """Use requests counted in advance for this one, and return the statuses, or None if a limit has none left."""
         now = self._monotonic()
         found = [self._advances.get(hit.key) for hit in hits]
         usable = [each for each in found if each is not None and each.used < each.status.ahead and now < each.until]

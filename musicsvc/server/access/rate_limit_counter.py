@@ -89,7 +89,7 @@ class RateLimitCounter:
         return found
 
     def _count_into(self, found: list[list[Status]], requests: Mapping[int, Sequence[Hit]]) -> None:
-        """Count the requests without waiting, if possible. `requests`: by the index in `found` of their statuses."""
+        """Count the requests without waiting, if possible, and set `found[i]` to the statuses of `requests[i]`."""
         if not requests or not self._shared.is_local or self._batch.waiting:
             return
         with suppress(Unavailable):

@@ -1,4 +1,4 @@
-"""Register accounts, and sign in for a user."""
+"""Register accounts, and sign in to get an access token."""
 
 from __future__ import annotations
 

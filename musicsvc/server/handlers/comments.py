@@ -30,6 +30,6 @@ def create(subject: int, body: CommentIn, caller: Identity, site: Site, now: int
 
 
 def delete(subject: Comment) -> JSON:
-    """Delete a comment; one with replies stays without its text."""
+    """Delete a comment; a comment with replies stays in the list without its text."""
     comments.delete(subject)
     return ok()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def report(body: PlaysIn, caller: Identity, now: int) -> JSON:
-    """Report plays of the caller or, with the permission, of others; each is accepted or refused on its own."""
+    """Report plays of the caller or, if permitted, of other listeners; each play is accepted or refused separately."""
     plays = [ReportedPlay(p.track_id, p.played_at, p.listener, p.duration_ms, p.client_id) for p in body.plays]
     outcome = ingest.report(plays, now=now, actor=caller)
     refused = [{"index": index, "reason": reason} for index, reason in outcome.refused]

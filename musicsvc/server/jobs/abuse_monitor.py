@@ -162,7 +162,7 @@ class AbuseMonitor:
             del self._unwritten[token_id]
             self._access.unblock(token_id)
             if result.suspended:
-                log.warning("suspended the account of token %s", token_id)
+                log.warning("suspended the account of token %s after repeated abuse", token_id)
 
 
 def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[Entry]) -> list[Entry]:

@@ -34,4 +34,4 @@ class FailureLog:
 
 def apology(call: Call) -> Failure:
     """Return the error to send to the client after an unexpected exception in the service."""
-    return Failure(f"Something went wrong here. Name request {call.request_id} to the operator.")
+    return Failure(f"An internal error occurred. Report request {call.request_id} to the operator.")

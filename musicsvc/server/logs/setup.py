@@ -62,7 +62,7 @@ def _formatter(descriptor: int, settings: Log) -> Formatter:
 
 
 def _levels(settings: Log) -> dict[logging.Logger, int]:
-    """Return the level of each logger that needs one. Records of libraries below WARNING are ignored."""
+    """Return the log levels to set, by logger. Records of libraries below WARNING are ignored."""
     wanted = logging.getLevelNamesMapping()[settings.level.upper()]
     return {
         logging.getLogger(): max(wanted, logging.WARNING),

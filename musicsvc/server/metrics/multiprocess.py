@@ -1,4 +1,4 @@
-"""Metrics of all workers of a server, in memory-mapped files. The replacement of a worker uses the worker's files."""
+"""Metrics of all workers of a server, in memory-mapped files. A restarted worker uses its old files again."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ TEXTS = {
     400: "The request is not valid HTTP.",
     408: "The request did not arrive in time.",
     431: f"The head of the request is larger than {MAX_HEAD // 1024} KiB.",
-    INTERNAL: "Something went wrong here.",
+    INTERNAL: "An internal error occurred.",
 }
 BUSY = "Too many connections are open. Try again in a second."
 

@@ -1,4 +1,4 @@
-"""Generate the schemas of request bodies and responses, which the OpenAPI document has in `#/components/schemas`."""
+"""Generate the schemas of request bodies and responses for `#/components/schemas` of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Mode = Literal["validation", "serialization"]
 
 
 class SchemaGenerator(GenerateJsonSchema):
-    """Generates JSON schemas without titles, and without defaults in responses or defaults that are null or []."""
+    """Generates JSON schemas. Omits titles, defaults of response fields, and defaults that are null or []."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - the library's hook
         return False

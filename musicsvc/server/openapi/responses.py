@@ -47,7 +47,10 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
         "A rate limit is exceeded; the message names it.",
         words.TooMany("The limit of 300 requests a minute for this token is spent. Try again in 12 seconds.", 12),
     ),
-    ("An internal error.", words.Failure("Something went wrong here. Name request 5d41402abc4b2a76 to the operator.")),
+    (
+        "An internal error.",
+        words.Failure("An internal error occurred. Report request 5d41402abc4b2a76 to the operator."),
+    ),
     (
         "The database is unavailable, or too many requests of this kind are in progress. Nothing was changed.",
         words.Unavailable(),

@@ -87,7 +87,7 @@ class Reads:
 
 
 def _run_all(units: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Call the units, at least one and then until SLICE_SECONDS have passed. Return their results or failures."""
+    """Call units in order, at least one, until SLICE_SECONDS have passed. Return the results or failures of these."""
     end = time.monotonic() + SLICE_SECONDS
     outcomes: list[Any] = []
     for unit in units:

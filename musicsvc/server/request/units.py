@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from musicsvc.server.schemas.parsed_body import ParsedBody
 
 
-MISPLACED = "Must be a field of the body."
+MISPLACED = "Must be sent in the body, not in the query."
 
 
 def read_query(route: Route, request: BaseRequest, now: int) -> tuple[Query | None, dict[str, str]]:

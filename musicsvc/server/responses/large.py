@@ -153,7 +153,7 @@ def encode(value: JSON) -> Encoded:
 
 
 def _size(body: Any, *, drawn: bool) -> int:
-    """Return the bytes of memory that this response alone uses. Files count 0 unless `drawn` for it and not cached."""
+    """Return the bytes of memory that this response alone uses. Files count only if `drawn` for it and not cached."""
     if isinstance(body, Encoded):
         return body.size
     return len(body.content) if drawn and isinstance(body, Download) and body.kept is None else 0

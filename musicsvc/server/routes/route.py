@@ -49,7 +49,7 @@ class Family(Enum):
 
 
 class PasswordOf(Enum):
-    """The account whose password the field `password` of a body has to be."""
+    """The account whose password a request must have in its field `password`."""
 
     NAMED = "named"  # the account with the e-mail in the field `email`
     CALLER = "caller"

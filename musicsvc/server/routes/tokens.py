@@ -1,4 +1,4 @@
-"""Endpoints to sign in for a user, and to manage the caller's access tokens."""
+"""Endpoints to sign in with e-mail and password, and to manage the caller's access tokens."""
 
 from musicsvc.server.handlers import accounts, tokens
 from musicsvc.server.routes.paths import V1

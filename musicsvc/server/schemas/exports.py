@@ -116,7 +116,7 @@ class PlaysRow(Answer):
 
 
 class ExportScope(Answer):
-    """The account whose artists an export covers, and the artist; null means any."""
+    """The account and the artist to which an export is limited; null means no limit."""
 
     user_id: int | None
     artist_id: int | None

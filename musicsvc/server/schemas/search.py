@@ -18,8 +18,8 @@ class CatalogQuery(Query):
     other_names: ClassVar = {"query": "q"}
 
     q: Annotated[str, Text(1, 100)] = Field(
-        description="Part of a name, ignoring case and accents, an ISRC or a UPC; one or two characters match starts of"
-        " words.",
+        description="Part of a name, ignoring case and accents, or an ISRC or UPC; one or two characters match only"
+        " word starts.",
         examples=["maple"],
     )
 

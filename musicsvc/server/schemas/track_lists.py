@@ -13,11 +13,11 @@ from musicsvc.store.catalog.track_lists import TrackFilters
 
 
 class TrackPages(Pages):
-    """Page number and size, and the properties that the tracks of the list must have."""
+    """Query string with page number, page size and filters of the list of tracks."""
 
     q: Annotated[str, Text(1, 100)] | None = Field(
         None,
-        description="Part of the name, ignoring case and accents; one or two characters match starts of words.",
+        description="Part of the name, ignoring case and accents; one or two characters match only word starts.",
         examples=["maple"],
     )
     artist_id: Annotated[int, Field(ge=1, le=MAX_ID), DIGITS_ONLY] | None = Field(
@@ -30,6 +30,6 @@ class TrackPages(Pages):
     isrc: QueriedIsrc | None = None
 
     def to_filters(self) -> TrackFilters:
-        """Return the filters of the query as store functions take them."""
+        """Return the filters of the query as a parameter for store functions."""
         slug = None if self.genre is None else genres.slug(self.genre)
         return TrackFilters(self.artist_id, slug, self.external_id, self.isrc, self.q)

@@ -16,7 +16,7 @@ class SearchQuery(Query):
     other_names: ClassVar = {"q": "query"}
 
     query: Annotated[str, Text(1, 100)] = Field(
-        description="Part of a display name, ignoring case and accents; one or two characters match starts of words.",
+        description="Part of a display name, ignoring case and accents; one or two characters match only word starts.",
         examples=["no"],
     )
     limit: Annotated[int, Field(ge=1, le=50), DIGITS_ONLY] = Field(10, description="Maximum number of accounts.")

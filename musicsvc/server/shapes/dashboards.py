@@ -94,7 +94,7 @@ def _data(found: Dashboard) -> JSON:
 
 
 def _days(found: Dashboard, today: int) -> list[JSON]:
-    """Return the figures of each day, with the plays of the corresponding day of the period before.
+    """Return the figures of each day, with the plays of the corresponding day of the preceding period.
 
     A period of more than a year begins with the first day that has plays, so that the page stays small.
     """

@@ -22,7 +22,7 @@ SCOPES = {"read-write": "Read and write", "read": "Read only"}
 
 @dataclass(frozen=True, slots=True)
 class ShownToken:
-    """An access token on a page. `requests`: those of the last 7 days, or None if they are not known."""
+    """An access token on a page. `requests`: the number of requests in the last 7 days, or None if unknown."""
 
     token: Token
     state: State

@@ -94,7 +94,7 @@ def _details(found: Details) -> JSON:
 
 
 def report_file(found: Overview, now: int, form: str) -> JSON:
-    """Return the figures of a report file: `report` with charts. Formats other than `json` get all printed rankings."""
+    """Return the figures of a report file. Formats other than `json` also have the most played albums and artists."""
     whole = report(found, now, charts=True)
     if form == "json":
         return whole

@@ -24,7 +24,7 @@ def address(link_id: int, created_at: int, site: Site) -> str:
 
 
 def parse(text: str) -> tuple[int, int]:
-    """Return the id and the time of creation of the link in the last part of its URL. Raises NotFound."""
+    """Return the link's id and time of creation from the last part of its URL. Raises NotFound if it is invalid."""
     try:
         link_id, created_at = signed_urls.verify(secrets.key(PURPOSE), text)
     except ValueError:

@@ -88,7 +88,7 @@ async def test_a_fault_of_ours_is_500_with_a_number_and_nothing_else(
     body = {"email": "ann@new.test", "password": "three romances"}
     answer = await client.post("auth/register", body, headers={"X-Request-Id": "told-by-the-client"})
     assert answer.status == 500
-    message = "Something went wrong here. Name request told-by-the-client to the operator."
+    message = "An internal error occurred. Report request told-by-the-client to the operator."
     assert answer.json == {"status": "error", "message": message, "errors": {}}
     (record,) = [record for record in caplog.records if record.levelname == "ERROR"]
     assert "told-by-the-client" in record.getMessage()

@@ -45,7 +45,7 @@ def show(
 
 
 def _last_backup(place: Path, now: int) -> tuple[BackupFile | None, str | None]:
-    """Return the newest backup, if there is one, and the reason why the folder cannot be read, if it cannot."""
+    """Return the newest backup or None, and an error message if the backup folder cannot be read, else None."""
     try:
         return folder.newest(place, now), None
     except Failure as failure:

@@ -52,7 +52,7 @@ def request_access(body: AccessForm, caller: SessionIdentity, now: int) -> Redir
 
 
 def create_token(body: TokenForm, verified: Credentials | None, site: Site, now: int) -> View:
-    """Create an access token and show its value, this once."""
+    """Create an access token and show its value, which is not shown again."""
     user = _require_password(verified)
     token, value = tokens.create(user, body.name, days=body.days, scope=body.scope, now=now, actor="page")
     return _value(token, value, site, now, is_new=True)
@@ -65,7 +65,7 @@ def show_token(subject: Token, now: int, activity_log: Log) -> View:
 
 
 def regenerate_token(subject: Token, verified: Credentials | None, site: Site, now: int) -> View:
-    """Give an access token a new value and show it, this once."""
+    """Give an access token a new value and show it; it is not shown again."""
     _require_password(verified)
     token, value = tokens.regenerate(subject.id, now=now, actor="page")
     return _value(token, value, site, now, is_new=False)
@@ -90,7 +90,7 @@ def _value(token: Token, value: str, site: Site, now: int, *, is_new: bool) -> V
 
 
 def _rows(listed: Iterable[Token], now: int, activity_log: Log) -> list[ShownToken]:
-    """Return the tokens as they are shown, with their requests of the last 7 days if the activity log is available."""
+    """Return the tokens for the page, with the number of requests in 7 days if the activity log is available."""
     found = {token.id: token for token in listed}
     counts: dict[int, int] = {}
     with suppress(Failure):

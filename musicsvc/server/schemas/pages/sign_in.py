@@ -18,7 +18,7 @@ OWN_PATH = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
 
 
 def own_path(text: str) -> str:
-    """Return the text if it is a path of this service, else the path of the first page."""
+    """Return the text if it is a path of this service, else the path of the home page."""
     return text if len(text) <= LONGEST_PATH and OWN_PATH.fullmatch(text) else HOME
 
 
