@@ -36,7 +36,10 @@ class Denial(NamedTuple):
 
 
 def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
-    """Return denied calls to resources that the account read in the `keep_days` before. Call in a log transaction."""
+    """Return denied calls to resources that the account read in the `keep_days` days before the call.
+
+    Use it in a transaction of the activity log.
+    """
     found = _denials(calls)
     if not found:
         return set()
@@ -47,7 +50,7 @@ def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
 
 
 def read_before_in(entries: Iterable[Entry], calls: Iterable[Entry]) -> set[Denial]:
-    """Return the denied calls among `calls` to resources that the account read earlier according to `entries`."""
+    """Return those denied `calls` whose resource the account read earlier. `entries`: all calls of the account."""
     reads: dict[tuple[int | None, str | None], int] = {}
     for entry in entries:
         if entry.private and entry.status < FIRST_FAILURE:

@@ -50,7 +50,7 @@ class TokenStatus(NamedTuple):
 
 
 class Enforcement(NamedTuple):
-    """Whether `enforce` revoked the token and suspended its account. Tokens revoked or reset meanwhile are skipped."""
+    """The results of `enforce`: whether it revoked the token, and whether it suspended the token's account."""
 
     revoked: bool
     suspended: bool
@@ -78,7 +78,10 @@ def _resets(token_ids: Collection[int]) -> Any:
 
 
 def enforce(token_id: int, violation: Violation, rules: Abuse, *, now: int) -> Enforcement:
-    """Revoke the token. Suspend its account if `rules.terminate_after` of its tokens are now revoked for abuse."""
+    """Revoke the token, unless it was revoked or reset after the violation.
+
+    Suspend its account if at least `rules.terminate_after` of the account's tokens are now revoked for abuse.
+    """
     owner = Token.select(Token.user).where(Token.id == token_id)
     # The lock makes enforcements for one account run one after another, so that each sees the earlier revocations.
     lock_rows(User.select(User.id).where(User.id.in_(owner))).first()
@@ -110,7 +113,7 @@ class RefusalCounts(NamedTuple):
     denied: int = 0
 
     def suspicious(self, rules: Abuse) -> bool:
-        """Return True if these numbers are large enough to violate a rule, so that its evaluation is necessary."""
+        """Return True if these numbers are large enough to violate a rule, so that the rules must be evaluated."""
         return self.refused >= rules.refusals or self.denied >= rules.probes
 
 

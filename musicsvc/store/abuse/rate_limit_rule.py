@@ -33,7 +33,7 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class RefusalFigures:
-    """Numbers of calls refused with 429, and of those sent during a pause (`early`). `since`: the first call's time."""
+    """Numbers of calls refused with 429, and of `early` refusals. `since` is the time of the first refused call."""
 
     refused: int = 0
     early: int = 0

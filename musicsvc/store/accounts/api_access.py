@@ -99,7 +99,7 @@ def get(request_id: int) -> AccessRequest:
 
 
 def requests(*, pending: bool, limit: int, before: int | None = None) -> Sequence[AccessRequest]:
-    """Return requests that are pending, or else decided, newest first. `before`: only those with a smaller id."""
+    """Return the pending or (if not `pending`) the decided requests below the id `before`, newest first."""
     state = AccessRequest.state == "pending" if pending else AccessRequest.state != "pending"
     query = AccessRequest.select().where(state)
     if before is not None:

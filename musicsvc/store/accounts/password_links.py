@@ -58,7 +58,7 @@ def find(secret: str, *, now: int) -> User:
 
 
 def use(secret: str, password_hash: str, *, now: int, actor: Actor = "page") -> User:
-    """Set the account's password, which ends the link. Raises NotFound unless the link is valid."""
+    """Set the account's password and delete the link. Raises NotFound unless the link is valid."""
     user = find(secret, now=now)
     # Of two requests with the same link, only the one that deletes the row sets the password.
     if not PasswordLink.delete().where(PasswordLink.digest == _digest(secret)).execute():

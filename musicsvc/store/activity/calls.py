@@ -26,7 +26,7 @@ PRUNED = 2_000  # a small number, so that pruning does not delay new entries for
 
 
 class Entry(NamedTuple):
-    """A logged API call or, for calls without a token, the count of those with one address and status in a minute."""
+    """A logged API call. Calls without a token are combined into one entry per address, status and minute."""
 
     at: int  # time of arrival in microseconds
     request_id: str  # empty for a count

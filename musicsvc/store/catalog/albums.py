@@ -106,7 +106,7 @@ def measure(rows: Sequence[AlbumRow]) -> list[int]:
 
 
 def with_labels(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
-    """Set `genres` and `tags` of the row, as far as `parts` names them. They include those of the album's tracks."""
+    """Set `genres` and `tags` of the row, if `parts` contains their names. Both include those of the album's tracks."""
     if "genres" in parts:
         row.genres = sorted(_genres(row.id))
     if "tags" in parts:

@@ -146,7 +146,7 @@ def measure_artists(artist_ids: Collection[int]) -> dict[int, int]:
 
 
 def measure_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[int, int]:
-    """Return track id → JSON size in bytes: with all fields if `full`, else with those nested in another resource."""
+    """Return track id → JSON size in bytes: of a whole track if `full`, else of one nested in another resource."""
     among, values = dialect.in_list(track_ids)
     found: dict[int, int] = defaultdict(int)
     for track_id, size in fetch(_track_sizes(among, full=full), *[values] * (4 if full else 2)):

@@ -1,4 +1,4 @@
-"""Share links: until it expires, anybody can see the statistics of a track, album or artist on fixed days with it.
+"""Share links, which show the statistics of a track, album or artist on fixed days to anybody until they expire.
 
 A link works as long as the account that created it may read these statistics. `server/shapes` signs its id.
 """

@@ -103,7 +103,8 @@ def check_reserved_space(database: Path) -> list[Finding]:
     finding = f"{file} reserves {sizes} of disk space for revoking tokens."
     missing = reserved_space.ReservedSpace(database).missing()
     if missing:
-        hint = f"Revocations may fail on a full disk. Free another {reserved_space.megabytes(missing)} MB on this disk."
+        needed = reserved_space.megabytes(missing)
+        hint = f"Revoking tokens may fail on a full disk. Free another {needed} MB on this disk."
         return [warning("ballast", finding, hint)]
     return [warning("ballast", finding, "Start the server, which reserves the rest.")]
 

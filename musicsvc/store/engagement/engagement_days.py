@@ -57,7 +57,7 @@ WRONG = f"""
 
 
 class WrongDay(NamedTuple):
-    """A day with wrong numbers of likes and reposts of a track, album or artist: as `stored` and as `counted`."""
+    """A day with a wrong number of likes or reposts of a track, album or artist. `counted` has the correct ones."""
 
     kind: int
     subject: int
@@ -67,7 +67,7 @@ class WrongDay(NamedTuple):
 
 
 def lock(*, shared: bool = False) -> None:
-    """Lock the assignment of tracks to albums and artists until the transaction ends. `shared`: only to read it."""
+    """Lock the assignment of tracks to albums and artists until the transaction ends. Lock it `shared` to read it."""
     dialect.lock(LOCK, shared=shared)
 
 
@@ -80,7 +80,7 @@ def add(track_id: int, given_at: int, *, likes: int = 0, reposts: int = 0) -> No
 
 
 def rebuild(subjects: Iterable[tuple[int, int]]) -> None:
-    """Count the likes and reposts of these tracks, albums or artists (kind, id) again."""
+    """Recount the daily likes and reposts of these tracks, albums or artists, given as (kind, id)."""
     for subject in sorted(subjects):
         run(DELETE, *subject)
         run(REBUILD, *subject, *subject)

@@ -113,9 +113,9 @@ def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequen
 
 
 def insert_new(table: str, columns: Mapping[str, str], rows: Sequence[R]) -> Sequence[R | tuple[Any, ...]]:
-    """Insert those of the `rows` that repeat no stored row. Return the inserted rows in any order.
+    """Insert the rows that are not stored yet. Return the inserted rows in any order.
 
-    `columns` are the names of all values of a row, with their PostgreSQL types.
+    `columns` are the names of all columns of a row, with their PostgreSQL types.
     """
     names = ", ".join(columns)
     insert = f"INSERT INTO {table} ({names}) {{rows}}"
@@ -124,7 +124,7 @@ def insert_new(table: str, columns: Mapping[str, str], rows: Sequence[R]) -> Seq
         return insert_returning(skip_repeats, [*columns.values()], rows)
     new: list[R | tuple[Any, ...]] = []
     for some in _pieces(rows):
-        # To return rows takes nearly as long as to insert them, so that is done only where there are repeats.
+        # RETURNING takes nearly as long as the insert itself, so it is used only where there are repeats.
         try:
             _insert_values(insert, some)
             new += some
@@ -134,7 +134,7 @@ def insert_new(table: str, columns: Mapping[str, str], rows: Sequence[R]) -> Seq
 
 
 def _pieces(rows: Sequence[R]) -> Iterator[Sequence[R]]:
-    """Yield slices for one INSERT each: hundreds of rows at once take half the time of one by one on SQLite."""
+    """Yield slices for one INSERT each: on SQLite, up to 512 rows at once take half the time of single rows."""
     start = 0
     for size in SIZES:
         while len(rows) - start >= size:

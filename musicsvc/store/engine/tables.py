@@ -45,7 +45,7 @@ class Tables:
     """The tables of a database, and the search for their names in statements."""
 
     def __init__(self, rows: Iterable[tuple[str, str | None]]) -> None:
-        """`rows`: (table, parent) for each foreign key that changes the table if the parent row is deleted, or None."""
+        """`rows`: (table, None), or (table, parent) for a foreign key that changes the table if a parent is deleted."""
         names = set()
         self._changed_by_deletes: dict[str, set[str]] = {}
         for name, parent in rows:

@@ -38,7 +38,7 @@ class ImportScope:
 
 @dataclass(slots=True)
 class ItemState:
-    """An album or track with the changes by the rows so far. The first row that has a field sets the field's value."""
+    """An album or track with the changes from earlier rows. The first row with a value for a field sets the field."""
 
     id: int  # negative if a dry run would have created it
     values: dict[str, Any]
@@ -51,7 +51,7 @@ class ItemState:
     size: AlbumSize = sizes.NEW_ALBUM  # of the album before this batch; unused for tracks
 
     def apply(self, offered: Mapping[str, Any]) -> tuple[bool, bool]:
-        """Set fields that no earlier row set. Return (whether a field changed, whether a value contradicts a row)."""
+        """Set fields that no earlier row set. Return (a field changed, a value contradicts an earlier row)."""
         altered = differs = False
         for place, (name, value) in enumerate(offered.items()):
             if value is None:
@@ -125,7 +125,7 @@ class ImportMemory:
 
 
 class Batch:
-    """The changes by one batch of rows. They reach `memory` only after the transaction, which may be retried."""
+    """The changes made by one batch of rows. They are added to `memory` after the transaction, which may be retried."""
 
     def __init__(
         self, scope: ImportScope, memory: ImportMemory, refused: Mapping[int, Refusal], *, strict: bool
@@ -185,7 +185,7 @@ class Batch:
         return state
 
     def load_unwritten(self, kind: str, key: Key) -> None:
-        """Add to the batch the albums or tracks with this key that exist or were changed only in a dry run."""
+        """Add to the batch the albums or tracks with this key that earlier batches of a dry run created or changed."""
         state = self.memory.states[kind].get(key)
         ids = self.memory.named[kind].get(key, ()) if state is None else (state.id,)
         for state_id in ids:

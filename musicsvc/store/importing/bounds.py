@@ -33,7 +33,7 @@ class Placement:
 
 @dataclass(slots=True)
 class AlbumBounds:
-    """Counts the sizes of the albums that a batch changes, and refuses rows that make an album too large.
+    """Adds up the sizes of the albums that a batch changes, and refuses rows that make an album too large.
 
     If `strict`, all later rows of an album with a refused row are refused too.
     """

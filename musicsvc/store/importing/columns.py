@@ -50,7 +50,7 @@ class Columns:
         return [name for name in names if self.field(name) is None]
 
     def apply(self, values: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Return lists of cells by field, for one row of cells by column. Lists are in the order of the columns."""
+        """Return lists of cells by field, from the cells of a row by column. Lists are in the order of the columns."""
         found: dict[str, list[Any]] = {}
         for column, value in values.items():
             if field := self.field(column):

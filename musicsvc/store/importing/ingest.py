@@ -57,7 +57,7 @@ class PlayOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PlayImporter:
-    """Imports the plays of a file batch by batch. Its attributes change after a transaction, which may be retried."""
+    """Imports the plays of a file in batches. Attributes change only after a transaction, because it may be retried."""
 
     store: Store
     catalog: CatalogIndex

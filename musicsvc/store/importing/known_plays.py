@@ -47,7 +47,7 @@ class KnownPlays:
     def find(self, listen: Listen, lookup: TrackLookup) -> int | None:
         """Return the track of the stored play that this row repeats, or None.
 
-        It is a play that was imported with the same names, or a play of a track that has these names now.
+        The row repeats a play if that was imported with the same names, or if its track matches the row now.
         """
         stored = self._plays.get((listen.played_at // SLOT, listeners.opaque_key(listen.listener)), ())
         if not stored or listen.track_id is not None:

@@ -67,7 +67,7 @@ def _key(row: CatalogRow, artists: Mapping[str, int], album: int | None) -> Key:
 
 
 def _find(row: CatalogRow, key: Key, batch: Batch) -> ItemState | None:
-    """Return the row's track: by external id or, without one, by ISRC, otherwise by name if that has no other ISRC."""
+    """Return the row's track by external id; without one, by ISRC, else by name unless that track has another ISRC."""
     if row.external_id or not row.isrc:
         return batch.find(KIND, key)
     named = batch.find(KIND, key)

@@ -127,7 +127,7 @@ def upc(value: Any) -> str | None:
 
 
 def flag(value: Any) -> bool | None:
-    """Parse true, yes, explicit or 1, and false, no, clean or 0."""
+    """Parse a truth value: true, yes, explicit or 1; false, no, clean or 0."""
     if is_blank(value):
         return None
     place = None if isinstance(value, bool) else _integer(value)

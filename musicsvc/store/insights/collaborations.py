@@ -39,7 +39,7 @@ class Collaborator(NamedTuple):
 
 
 class Collaborations(NamedTuple):
-    """Artists, most shared tracks first, and ids of the shared tracks, most plays first. `total`: all shared tracks."""
+    """Artists by shared tracks, and ids of shared tracks by plays, up to 100 each. `total`: number of shared tracks."""
 
     total: int
     collaborators: list[Collaborator]

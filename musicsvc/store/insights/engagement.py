@@ -20,7 +20,7 @@ GIVEN = """
 
 
 class Engagement(NamedTuple):
-    """Numbers of likes and of reposts. The keys of both are days, or ids of tracks, albums or artists."""
+    """Numbers of likes and of reposts, both by day or both by id of the track, album or artist."""
 
     likes: Counter[int]
     reposts: Counter[int]

@@ -1,4 +1,4 @@
-"""Read the rows of export files from the database in batches, so that memory does not grow with their number."""
+"""Read the rows of export files from the database in batches, so that memory use does not depend on their number."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def names(kind: int, ids: Sequence[int]) -> dict[int, str]:
 
 
 def authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
-    """Return the names of the artists of tracks or albums by id, in their order. Artists have none."""
+    """Return the names of the artists by track or album id, in credited order. Ids of artists have no names."""
     found: dict[int, list[str]] = defaultdict(list)
     if kind in CREDITS:
         condition, value = dialect.in_list(ids)

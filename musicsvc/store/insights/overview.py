@@ -95,7 +95,8 @@ def build(scope: Scope, window: Window) -> Overview:
 def build_for_print(scope: Scope, window: Window, now: int, compared: Compared = NEWEST) -> Overview:
     """Collect the data of a full report. Use it in a transaction. `compared`: the albums to compare.
 
-    It also has the top albums and artists, the daily plays of the window before, the last day with plays, and details.
+    Unlike a short report, it has top albums and artists, daily plays of the window before, the last day with plays and
+    details.
     """
     with scopes.limited_memory(scope):
         found, heard, hours = _Build(scope, window).whole()

@@ -68,7 +68,7 @@ class Scope(NamedTuple):
         return len(fetch(several, *values, FEW_TRACKS + 1)) <= FEW_TRACKS
 
     def uneven(self) -> dict[int, BitMap64]:
-        """Return track ids by number of the scope's artists on the track, for all numbers except 1."""
+        """Return number of artists in the scope → ids of tracks with as many of them, for all numbers except 1."""
         found: dict[int, BitMap64] = defaultdict(BitMap64)
         for track, count in sql.stream_rows(*self._query(UNEVEN, UNEVEN_OF_ALL)):
             found[count].add(track)
@@ -87,7 +87,7 @@ class Scope(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Artists or tracks (`kind`) whose plays, times `times`, are added to those of a scope. It may be negative."""
+    """Artists or tracks (`kind`) whose plays count `times` times in the sum of a scope. `times` may be negative."""
 
     kind: int
     ids: BitMap64

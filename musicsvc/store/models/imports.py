@@ -1,4 +1,4 @@
-"""Tables of imports, and of the rows that each has made or changed, so that it can be undone."""
+"""Tables of imports, and of the rows that each has created or changed, so that it can be undone."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class EngagementComparison:
         return f"{NOUNS[key[0]]} {key[1]}, {to_date(key[2])}: likes and reposts"
 
     def repair(self, keys: Sequence[Key]) -> None:
-        """Count the likes and reposts of the tracks, albums and artists in `keys` again."""
+        """Recount the likes and reposts of the tracks, albums and artists in `keys`."""
         engagement_days.lock()
         engagement_days.rebuild({(kind, subject) for kind, subject, _ in keys})
 
@@ -184,7 +184,7 @@ def compare_week(week: int) -> Comparison:
 
 
 def compare_engagement() -> EngagementComparison:
-    """Compare the likes and reposts by day with all likes and reposts."""
+    """Compare the daily numbers of likes and reposts with the likes and reposts themselves."""
     return EngagementComparison({(each.kind, each.subject, each.day): each for each in engagement_days.wrong()})
 
 

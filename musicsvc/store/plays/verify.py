@@ -52,7 +52,7 @@ class Difference(NamedTuple):
 
 @dataclass(slots=True)
 class VerifyReport:
-    """Numbers of what was verified, and at most 100 `differences`. Plays before the day `kept_from` were deleted."""
+    """Numbers of verified days, plays and rows, and up to 100 `differences`. Plays before `kept_from` were deleted."""
 
     kept_from: int = 0
     days: int = 0
@@ -94,7 +94,7 @@ def _months() -> range:
 def _from_days(store: Store) -> Iterator[Compare]:
     """Yield functions that each compare some counts: monthly, weekly or all-time counts with daily counts.
 
-    Others compare two-hour counts with single plays, and likes and reposts. Verify the daily counts of plays before.
+    Others compare two-hour counts with single plays, and likes and reposts. Verify the daily play counts first.
     """
     for month in store.read(_months).result():
         for kind in KINDS.values():

@@ -151,7 +151,7 @@ class HitCounter(ABC):
 class SharedHitCounter(Protocol):
     """Counts the requests to several processes. Every method raises Unavailable if counting is impossible.
 
-    All methods except `count_now` may block, so they run in a thread; so does `give_back` unless `is_local` is set.
+    All methods may block, so call them in a thread. Exceptions: `count_now` and, if `is_local` is set, `give_back`.
     """
 
     threads: int
@@ -161,7 +161,7 @@ class SharedHitCounter(Protocol):
         """Open the counter, or reopen it after a fault."""
 
     def count_now(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
-        """Count several requests, each as `count` does, or none. Raise Busy instead of waiting for another process."""
+        """Do the same as `count` for several requests. Raise Busy, and count none, instead of waiting for a lock."""
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
         """Count a request against all limits of `hits`, or none if one rejects it. Return one status per limit."""

@@ -160,7 +160,8 @@ async def test_files_that_may_not_grow_are_a_full_disk_too_and_end_with_the_limi
 def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Place) -> None:
     (place.disk.folder / reserved_space.NAME).unlink()
     (place.disk.folder / "large").write_bytes(bytes(18 * 1024 * 1024))
-    says = rf"There is no room for {place.disk.folder}/ballast, and revocations may fail on a full disk\. Free another"
+    no_room = f"There is no room for {place.disk.folder}/ballast"
+    says = rf"{no_room}, and revoking tokens may fail on a full disk\. Free another"
     line = [sys.executable, "-m", "musicsvc", "init"]
     done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
     assert (done.returncode, len(re.findall(rf"(?m)^{says} [0-9.]+ MB on this disk\.$", done.stderr))) == (0, 1), done
@@ -171,7 +172,7 @@ def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Plac
         time.sleep(2.5)
         assert len(re.findall(f"job failed: reserving disk space for revocations: {says}", program.err)) == 1
         wanting = re.fullmatch(
-            r"Revocations may fail on a full disk\. Free another ([0-9.]+) MB on this disk\.", finding.hint
+            r"Revoking tokens may fail on a full disk\. Free another ([0-9.]+) MB on this disk\.", finding.hint
         )
         assert wanting is not None
         assert 1 < float(wanting[1]) < 10

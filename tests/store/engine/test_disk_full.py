@@ -61,7 +61,7 @@ def test_reserved_space_uses_real_blocks_and_is_readable_by_its_owner_only(store
 def test_space_that_cannot_be_reserved_is_told_with_the_file_and_the_reason(store: Store, file: Path) -> None:
     place = file.with_name("ballast")
     place.mkdir()
-    told = f"{place} cannot be created, and revocations may fail on a full disk: Is a directory."
+    told = f"{place} cannot be created, and revoking tokens may fail on a full disk: Is a directory."
     assert store.reserve_space() == told
 
 

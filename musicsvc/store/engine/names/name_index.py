@@ -100,7 +100,7 @@ class NameIndex:
         return [" OR ".join(map(_phrase, patterns))] if is_sqlite() and patterns else [*map(_like, patterns)]
 
     def ids_where(self) -> tuple[str, str]:
-        """Return SQL for the ids of names that match any of several parameters: the text before and between these."""
+        """Return SQL for the ids of names that match one of several parameters: the parts before and between these."""
         key, condition = ("rowid", f"{self.table} MATCH ") if is_sqlite() else ("key", "name LIKE ")
         return IDS.format(table=self.table, key=key, mask=ID_MASK) + condition, f" OR {condition}"
 

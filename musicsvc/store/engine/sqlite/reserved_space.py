@@ -36,11 +36,11 @@ class ReservedSpace:
             if missing == 0 and self._size() < SIZE:
                 self._grow()
         except OSError as error:
-            return f"{self._path} cannot be created, and revocations may fail on a full disk: {error.strerror}."
+            return f"{self._path} cannot be created, and revoking tokens may fail on a full disk: {error.strerror}."
         if not missing:
             return ""
         return (
-            f"There is no room for {self._path}, and revocations may fail on a full disk."
+            f"There is no room for {self._path}, and revoking tokens may fail on a full disk."
             f" Free another {megabytes(missing)} MB on this disk."
         )
 

@@ -98,7 +98,7 @@ def table_name(table: type[Model]) -> str:
 
 
 def forget(import_id: int, name: str, ids: Sequence[int]) -> None:
-    """Delete the records that the import created or changed the rows with these ids."""
+    """Delete the import's records of these rows, given by the name of their table and their ids."""
     among, values = in_list(ids)
     run(FORGET.format(among=among), import_id, name, values)
 

@@ -46,7 +46,7 @@ class Hours(NamedTuple):
 
 
 def build(subject: Subject, window: Window) -> Listening:
-    """Return these statistics of a track, album or artist in the window."""
+    """Return skips, completion, and new and returning listeners of a track, album or artist in the window."""
     reader = Reader(Window("", 0, window.first), window, all_time=False)
     earlier, within = reader.read(subject.kind, [subject.id])[subject.id]
     returning = within.listeners.intersection_cardinality(earlier.listeners)

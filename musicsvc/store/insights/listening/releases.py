@@ -58,7 +58,7 @@ class Release(NamedTuple):
 
 
 def build(ids: Sequence[int], days: int, now: int) -> list[Release]:
-    """Return the points of each album for the first `days` since its release, up to the day of `now`."""
+    """Return the points of each album for the first `days` days since its release, up to the day of `now`."""
     among, values = dialect.in_list(ids)
     found = {each: (each, name, released) for each, name, released in fetch(ALBUMS.format(among=among), values)}
     numbers = {each: _numbers(released, days, now) for each, _, released in found.values()}
@@ -105,7 +105,7 @@ def require_existing(against: Sequence[int]) -> None:
 
 
 def _numbers(release_date: str | None, days: int, now: int) -> range:
-    """Return the first `days` since the release, up to the day of `now`, as days since 1970-01-01."""
+    """Return the first `days` days from the release on, up to the day of `now`, as days since 1970-01-01."""
     if release_date is None:
         return range(0)
     first = to_day(date.fromisoformat(release_date))

@@ -78,7 +78,7 @@ class ScopeTotals:
 
 
 class DetailedTotals(ScopeTotals):
-    """Also adds up listening statistics and plays by hour of the week."""
+    """Totals of a scope with listening statistics and plays by hour of the week."""
 
     def __init__(self, window: Window) -> None:
         super().__init__(window)

@@ -48,7 +48,7 @@ COMPACT = "UPDATE play_part SET listeners = ? WHERE kind = ? AND subject = ? AND
 
 
 def add(new: New, large: Mapping[Key, int]) -> None:
-    """Add new plays, which are stored already, by (day, kind) and id. `large`: the result of adding them by day."""
+    """Add new plays, which are stored already, by (day, kind) and id. `large`: the result of `tables.add`."""
     rows: list[tuple[object, ...]] = []
     begun: dict[tuple[int, int], list[int]] = defaultdict(list)
     full: list[Key] = []
@@ -131,6 +131,6 @@ def replace(day: int, kind: int, ids: Collection[int], *, counted: bool = True) 
 
 
 def popular(day: int, kind: int, ids: Collection[int]) -> list[int]:
-    """Return the ids, out of `ids`, with enough plays on the day to have two-hour counts."""
+    """Return the subjects with enough plays on the day to have two-hour counts."""
     among, value = subjects.among(ids)
     return [subject for (subject,) in fetch(POPULAR.format(among=among), day, kind, value)]

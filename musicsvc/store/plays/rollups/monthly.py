@@ -60,7 +60,7 @@ def days_of(month: int) -> range:
 
 
 def open_days(done: Watermark) -> range:
-    """Return the days (since 1970-01-01) after complete months, from the first to the last with plays, inclusive."""
+    """Return the range of days with plays outside complete months, as days since 1970-01-01."""
     oldest, newest = _span(done.day)
     return range(0) if oldest is None else range(oldest, newest + 1)
 

@@ -151,7 +151,7 @@ class Reader:
         return {each: found[each] for each in ids}
 
     def _popular(self, kind: int, ids: Sequence[int]) -> list[int]:
-        """Return the ids, out of `ids`, with weekly counts."""
+        """Return the subjects that have weekly counts."""
         return [each for (each,) in _fetch(POPULAR, "", kind, ids, _numbers(self._weeks))]
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
@@ -204,7 +204,7 @@ class Reader:
         return {each: self._stats(sums.get(each, ()), ever[each]) for each in ids}
 
     def _place(self, first: int, end: int) -> int:
-        """Return the index of the window with the days `first` to `end` - 1, else the number of windows."""
+        """Return the index of the window that contains `first` to `end` - 1, or the number of windows if none does."""
         for place, window in enumerate(self._windows):
             if window.first <= first and end <= window.end:
                 return place
@@ -246,7 +246,7 @@ def counts_by_day(kind: int, subject: int, numbers: range) -> dict[int, tuple[in
 
 
 def days(kind: int, ids: Sequence[int], numbers: range) -> dict[int, PlayStats]:
-    """Return plays and listeners of all `ids` together by day, for the days `numbers` with plays. `ids` ascend."""
+    """Return plays and listeners of all `ids` together by day, for days in `numbers` with plays. `ids` must ascend."""
     played = _played(numbers)
     if not played:
         return {}
