@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import io
 import json
 from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import openpyxl
-import pypdf
 import pytest
 
 from musicsvc.cli import main
 from musicsvc.cli.session import Session
+from musicsvc.store.models import Album
 from tests.support.figures_world import EMPTY, World
+from tests.support.pdf_text import printed
 from tests.support.shared_server import on_shared_loop
 
 if TYPE_CHECKING:
@@ -111,6 +111,18 @@ async def test_every_figure_of_listening_is_the_same_everywhere(
         assert f"{each['count']:,} plays on" in page.text
 
 
+async def test_an_album_without_a_release_date_is_compared_without_days(
+    world: World, command: Command, tmp_path: Path
+) -> None:
+    artist, first = world.made.artists[0], world.made.albums[0]
+    undated = world.shared.store.read(lambda: int(Album.get(Album.name == "Album 3").id)).result()
+    file = tmp_path / "report.pdf"
+    await command("export", "report", "--artist", artist, "--release", first, "--release", undated, "-o", file)
+    text = printed(file.read_bytes())
+    assert "Album 0 10 February 2026" in text
+    assert "Album 3 no release date" in text
+
+
 async def test_the_report_of_an_account_is_that_of_the_command_line(
     world: World, command: Command, tmp_path: Path
 ) -> None:
@@ -191,8 +203,7 @@ def as_lines(found: dict[str, Any]) -> set[tuple[str, ...]]:
 
 def check_print(file: Path, found: dict[str, Any]) -> None:
     """Compare the text of the PDF."""
-    pages = pypdf.PdfReader(io.BytesIO(file.read_bytes())).pages
-    text = " ".join(" ".join(page.extract_text() for page in pages).split())
+    text = printed(file.read_bytes())
     heard = found["listening"]
     share = heard["completion"]
     for words in (
@@ -211,6 +222,8 @@ def check_print(file: Path, found: dict[str, Any]) -> None:
         days = " ".join(reached.get(number, EMPTY) for number in numbers)
         best = each["best_day"]
         assert f"{each['name']} {each['kind']} {days} {in_print(best['date'])}: {best['plays']:,}" in text
+    for each in found["releases"]["releases"]:
+        assert f"{each['name']} {date.fromisoformat(each['release_date']):%-d %B %Y}" in text
     for number in range(DAYS):
         cells = [
             f"{each['points'][number]['plays']:,} {each['points'][number]['listeners']:,}"

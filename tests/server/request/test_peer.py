@@ -20,7 +20,7 @@ from musicsvc.server import serving
 from musicsvc.server.app import App
 from musicsvc.server.network import tls
 from musicsvc.server.peer import Peer, PeerResolver
-from musicsvc.server.reloading import Configuration
+from musicsvc.server.reloading import Configuration, Source
 from tests.support.malformed_requests import ALBUMS
 from tests.support.raw_connection import connected, request
 
@@ -202,6 +202,18 @@ def test_another_address_needs_tls_or_a_named_proxy(host: str) -> None:
         tls.require_encryption(Server(host=host))
     tls.require_encryption(Server(host=host, tls_cert=Path("cert.pem")))
     tls.require_encryption(Server(host=host, trusted_proxies=("10.0.0.1",)))
+
+
+def test_tokens_are_not_sent_over_plain_http_after_a_reload_either(caplog: pytest.LogCaptureFixture) -> None:
+    proxied, exposed = (
+        Settings(server=Server(host="192.0.2.7", **more)) for more in ({"trusted_proxies": ("10.0.0.1",)}, {})
+    )
+    with pytest.raises(Failure, match="plain HTTP would expose tokens"):
+        Source(exposed, Settings)
+    source = Source(proxied, lambda: exposed)
+    assert not source.reload(announce=True)
+    assert source.current.settings is proxied
+    assert "plain HTTP would expose tokens" in caplog.text
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.53", "::1", "localhost"])

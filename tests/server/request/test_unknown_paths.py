@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from musicsvc.server.routes.paths import INSIGHTS
+from tests.fuzzing.pages import check_page
 from tests.support.serving import Client
 
 sqlite = pytest.mark.only_on("sqlite")  # no query depends on what these test; the tests of each fault run on both
@@ -27,3 +28,9 @@ async def test_an_unknown_path_elsewhere_answers_in_the_general_body(client: Cli
     answer = await client.get(path)
     assert answer.status == 404
     assert answer.json == {"status": "error", "message": "There is nothing at this path.", "errors": {}}
+
+
+@sqlite
+@pytest.mark.parametrize("path", ["/none", "/api", "/sign-in", "/settings"])
+async def test_whatever_a_browser_gets_has_the_headers_of_pages(client: Client, path: str) -> None:
+    check_page(await client.get(path, headers={"Accept": "text/html"}))

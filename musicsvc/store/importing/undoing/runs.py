@@ -100,8 +100,6 @@ def made(run: int, table: type[Model], ids: Collection[int]) -> None:
 
 def changed(run: int, table: type[Model], changes: Mapping[int, Changes]) -> None:
     """Record how the import changed these rows, by id. Rows that it created itself stay recorded as created."""
-    if run == NO_RUN or not changes:
-        return
     kind = _kind(table)
     among, ids = dialect.in_list(list(changes))
     earlier = dict(fetch(ITEMS.format(among=among), run, kind, ids))
