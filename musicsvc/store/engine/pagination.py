@@ -103,7 +103,7 @@ def _read(
     total: int,
     counted: LongList | None,
 ) -> list[int]:
-    """Return the ids of a page, read from the nearer end of the list or, in a long list, from a block on."""
+    """Return the ids of a page. Read from the nearer end of the list or, if it is long, from the page's block."""
     after = total - before - size
     if counted is not None and counted.descending is not None and min(before, after) > LONGEST:
         smaller = after if counted.descending else before

@@ -118,7 +118,7 @@ def name(scope: Scope) -> str | None:
 def limited_memory(scope: Scope) -> Iterator[None]:
     """Disable SQLite's memory map inside the `with` block, unless the scope has at most FEW_TRACKS tracks.
 
-    Mapped pages count as the memory of the process. Others are copied, which takes longer.
+    Memory-mapped pages increase the memory use of the process, but reading without the map takes longer.
     """
     with nullcontext() if scope.is_small() else sql.without_memory_map():
         yield

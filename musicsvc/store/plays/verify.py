@@ -92,9 +92,10 @@ def _months() -> range:
 
 
 def _from_days(store: Store) -> Iterator[Compare]:
-    """Yield functions that each compare some counts: monthly, weekly or all-time counts with daily counts.
+    """Yield functions that each compare some counts with the rows that they are computed from.
 
-    Others compare two-hour counts with single plays, and likes and reposts. Verify the daily play counts first.
+    They compare monthly, weekly and all-time counts with daily counts, which must be verified before, two-hour counts
+    with single plays, and daily likes and reposts with single ones.
     """
     for month in store.read(_months).result():
         for kind in KINDS.values():

@@ -79,7 +79,7 @@ def create(path: Path, application_id: int = APPLICATION_ID) -> None:
 
 
 def rename_durably(draft: Path, path: Path) -> None:
-    """Hard-link `draft`, which stays, as `path`; rename it if links fail. Sync the folder. Raises FileExistsError."""
+    """Hard-link `path` to `draft` or, if links fail, rename `draft`. Sync the folder. Raises FileExistsError."""
     try:
         os.link(draft, path)
     except FileExistsError:

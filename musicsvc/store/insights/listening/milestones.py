@@ -68,9 +68,9 @@ class _Reached(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """A single play of an hour: the hour's first slot of 30 seconds, and the place among its plays, from 0."""
+    """The position of a play: the first 30-second slot of its hour, and its `place` among the hour's plays, from 0."""
 
-    number: int  # in a list of milestones
+    number: int  # the index of its milestone in a list
     subject: int
     day: int
     slot: int
@@ -139,9 +139,9 @@ def _times(kind: int, reached: list[_Reached], kept_from: int) -> list[int]:
 
 
 def _times_of_plays(kind: int, places: list[_Place]) -> list[Any]:
-    """Return (number in a list of milestones, time) of single plays.
+    """Return (`number`, time) of the single plays at these places. Plays that were deleted are absent.
 
-    The slots of all plays of an hour are read from an index alone, then the times of those in the slot of the play.
+    The slots of all plays of an hour are read first, from an index alone; then only the times in the wanted slot.
     """
     statement = SLOTS.format(index="{index}", slots=dialect.gather("p.slot"), plays=PLAYS[kind])
     parts = [statement.format(index=each.number) for each in places]
