@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("musicsvc")
 FIXED = ("host", "port", "workers")  # of the section `server`; a restart is needed to change them
 RELOADED = "reloaded the settings"
-REFUSED = "the settings are not reloaded, the old ones apply"
+REFUSED = "could not reload the settings, the old ones still apply"
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ class RateLimitCounter:
         """Switch to counting in memory, and log the reason."""
         self._is_shared = False
         self._ahead = HitsAhead(_loop_time)
-        self._warning.warn("rate limits are counted separately in each process for now: %s.", reason)
+        self._warning.warn("the shared rate-limit counter failed, each process counts separately for now: %s.", reason)
 
     async def maintain(self) -> None:
         """Delete expired counts. Switch back to the shared counter if it works again."""

@@ -96,7 +96,7 @@ class ActivityWriter:
         await self._pruning.stop()
         await self._writing.stop()
         if self.waiting:
-            log.error("the last entries of the activity log could not be written: %s calls are lost", self.waiting)
+            log.error("could not write the activity log before the server stopped: %s calls are lost", self.waiting)
         await asyncio.to_thread(self._calls.close)
 
     async def _write(self, *, last: bool = False) -> None:

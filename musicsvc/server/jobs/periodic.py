@@ -71,11 +71,11 @@ class Periodic:
         try:
             pause = await job()
         except Failure as failure:
-            self._warning.warn("job failed: %s: %s", self._name, failure.here)
+            self._warning.warn("background job failed: %s: %s", self._name, failure.here)
         except Exception:
-            log.exception("job failed: %s: unhandled exception", self._name)
+            log.exception("background job failed: %s: unhandled exception", self._name)
         else:
             if not self.stopping and self._warning.reset():  # a stopping job may have had nothing to do
-                log.warning("job recovered: %s", self._name)
+                log.warning("background job recovered: %s", self._name)
             return self._every if pause is None else pause
         return self._every

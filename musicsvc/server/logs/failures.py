@@ -28,7 +28,7 @@ class FailureLog:
             log.error("request %s failed: %s", call.request_id, failure.here)
             return apology(call)
         if isinstance(failure, Unavailable) and failure.here != failure.message:
-            self._warning.warn("responding with 503: %s", failure.here)
+            self._warning.warn("answering requests with 503: %s", failure.here)
         return failure
 
 

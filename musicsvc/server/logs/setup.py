@@ -33,7 +33,7 @@ SCALARS = (str, int, float, type(None))
 
 class Sink(Protocol):
     def put(self, message: EventDict) -> None:
-        """Accept a message. Must not raise."""
+        """Write or queue a log message. Implementations must not raise."""
 
 
 @contextmanager

@@ -74,7 +74,7 @@ class Supervisor:
             if self._on_exit is not None:
                 self._on_exit(worker)
             if not self._stopping:
-                log.warning("worker %s exited (%s); starting a replacement", pid, _exit_reason(status))
+                log.warning("worker process %s exited (%s); starting a replacement", pid, _exit_reason(status))
                 self._wait_before_restart(time.monotonic() - started)
                 self._fork(worker)
         if self._killed:
@@ -100,9 +100,9 @@ class Supervisor:
             self._work(worker, self._parent_pipe)
             status = 0
         except Failure as failure:
-            log.error("worker failed: %s", failure.message)  # noqa: TRY400 - a line, no trace
+            log.error("worker process failed: %s", failure.message)  # noqa: TRY400 - a line, no trace
         except Exception:
-            log.exception("worker failed with an unhandled exception")
+            log.exception("worker process failed with an unhandled exception")
         finally:
             sys.stderr.flush()
             os._exit(status)

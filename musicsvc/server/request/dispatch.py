@@ -123,7 +123,7 @@ class Dispatcher:
             shown = self._failures.for_client(failure, call)
             reply = await error_page(request, shown) if wants_page(request, call.route) else refusal(shown, path)
         except Exception:
-            log.exception("unhandled exception in request %s (%s)", call.request_id, request.method)
+            log.exception("unhandled exception in request %s (method %s)", call.request_id, request.method)
             reply = (
                 await error_page(request, apology(call))
                 if wants_page(request, call.route)

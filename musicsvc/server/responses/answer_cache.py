@@ -49,7 +49,7 @@ class Slot:
     def fill(self, body: object, parts: Iterable[Source] = ()) -> object:
         """Cache the body of a response if it is short JSON. Return it, with its entity tag if it is cached.
 
-        `parts`: when and from which tables the parts of the body were read that earlier requests loaded.
+        `parts`: the sources (time and tables) of parts of the body that earlier requests have read.
         """
         if not isinstance(body, Encoded) or body.size > LARGE or self._tables is None:
             return body

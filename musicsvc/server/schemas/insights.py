@@ -23,15 +23,15 @@ class Found(Answer, Generic[T]):
 class Plays(Answer):
     """Numbers of plays, of all time and in the period."""
 
-    total: int = Field(description="The number of all time.", examples=[5120])
-    period: int = Field(description="The number in the period.", examples=[412])
+    total: int = Field(description="Plays of all time.", examples=[5120])
+    period: int = Field(description="Plays in the period.", examples=[412])
 
 
 class Listeners(Answer):
     """Exact numbers of distinct listeners, of all time and in the period."""
 
-    total: int = Field(description="The number of all time.", examples=[901])
-    unique: int = Field(description="The number in the period.", examples=[187])
+    total: int = Field(description="Distinct listeners of all time.", examples=[901])
+    unique: int = Field(description="Distinct listeners in the period.", examples=[187])
 
 
 class Unique(Answer):

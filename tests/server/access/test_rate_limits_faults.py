@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tests.support import databases
 
 sqlite = pytest.mark.only_on("sqlite")
-ALONE = "rate limits are counted separately in each process for now"
-JOB_FAILED = "job failed: maintaining the rate limit counts"
+ALONE = "the shared rate-limit counter failed, each process counts separately for now"
+JOB_FAILED = "background job failed: maintaining the rate limit counts"
 
 
 @pytest.fixture(autouse=True)

@@ -69,7 +69,7 @@ async def test_a_database_file_that_is_gone_is_503_until_it_is_back(
     assert (answer.status, answer.json["message"]) == (503, UNAVAILABLE)
     (record,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert record.getMessage() == (
-        f"responding with 503: {file} was moved, replaced or deleted. Put it back and restart."
+        f"answering requests with 503: {file} was moved, replaced or deleted. Put it back and restart."
     )
     os.replace(aside, file)  # noqa: PTH105 - atomic
     assert (await ready(anonymous)).status == 200

@@ -167,8 +167,8 @@ async def test_requests_are_answered_while_the_disk_is_full_and_the_log_recovers
     file = Path(store.url.removeprefix("sqlite:///")).with_name("activity.db")
     full_disk = f"The disk of {file} is full. Make room on it, then try again."
     assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == [
-        f"job failed: writing the activity log: {full_disk}",
-        "job recovered: writing the activity log",
+        f"background job failed: writing the activity log: {full_disk}",
+        "background job recovered: writing the activity log",
     ]
 
 
@@ -267,5 +267,5 @@ async def test_a_fault_in_deleting_old_calls_is_logged_and_deleting_goes_on(
     with activity_log.build(store.url) as file:
         log = ActivityWriter(file, store, clock, keep_days=10**9, workers=1)  # beyond the integers of SQLite
         log.start()
-        await until(lambda: caplog.text.count("job failed: deleting old calls from the activity log") > 1)
+        await until(lambda: caplog.text.count("background job failed: deleting old calls from the activity log") > 1)
         await log.stop()

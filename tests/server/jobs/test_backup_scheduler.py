@@ -165,14 +165,14 @@ async def test_a_failure_is_logged_once_and_when_it_is_over(
 ) -> None:
     monkeypatch.setattr(backup_scheduler, "RETRY_SECONDS", 0.02)
     settings.backup_folder.write_text("in the way")
-    failure = f"job failed: making a backup: {settings.backup_folder}: File exists."
+    failure = f"background job failed: making a backup: {settings.backup_folder}: File exists."
     async with started(BackupScheduler(settings, clock, first_check=0)):
         await until(lambda: caplog.messages)
         await asyncio.sleep(0.2)
         assert caplog.messages == [failure]
         settings.backup_folder.unlink()
         await until(lambda: len(caplog.messages) > 1)
-    assert caplog.messages == [failure, "job recovered: making a backup"]
+    assert caplog.messages == [failure, "background job recovered: making a backup"]
     assert len(made(settings)) == 1
 
 

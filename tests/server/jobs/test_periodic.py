@@ -50,9 +50,9 @@ async def test_a_failure_is_logged_once_until_it_is_over_and_a_defect_every_time
     await job.ran(8)
     await periodic.stop()
     failed, broken, over = (
-        "job failed: sweeping: full",
-        "job failed: sweeping: unhandled exception",
-        "job recovered: sweeping",
+        "background job failed: sweeping: full",
+        "background job failed: sweeping: unhandled exception",
+        "background job recovered: sweeping",
     )
     assert caplog.messages == [failed, over, failed, broken, broken, over]
 
@@ -79,7 +79,7 @@ async def test_a_failed_job_is_not_said_to_work_because_the_server_stops(caplog:
     periodic.start()
     await job.ran(1)
     await periodic.stop()
-    assert caplog.messages == ["job failed: sweeping: full"]
+    assert caplog.messages == ["background job failed: sweeping: full"]
 
 
 async def test_a_job_chooses_its_next_time_and_can_be_woken() -> None:

@@ -211,6 +211,6 @@ async def test_a_job_that_fails_every_second_is_logged_when_it_begins_and_when_i
         await asyncio.sleep(0.1)
     reason = f"The disk of {file} is full. Make room on it, then try again."
     assert told() == [
-        f"job failed: writing last uses of tokens: {reason}",
-        "job recovered: writing last uses of tokens",
+        f"background job failed: writing last uses of tokens: {reason}",
+        "background job recovered: writing last uses of tokens",
     ]

@@ -93,11 +93,11 @@ async def test_invalid_settings_leave_the_old_ones_and_say_why_in_one_line(
     program = start("--workers", workers)
     assert await limits_of_new_connections(program, token) == {"70000"}
     settings.write("80000/fortnight")
-    reload(program, "not reloaded")
+    reload(program, "could not reload")
     assert await limits_of_new_connections(program, token) == {"70000"}
     (line,) = lines(program)
     assert line["level"] == "error"
-    assert line["message"].startswith("the settings are not reloaded, the old ones apply: Setting limits.token (")
+    assert line["message"].startswith("could not reload the settings, the old ones still apply: Setting limits.token (")
     assert str(settings.file) in line["message"]
     settings.write(NEW)
     reload(program)
@@ -230,7 +230,7 @@ async def test_an_unexpected_error_of_the_new_server_is_logged_and_the_old_one_s
     def is_refused() -> bool:
         nonlocal logged
         logged += capfd.readouterr().err
-        return "the settings are not reloaded" in logged
+        return "could not reload the settings" in logged
 
     settings = Settings(database_url=store_url)
     changed = settings.model_copy(update={"limits": Limits(local=True)})

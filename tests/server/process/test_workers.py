@@ -56,7 +56,7 @@ async def test_workers_are_replaced_and_end_together(serve: Callable[..., Progra
     (told,) = program.err.splitlines()[1:]
     line = json.loads(told)
     assert (line["level"], line["logger"]) == ("warning", "musicsvc")
-    assert line["message"] == f"worker {killed} exited (SIGKILL); starting a replacement"
+    assert line["message"] == f"worker process {killed} exited (SIGKILL); starting a replacement"
 
 
 @pytest.mark.only_on("sqlite")

@@ -41,7 +41,7 @@ def show(query: ActivityQuery, store: Store, activity_log: Log, settings: Settin
 
 
 def _filters(query: ActivityQuery, store: Store, now: int) -> tuple[Filters, dict[str, str]]:
-    """Return the filters of the timeline, and a message for each condition that is not valid."""
+    """Return the filters of the shown entries, and an error message for each invalid search field."""
     errors: dict[str, str] = {}
 
     def parse(name: str, parser: Callable[[str], Any]) -> Any:
