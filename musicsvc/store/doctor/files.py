@@ -106,7 +106,7 @@ def check_reserved_space(database: Path) -> list[Finding]:
         needed = reserved_space.megabytes(missing)
         hint = f"Revoking tokens may fail on a full disk. Free another {needed} MB on this disk."
         return [warning("ballast", finding, hint)]
-    return [warning("ballast", finding, "Start the server, which reserves the rest.")]
+    return [warning("ballast", finding, "A running server reserves the rest.")]
 
 
 def _check_space(place: Path, needed: int) -> Finding:
