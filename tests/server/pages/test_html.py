@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from typing import TYPE_CHECKING
+
 import pytest
 from jinja2 import UndefinedError
 
 from musicsvc.server.pages import html
 from musicsvc.server.shapes.pages import View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the templates, which pages are rendered from."""
+    folder = shutil.copytree(html.FOLDER / "templates", tmp_path / "templates")
+    monkeypatch.setattr(html, "FOLDER", tmp_path)
+    html._environment.cache_clear()
+    yield folder
+    html._environment.cache_clear()
 
 
 def test_a_page_without_one_of_its_values_fails_instead_of_showing_nothing() -> None:
@@ -14,3 +32,10 @@ def test_a_page_without_one_of_its_values_fails_instead_of_showing_nothing() -> 
     assert b"<h1>" in html.render(View("home.html", {"registration": True, "root": "x"}), context).content
     with pytest.raises(UndefinedError, match="'root' is undefined"):
         html.render(View("home.html", {"registration": True}), context)
+
+
+def test_an_upgrade_of_the_package_changes_no_page_of_a_running_server(templates: Path) -> None:
+    before, file = html.hidden_field("a", "b"), templates / "hidden.html"
+    os.utime(file, (0, 0))
+    file.write_text("{% macro hidden(name, value) %}{{ new }}{% endmacro %}", "utf-8")
+    assert html.hidden_field("a", "b") == before
