@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from musicsvc.cli.command import show_examples
-from musicsvc.cli.options import TIME_HELP, AsJson, option
+from musicsvc.cli.options import LARGEST_ID, TIME_HELP, AsJson, option
 from musicsvc.cli.session import Session
 from musicsvc.clock import parse_time_or_age
 
@@ -20,10 +20,9 @@ EXAMPLES = show_examples(
     "activity --user ada@example.test --since 2h", "activity --status 4xx --limit 20", "activity --follow --json"
 )
 POLL_SECONDS = 0.3
-ID = 2**63 - 1
 
 Account = Annotated[str | None, option("EMAIL", "Only entries of this account.", "--user", "--account")]
-TokenId = Annotated[int | None, option("ID", "Only entries of this token.", "--token", min=1, max=ID)]
+TokenId = Annotated[int | None, option("ID", "Only entries of this token.", "--token", min=1, max=LARGEST_ID)]
 Address = Annotated[str | None, option("IP", "Only calls from this address.")]
 Status = Annotated[str | None, option("STATUS", "Only calls with this status: 429, or 4xx.")]
 Method = Annotated[str | None, option("METHOD", "Only calls with this HTTP method.")]

@@ -10,7 +10,7 @@ import typer
 
 from musicsvc.cli import listening, meta_files, periods, progress, reporting, verifying
 from musicsvc.cli.command import group
-from musicsvc.cli.options import option
+from musicsvc.cli.options import LARGEST_ID, option
 from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
@@ -33,7 +33,7 @@ Format = Annotated[
     str | None,
     option("FORMAT", f"{', '.join(FORMATS)}; default: the suffix of the output file, or csv.", "--format"),
 ]
-Artist = Annotated[int | None, option("ID", "Only tracks and albums with this artist.", min=1)]
+Artist = Annotated[int | None, option("ID", "Only tracks and albums with this artist.", min=1, max=LARGEST_ID)]
 User = Annotated[str | None, option("EMAIL", "Only artists managed by this account; default: all.")]
 Out = Annotated[Path, option("FILE", "The output file; - is stdout.", "--output", "-o")]
 
@@ -50,7 +50,7 @@ Releases = Annotated[
         "Compare this album by the days since its release; may be repeated. Default: the newest albums.",
         "--release",
         min=1,
-        max=listening.LARGEST_ID,
+        max=LARGEST_ID,
     ),
 ]
 Days = Annotated[

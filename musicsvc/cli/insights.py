@@ -36,7 +36,7 @@ class Kind(StrEnum):
 
 
 KindOf = Annotated[Kind, typer.Argument(metavar="KIND", help="track, album or artist.")]
-Id = Annotated[int, identifier("track, album or artist", largest=listening.LARGEST_ID)]
+Id = Annotated[int, identifier("track, album or artist")]
 
 
 @app.command()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from musicsvc.cli import output, sparkline
-from musicsvc.cli.options import AsJson, identifier, option
+from musicsvc.cli.options import LARGEST_ID, AsJson, identifier, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.periods import Window
     from musicsvc.store.plays.subjects import Subject
 
-LARGEST_ID = 2**53 - 1
 MOST_DAYS, MOST_ALBUMS = 365, 9
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def release(
     context: typer.Context,
-    album: Annotated[int, identifier("album", "ALBUM", largest=LARGEST_ID)],
+    album: Annotated[int, identifier("album", "ALBUM")],
     against: Annotated[
         list[int] | None,
         option("ALBUM", "Another album to compare with; may be repeated.", "--against", min=1, max=LARGEST_ID),

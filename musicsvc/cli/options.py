@@ -7,6 +7,7 @@ import typer
 from musicsvc.cli.session import Session
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON value.")]
+LARGEST_ID = 2**53 - 1  # as in the API
 PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from stdin.")]
 TIME_HELP = "A time (2026-01-31T12:00:00Z), or an age (90s, 15m, 2h, 7d)."
 
@@ -28,9 +29,9 @@ def _one_account(context: typer.Context, email: str) -> str:
     return email or user or ""
 
 
-def identifier(noun: str, metavar: str = "ID", *, largest: int = 2**63 - 1) -> Any:
+def identifier(noun: str, metavar: str = "ID") -> Any:
     """Return a Typer argument for an id. `noun`: the kind of object, such as `track`, for the help text."""
-    return typer.Argument(metavar=metavar, min=1, max=largest, help=f"The {noun}'s id.", show_default=False)
+    return typer.Argument(metavar=metavar, min=1, max=LARGEST_ID, help=f"The {noun}'s id.", show_default=False)
 
 
 def search_option(fields: str) -> Any:

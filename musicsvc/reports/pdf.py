@@ -58,9 +58,9 @@ def page_data(report: Report, paper: str = A4) -> JSON:
         "facts": _facts(report),
         "graphs": _graphs(report),
         "tables": [
-            _table("Most played tracks", "Track", report.top_tracks, artists=True),
-            _table("Most played albums", "Album", report.top_albums, artists=True),
-            _table("Most played artists", "Artist", report.top_artists, artists=False),
+            _table("Most played tracks", "Track", report.top_tracks),
+            _table("Most played albums", "Album", report.top_albums),
+            _table("Most played artists", "Artist", report.top_artists),
         ],
         "strongest": _strongest(days, first),
         "listening": details.listening(report.listening) if report.listening and report.plays else [],
@@ -140,12 +140,12 @@ def _facts(report: Report) -> list[JSON]:
     return [{"label": label, "value": f"{value:,}"} for label, value in facts.items()]
 
 
-def _table(title: str, noun: str, rows: Sequence[ReportRow], *, artists: bool) -> JSON:
+def _table(title: str, noun: str, rows: Sequence[ReportRow]) -> JSON:
     most = max((row.plays for row in rows), default=0)
     shaped = [
         {
             "name": named(row.name),
-            "by": named(", ".join(row.artists)) if artists and row.artists else None,
+            "by": named(", ".join(row.artists)) if row.artists else None,
             "plays": f"{row.plays:,}",
             "share": row.plays / most,
             "listeners": f"{row.listeners:,}",

@@ -5,6 +5,7 @@ import re
 from tests.cli.conftest import Json, Run
 
 EMAIL = "ada@example.test"
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
 WISH = ("--use-case", "A player", "--volume", "100 a day", "--organization", "Engines Ltd")
 
 
@@ -27,11 +28,21 @@ def test_access_is_granted_with_and_without_plays_and_revoked(ask: Json, run: Ru
 
 def test_a_request_is_listed_approved_and_its_account_gets_a_token(ask: Json, run: Run) -> None:
     asked = ask("access", "request", EMAIL, *WISH)
-    assert (asked["state"], asked["use_case"], asked["organization"]) == ("pending", "A player", "Engines Ltd")
+    assert re.fullmatch(TIME, asked["requested_at"])
+    assert asked == {
+        "id": 1,
+        "email": EMAIL,
+        "state": "pending",
+        "use_case": "A player",
+        "volume": "100 a day",
+        "organization": "Engines Ltd",
+        "reason": None,
+        "requested_at": asked["requested_at"],
+        "decided_at": None,
+    }
     assert "is pending already" in run("access", "request", EMAIL, *WISH, expect=1).stderr
-    assert [(row["email"], row["state"], row["api_access"]) for row in ask("access", "list")] == [
-        (EMAIL, "pending", False)
-    ]
+    account = {"request_id": asked.pop("id"), "user_id": None, "api_access": False, "reports_plays": False}
+    assert ask("access", "list") == [asked | account]
     done = run("access", "approve", EMAIL)
     assert done.stderr == f"Request 1 is approved: {EMAIL} has API access. Account 1 was created for it.\n"
     assert re.fullmatch(r"http://127.0.0.1:8080/password/[\w-]{43}\n", done.stdout)
@@ -40,9 +51,12 @@ def test_a_request_is_listed_approved_and_its_account_gets_a_token(ask: Json, ru
     already = f"Error: Request 1 by {EMAIL} is approved already."
     assert run(*again, expect=1).stderr == f"{already}\n"
     run("access", "revoke", EMAIL)
+    (row,) = ask("access", "list")
+    assert re.fullmatch(TIME, row["decided_at"])
+    assert (row["state"], row["user_id"], row["api_access"]) == ("approved", 1, False)
     hint = f"Access was revoked since. Run: musicsvc access grant {EMAIL}"
     assert run(*again, expect=1).stderr == f"{already} {hint}\n"
-    assert run("access", "deny", str(asked["id"]), "--reason", "no", expect=1).stderr == f"{already}\n"
+    assert run("access", "deny", "1", "--reason", "no", expect=1).stderr == f"{already}\n"
 
 
 def test_json_has_the_password_link_of_a_new_account_alone(ask: Json, run: Run) -> None:

@@ -94,7 +94,12 @@ def test_a_backup_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Pat
     assert done["valid_again"] == {"tokens": [], "accounts": []}
     said = run("db", "restore", done["kept"], "--yes", "--no-keep").stderr
     assert "Repeat the revocations made since then" in said
+    assert "is kept" not in said
     assert len(_emails(file)) == 2
+    said = run("db", "restore", str(tmp_path / "one.db"), "--yes").stderr
+    kept = re.search(r"^The replaced database is kept as (.+)$", said, re.MULTILINE)
+    assert kept
+    assert len(_emails(Path(kept[1]))) == 2
 
 
 @sqlite

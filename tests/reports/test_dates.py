@@ -46,7 +46,8 @@ def test_a_range_of_days_is_written_without_repetition(first: date, last: date, 
         (1, ["25 Oct"]),
         (7, ["25 Oct", "26 Oct", "27 Oct", "28 Oct", "29 Oct", "30 Oct", "31 Oct"]),
         (30, ["25 Oct", "30 Oct", "4 Nov", "9 Nov", "14 Nov", "19 Nov"]),
-        (70, ["25 Oct 2025", "4 Nov 2025", "14 Nov 2025", "24 Nov 2025", "4 Dec 2025", "14 Dec 2025", "24 Dec 2025"]),
+        (68, ["25 Oct", "4 Nov", "14 Nov", "24 Nov", "4 Dec", "14 Dec", "24 Dec"]),  # its last day is 31 December
+        (69, ["25 Oct 2025", "4 Nov 2025", "14 Nov 2025", "24 Nov 2025", "4 Dec 2025", "14 Dec 2025", "24 Dec 2025"]),
         (101, ["Nov 2025", "Dec 2025", "Jan 2026", "Feb 2026"]),
         (365, ["Nov 2025", "Jan 2026", "Mar 2026", "May 2026", "Jul 2026", "Sep 2026"]),
         (1200, ["Jan 2026", "Jul 2026", "Jan 2027", "Jul 2027", "Jan 2028", "Jul 2028", "Jan 2029"]),
@@ -57,6 +58,12 @@ def test_a_range_of_days_is_written_without_repetition(first: date, last: date, 
 def test_labels_are_evenly_spaced_and_have_years_on_long_axes(days: int, texts: list[str]) -> None:
     labels = axes.labels(date(2025, 10, 25), days, max(1, days - 1))
     assert [label["label"] for label in labels] == texts
+
+
+def test_a_day_of_an_axis_of_months_has_its_year() -> None:
+    first = date(2026, 1, 20)
+    assert axes.day_label(first, 99, axes.LONGEST_IN_DAYS) == "29 Apr"
+    assert axes.day_label(first, 99, axes.LONGEST_IN_DAYS + 1) == "29 Apr 2026"
 
 
 def test_every_axis_has_some_labels_at_even_distances() -> None:

@@ -216,7 +216,7 @@ def test_the_days_compared_with_end_at_the_same_time_if_the_last_day_is_not_over
 def test_an_empty_report_says_what_to_do() -> None:
     empty = replace(content(plays=0), plays_total=7)
     (text,) = pages(pdf.render(replace(empty, last_played=date(2014, 3, 9))))
-    assert "The newest plays are of 9 March 2014. Choose a period that contains that day." in text
+    assert "The newest plays are from 9 March 2014. Choose a period that contains that day." in text
     assert "Choose another period." in pages(pdf.render(empty))[0]
     assert "Import a history with musicsvc import plays" in pages(pdf.render(content(plays=0)))[0]
 

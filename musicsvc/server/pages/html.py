@@ -48,7 +48,7 @@ def hidden_field(name: str, value: str) -> Any:
 @lru_cache(maxsize=1)
 def static_files() -> dict[str, Path]:
     """Map the name of each static file in URLs, such as `site-0123456789ab.css`, to its path. Reads all files."""
-    paths = sorted(path for path in STATIC.rglob("*") if path.suffix in KINDS)
+    paths = [path for path in STATIC.rglob("*") if path.suffix in KINDS]
     return {f"{path.stem}-{_digest(path)}{path.suffix}": path for path in paths}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import MethodNotAllowed, NotFound
@@ -32,27 +32,27 @@ class Access(Enum):
     SESSION (pages only): signed-in users. ADMIN (pages only): signed-in administrators.
     """
 
-    OPEN = "open"
-    PUBLIC = "public"
-    TOKEN = "token"  # noqa: S105 - a word, no secret
-    SESSION = "session"
-    ADMIN = "admin"
+    OPEN = auto()
+    PUBLIC = auto()
+    TOKEN = auto()
+    SESSION = auto()
+    ADMIN = auto()
 
 
 class Family(Enum):
     """The form of responses and errors: general JSON, JSON of the insights endpoints, a page, or a plain file."""
 
-    GENERAL = "general"
-    INSIGHTS = "insights"
-    PAGE = "page"
-    PLAIN = "plain"
+    GENERAL = auto()
+    INSIGHTS = auto()
+    PAGE = auto()
+    PLAIN = auto()
 
 
 class PasswordOf(Enum):
     """The account whose password a request must have in its field `password`."""
 
-    NAMED = "named"  # the account with the e-mail in the field `email`
-    CALLER = "caller"
+    NAMED = auto()  # the account with the e-mail in the field `email`
+    CALLER = auto()
 
 
 class RateLimit(Enum):

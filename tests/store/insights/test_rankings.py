@@ -71,13 +71,3 @@ def test_tracks_with_too_few_plays_of_all_time_are_not_read(store: Store, monkey
     ranked = store.read(partial(rankings.tracks_of_artist, 1, window("30-days", NOW))).result()
     assert [row.id for row in ranked] == [*range(10, 0, -1)]
     assert len(read) == rankings.FIRST_READ
-
-
-def test_a_packed_set_has_as_many_listeners_as_its_union() -> None:
-    chance = random.Random(2)
-    for size in (0, 1, 5, 40, 900):
-        some = [chance.randrange(1, 500) for _ in range(size)]
-        for packed in (listeners.pack(some), listeners.merge([listeners.pack(some)])):
-            for more in (b"", listeners.pack([3, 700, 3])):
-                assert listeners.count(packed + more) == len(listeners.union([packed + more]))
-                assert listeners.count(packed + more) == len({*some, *([3, 700] if more else [])})

@@ -1,5 +1,6 @@
 """The plays of the fixtures."""
 
+from collections import Counter
 from functools import partial
 
 from musicsvc.clock import DAY, MovableClock
@@ -10,6 +11,7 @@ from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Track
 from musicsvc.store.plays import periods
+from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ARTIST, TRACK, Subject
 from musicsvc.store.seeding import fixtures, plays
 
@@ -22,6 +24,16 @@ def demo_scope(store: Store) -> Scope:
 def growth(scope: Scope, window: periods.Window) -> list[float]:
     """Return the growth of the artists' plays."""
     return [row.figures.plays_change or 0 for row in export_rows.rows(ARTIST, scope, window)]
+
+
+def by_weekday(store: Store, now: int) -> Counter[str]:
+    """Return the plays of the first example track in 100 weeks by day of the week."""
+    today = periods.day_of(now)
+    days = store.read(partial(reader.counts_by_day, TRACK, 1, range(today - 700, today))).result()
+    found: Counter[str] = Counter()
+    for day, (count, _) in days.items():
+        found[f"{periods.to_date(day):%a}"] += count
+    return found
 
 
 def test_the_small_world_was_heard_for_a_year_and_the_same_plays_are_never_put_in_twice(
@@ -51,3 +63,6 @@ def test_the_small_world_was_heard_for_a_year_and_the_same_plays_are_never_put_i
         assert 0 < found.listeners <= found.plays <= found.plays_total
         assert found.plays_change is not None
         assert abs(found.plays_change) < 100
+
+    week = by_weekday(store, now)
+    assert min(week.pop("Sat"), week.pop("Sun")) > 1.2 * max(week.values())

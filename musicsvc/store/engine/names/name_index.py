@@ -49,8 +49,7 @@ def fold(text: str) -> str:
     text = " ".join(text.split())
     if text.isascii() and text.isprintable():
         return text.lower()
-    for _ in range(2):  # case folding may yield characters to decompose again
-        text = "".join(char for char in unicodedata.normalize("NFKD", text) if not _ignored(char)).casefold()
+    text = "".join(char for char in unicodedata.normalize("NFKD", text) if not _ignored(char)).casefold()
     return " ".join(unicodedata.normalize("NFC", text.translate(PLAIN)).split())
 
 
