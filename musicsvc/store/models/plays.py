@@ -67,9 +67,18 @@ class PlayBlock(Table):
     plays = BigIntegerField()
     listeners = BlobField()
     histogram = BlobField(default=b"")
+    days = BlobField(
+        null=True
+    )  # plays and listeners of each day, by musicsvc.store.plays.rollups.monthly; or not known
 
     class Meta:
         primary_key = CompositeKey("kind", "subject", "block")
+
+
+# Not in Meta, because the index is partial: the months whose days are still to be counted.
+PlayBlock.add_index(
+    PlayBlock.block, name="play_block_without_days", where=PlayBlock.days.is_null() & (PlayBlock.plays >= SQL("256"))
+)
 
 
 class PlayStretch(Table):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from musicsvc.store.engagement import engagement_days
@@ -42,17 +42,22 @@ WRONG_TOTALS = """
     WHERE track_id NOT IN (SELECT subject FROM play_day WHERE kind = 1)
 """
 NONE: Counts = (0, b"", b"")
+OTHER_DAYS = ": the counts of its days"
 OTHER_HISTOGRAM = ": hours and completion"
 
 
 @dataclass(slots=True)
 class Comparison:
-    """Stored and recomputed play counts of one table, by row key. `plays` is the number of single plays read."""
+    """Stored and recomputed play counts of one table, by row key. `plays` is the number of single plays read.
+
+    `other_days` are months whose stored counts of days are wrong.
+    """
 
     table: Table
     stored: dict[Key, Counts]
     expected: dict[Key, Counts]
     plays: int = 0
+    other_days: set[Key] = field(default_factory=set)
 
     @property
     def rows(self) -> int:
@@ -62,7 +67,8 @@ class Comparison:
     def differing(self) -> list[Key]:
         """Return the sorted keys of all rows that are wrong, missing or superfluous."""
         keys = self.stored.keys() | self.expected.keys()
-        return sorted(key for key in keys if not _same(self.stored.get(key), self.expected.get(key)))
+        wrong = {key for key in keys if not _same(self.stored.get(key), self.expected.get(key))}
+        return sorted(wrong | self.other_days)
 
     def sizes(self, key: Key) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return (plays, listeners) of the stored row, then of the recomputed row. A missing row has (0, 0)."""
@@ -74,7 +80,8 @@ class Comparison:
         if self.table is TOTALS:
             return f"track {key[0]}, all time"
         stored, expected = self.sizes(key)
-        what = OTHER_HISTOGRAM if stored == expected else ""
+        other = OTHER_DAYS if key in self.other_days else OTHER_HISTOGRAM
+        what = other if stored == expected else ""
         if self.table is tables.DAILY:
             return f"{NOUNS[key[1]]} {key[2]}, {to_date(key[0])}{what}"
         days = monthly.DAYS if self.table is tables.MONTHLY else weekly.DAYS
@@ -173,7 +180,14 @@ def compare_month(month: int, kind: int, subject: int, end: int | None) -> Compa
     watermark = monthly.watermark()
     counts = monthly.count(month, kind, subject, end)
     expected = {(kind, each, month): some for each, some in counts.items() if watermark.rolled_up(month, kind, each)}
-    return Comparison(tables.MONTHLY, _by_key(fetch(MONTH, kind, subject, monthly.last(end), month)), expected)
+    stored = _by_key(fetch(MONTH, kind, subject, monthly.last(end), month))
+    days = monthly.stored_days(kind, [each for _, each, _ in stored], range(month, month + 1))
+    wrong = {
+        (kind, each, month)
+        for (each, _), some in days.items()
+        if some and some != monthly.count_days(kind, each, month)
+    }
+    return Comparison(tables.MONTHLY, stored, expected, other_days=wrong)
 
 
 def compare_week(week: int) -> Comparison:

@@ -16,7 +16,7 @@ from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.undoing import runs, undo
 from musicsvc.store.plays import verify
 from musicsvc.store.plays.periods import Window
-from musicsvc.store.plays.rollups import histograms, parts
+from musicsvc.store.plays.rollups import histograms, parts, reader
 from musicsvc.store.plays.subjects import TRACK
 from musicsvc.store.schema import schema
 from musicsvc.store.security import security_events, sessions
@@ -287,4 +287,6 @@ def test_hours_and_completion_are_counted_from_the_plays_that_exist(old: Old, re
         assert (sum(week.hours), week.skipped[29]) == (405, 5)
         solo = store.read(lambda: packed("play_day", "kind = 3 AND subject = 2 AND day = 63")).result()
         assert (solo.hours[3 * 24], solo.without_length, solo.timed) == (2, 1, 1)  # the 63rd day is a Thursday
+        days = store.read(lambda: reader.counts_by_day(1, 7, range(32, 64))).result()
+        assert days == {40: (400, 1), 41: (5, 1)}  # the days of its month are not counted yet
         assert store.read(schema.problems).result() == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.clock import DAY, HOUR
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.subjects import Subject
 
 FIRST, FACTOR = 100, 10
-MONTHS = "SELECT DISTINCT block FROM play_block WHERE kind = ? AND subject {subjects} AND block < ?"
-DAYS = "SELECT subject, day, plays FROM play_day WHERE day {days} AND kind = ? AND subject {subjects} ORDER BY day"
+DAYS = "SELECT subject, day, plays FROM play_day WHERE day {days} AND kind = ? AND subject {subjects}"
 HISTOGRAM = "SELECT day, subject, histogram FROM play_day WHERE day = ? AND kind = ? AND subject = ?"
 # The plays of a subject. CROSS JOIN: SQLite reads the tables in this order, so only the plays of these tracks.
 PLAYS = {
@@ -104,11 +104,19 @@ def _best(counts: list[BestDay]) -> BestDay | None:
 
 def _by_day(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> list[Any]:
     """Return (id, day, plays) of each day with plays, in order of the days."""
+    stored = monthly.stored_days(kind, ids, range(watermark.month))
+    counted = [
+        (subject, month * monthly.DAYS + index, plays)
+        for (subject, month), found in stored.items()
+        for index, (plays, _) in enumerate(found)
+        if plays
+    ]
+    others = [day for (_, month), found in stored.items() if not found for day in monthly.days_of(month)]
+    days, values = dialect.in_list([*others, *monthly.open_days(watermark)])
     among, value = subjects.among(ids)
-    months = fetch(MONTHS.format(subjects=among), kind, value, watermark.month)
-    numbers = [day for (month,) in months for day in monthly.days_of(month)] + [*monthly.open_days(watermark)]
-    days, values = dialect.in_list(numbers)
-    return fetch(DAYS.format(days=days, subjects=among), values, kind, value)
+    rows = fetch(DAYS.format(days=days, subjects=among), values, kind, value)
+    rows = [row for row in rows if not stored.get((row[0], row[1] // monthly.DAYS))]
+    return sorted([*counted, *rows], key=itemgetter(1))
 
 
 def _reached(counts: list[BestDay]) -> Iterator[tuple[int, int, int]]:

@@ -2,18 +2,27 @@
 
 They are built from daily rollups, some tracks, albums and artists at a time. A watermark stores the progress.
 Late plays are added to daily and monthly rollups, so all monthly rollups below the watermark stay complete.
+
+Months with many plays also have the numbers of plays and listeners of each of their days, which make a chart of a year
+as fast to read as twelve rows. They are counted some time after the month. Late plays delete them until they are
+counted again; meanwhile they are read from daily rollups.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import starmap
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import dialect
-from musicsvc.store.engine.sql import fetch, run
-from musicsvc.store.plays.rollups import tables, weekly
+from musicsvc.store.engine.sql import fetch, run, run_many
+from musicsvc.store.plays import subjects
+from musicsvc.store.plays.rollups import listeners, tables, weekly
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from musicsvc.store.plays.rollups.tables import Counts, New
 
 DAYS = 32
@@ -31,6 +40,15 @@ BOUND = """
         ORDER BY subject LIMIT 1 OFFSET ?
     ) AS bound FROM (VALUES {days}) AS each_day) AS bounds
 """
+LEAST_PLAYS = 256  # of a month whose days are counted, as in the index play_block_without_days
+WITHOUT_DAYS = f"SELECT kind, subject, block FROM play_block WHERE days IS NULL AND plays >= {LEAST_PLAYS} LIMIT ?"  # noqa: S608 - a constant
+SUBJECTS_PER_MONTH = 250  # rolled up in the time that it takes to count the days of a month
+COUNTED_DAYS = "SELECT day, plays, listeners FROM play_day WHERE day {days} AND kind = ? AND subject = ?"
+SET_DAYS = "UPDATE play_block SET days = ? WHERE kind = ? AND subject = ? AND block = ?"
+STORED_DAYS = """
+    SELECT subject, block, days FROM play_block WHERE kind = ? AND subject {among} AND block >= ? AND block < ?
+"""
+PACKED_DAY = Struct("<II")  # plays and listeners
 
 
 class Watermark(NamedTuple):
@@ -81,14 +99,17 @@ def add(new: New) -> None:
 
 
 def roll_up(limit: int) -> bool:
-    """Create about `limit` due monthly counts or, if none are due, a week's counts. Return False if nothing is due."""
+    """Create about `limit` due monthly counts or, if none are due, weekly counts or counts of the days of months.
+
+    Return False if nothing is due.
+    """
     tables.lock()
     done = watermark()
     oldest, newest = _span(done.day)
     if not limit or oldest is None:
         return False
     if oldest // DAYS == newest // DAYS:
-        return weekly.roll_up()
+        return weekly.roll_up() or _count_days(1 + limit // SUBJECTS_PER_MONTH)
     month = oldest // DAYS
     kind, subject = (done.kind, done.subject) if month == done.month else (1, 0)
     end = _roll_up(month, kind, subject, limit)
@@ -126,3 +147,29 @@ def count(month: int, kind: int, subject: int, end: int | None) -> dict[int, Cou
 
 def last(end: int | None) -> int:
     return (1 << 63) - 1 if end is None else end - 1
+
+
+def _count_days(limit: int) -> bool:
+    """Store the counts of the days of at most `limit` months without them. Return False if there are none."""
+    keys = fetch(WITHOUT_DAYS, limit)
+    run_many(SET_DAYS, [(b"".join(starmap(PACKED_DAY.pack, count_days(*key))), *key) for key in keys])
+    return bool(keys)
+
+
+def count_days(kind: int, subject: int, month: int) -> list[tuple[int, int]]:
+    """Return (plays, listeners) of each day of a month, from daily counts."""
+    counts = [(0, 0)] * DAYS
+    condition, days = dialect.in_list(days_of(month))
+    for day, plays, packed in fetch(COUNTED_DAYS.format(days=condition), days, kind, subject):
+        counts[day % DAYS] = plays, listeners.count(packed)
+    return counts
+
+
+def stored_days(kind: int, ids: Collection[int], months: range) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """Return (plays, listeners) of each day of the months that have monthly counts, by (id, month).
+
+    The list is empty if the days of a month are still to be counted.
+    """
+    among, value = subjects.among(ids)
+    rows = fetch(STORED_DAYS.format(among=among), kind, value, months.start, months.stop)
+    return {(subject, month): list(PACKED_DAY.iter_unpack(packed or b"")) for subject, month, packed in rows}

@@ -241,8 +241,17 @@ def _played(numbers: range) -> range:
 
 def counts_by_day(kind: int, subject: int, numbers: range) -> dict[int, tuple[int, int]]:
     """Return the numbers of plays and listeners of a track, album or artist by day, for the days with plays."""
-    rows = _fetch(DAYS, SETS, kind, [subject], _numbers(_played(numbers)))
-    return {day: (plays, listeners.count(packed)) for _, day, _, plays, packed in rows}
+    played = _played(numbers)
+    counts: dict[int, tuple[int, int]] = {}
+    months = range(played.start // monthly.DAYS, -(-played.stop // monthly.DAYS))
+    stored = {month: found for (_, month), found in monthly.stored_days(kind, [subject], months).items() if found}
+    for month, found in stored.items():
+        counts |= {
+            day: each for day, each in zip(monthly.days_of(month), found, strict=True) if day in played and each[0]
+        }
+    others = [day for day in played if day // monthly.DAYS not in stored]
+    rows = _fetch(DAYS, SETS, kind, [subject], _numbers(others))
+    return counts | {day: (plays, listeners.count(packed)) for _, day, _, plays, packed in rows}
 
 
 def days(kind: int, ids: Sequence[int], numbers: range) -> dict[int, PlayStats]:

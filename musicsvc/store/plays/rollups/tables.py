@@ -24,13 +24,13 @@ COMPACT_EVERY = 64  # plays between compactions of a row, hence the most integer
 ADD = """
     INSERT INTO {table} ({key}, plays, listeners, histogram) {{rows}}
     ON CONFLICT ({key}) DO UPDATE SET plays = {table}.plays + excluded.plays, listeners = {listeners},
-        histogram = {histogram}
+        histogram = {histogram}{outdated}
     RETURNING {key}, plays
 """
 REPLACE = """
     INSERT INTO {table} ({key}, plays, listeners, histogram) {{rows}}
     ON CONFLICT ({key}) DO UPDATE SET plays = excluded.plays, listeners = excluded.listeners,
-        histogram = excluded.histogram
+        histogram = excluded.histogram{outdated}
 """
 PACKED_PLAY = Struct("<IBB")  # a new play: its listener's id, its hour of the week, its completion
 PLAY = PACKED_PLAY.size
@@ -41,18 +41,22 @@ Counts = tuple[int, bytes, bytes]  # plays, packed listeners, packed histogram
 
 
 class Table(NamedTuple):
-    """A table of play counts: its name, the names of its key columns, and the PostgreSQL types of all columns."""
+    """A table of play counts: its name, the names of its key columns, and the PostgreSQL types of all columns.
+
+    `outdated` is SQL that is appended to each change of a row.
+    """
 
     name: str
     key: tuple[str, str, str]
     types: tuple[str, ...]
+    outdated: str = ""
 
 
 BLOBS = ("listeners", "histogram")
 VALUES = ("bigint", "bytea", "bytea")
 DAILY = Table("play_day", ("day", "kind", "subject"), ("int", "int", "bigint", *VALUES))
 WEEKLY = Table("play_stretch", ("kind", "subject", "stretch"), ("int", "bigint", "int", *VALUES))
-MONTHLY = Table("play_block", ("kind", "subject", "block"), ("int", "bigint", "int", *VALUES))
+MONTHLY = Table("play_block", ("kind", "subject", "block"), ("int", "bigint", "int", *VALUES), ", days = NULL")
 
 
 def lock() -> None:
@@ -79,7 +83,7 @@ def split(new: bytes) -> tuple[int, bytes, bytes]:
 def add(table: Table, new: New) -> dict[Key, int]:
     """Add packed new plays to the rows of a table. Return the new number of plays of each large row, by key."""
     joined = {name: dialect.concat_blob(f"{table.name}.{name}", f"excluded.{name}") for name in BLOBS}
-    statement = ADD.format(table=table.name, key=", ".join(table.key), **joined)
+    statement = ADD.format(table=table.name, key=", ".join(table.key), outdated=table.outdated, **joined)
     rows: list[tuple[Any, ...]] = []
     for a, b in sorted(new):
         rows += [(a, b, c, *split(plays)) for c, plays in sorted(new[a, b].items())]
@@ -102,7 +106,7 @@ def _compact(table: Table, key: Key) -> None:
 
 
 def replace(table: Table, rows: Iterable[tuple[int, int, int, int, bytes, bytes]]) -> None:
-    statement = REPLACE.format(table=table.name, key=", ".join(table.key))
+    statement = REPLACE.format(table=table.name, key=", ".join(table.key), outdated=table.outdated)
     dialect.insert_many(statement, table.types, sorted(rows))
 
 
