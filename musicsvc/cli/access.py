@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from musicsvc.store.models import AccessRequest
 
 app = group(
-    "Grant and revoke API access, decide on requests for it.",
+    "Grant and revoke API access, decide on access requests.",
     "access grant ada@example.test --plays",
     "access approve 7",
     'access deny bob@example.test --reason "Describe the use case."',

@@ -34,7 +34,7 @@ Kind = Annotated[Literal["all", "calls", "events"], option("KIND", "The kind of 
 Limit = Annotated[int, option("N", "Only the newest N entries.", min=1, max=1_000_000)]
 Follow = Annotated[
     bool,
-    typer.Option("--follow", "-f", help="Continue with new entries until Ctrl+C; --json prints one per line."),
+    typer.Option("--follow", "-f", help="Continue with new entries until Ctrl+C; with --json, one per line."),
 ]
 
 

@@ -154,7 +154,7 @@ def _print(session: Session, summary: "ImportSummary") -> None:
     read = f"{quantity(summary.rows, 'row')} read, {refused} of them refused."
     session.echo(f"{read} Nothing was written (--dry-run)." if summary.dry_run else read)
     if summary.run is not None:
-        session.echo(f"Import {summary.run}. To take it back: musicsvc import undo {summary.run}")
+        session.echo(f"Import {summary.run}. To undo it: musicsvc import undo {summary.run}")
 
 
 def _all_refused(summary: "ImportSummary") -> bool:

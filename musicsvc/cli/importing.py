@@ -43,7 +43,7 @@ Refused = Annotated[Path | None, option("FILE.csv", "Write refused rows to FILE.
 Public = Annotated[bool, typer.Option("--public", help="Make new playlists public.")]
 CreateMissing = Annotated[bool, typer.Option("--create-missing", help="Create missing accounts.")]
 MakeTracks = Annotated[bool, typer.Option("--create-missing", help="Create missing artists and tracks.")]
-Listener = Annotated[str | None, option("NAME", "The listener of plays without one.")]
+Listener = Annotated[str | None, option("NAME", "The listener of plays that name none.")]
 HistoryFormat = Literal[
     "csv",
     "jsonl",

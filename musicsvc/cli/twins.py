@@ -32,8 +32,8 @@ def warn_of_catalog(
     session.echo(
         f"Warning: {quantity(found.names, 'artist')} of this file {_exist(found.names)} under another manager too"
         f" ({others}). The import creates new artists with the same names. To use the existing ones, import"
-        f" {existing}, or first assign them to another manager: musicsvc artist assign ID EMAIL. To take this import"
-        " back, run: musicsvc import undo"
+        f" {existing}, or first assign them to another manager: musicsvc artist assign ID EMAIL. To undo this import,"
+        " run: musicsvc import undo"
     )
 
 

@@ -86,7 +86,7 @@ def password(
     hashed = _hash(typed, email, session.settings())
     now = session.clock.now()
     user = session.write(change(email, lambda user: users.set_password(user, hashed, now=now)))
-    output.print_result(session, f"Set the password of {user.email}.", user_json(user), json=json)
+    output.print_result(session, f"The password of {user.email} is set.", user_json(user), json=json)
 
 
 @app.command()

@@ -154,7 +154,7 @@ def _unsafe(settings: Settings) -> Iterator[Finding]:
     for network in server.trusted_proxies:
         if _is_wide(network):
             finding = f"server.trusted_proxies contains {network}: any host there can claim TLS for a request."
-            yield problem("settings", finding, "List only the addresses of your proxies there.")
+            yield problem("settings", finding, "In server.trusted_proxies, list only the addresses of your proxies.")
     if not settings.limits.enabled:
         yield warning("settings", "Rate limits and abuse handling are off (limits.enabled).", "Turn them on.")
     if settings.hosted:
@@ -174,7 +174,7 @@ def _unsafe_when_hosted(settings: Settings) -> Iterator[Finding]:
             yield warning(
                 "settings",
                 f"metrics.allow contains {network}: any host there can read the metrics.",
-                "List only the addresses that collect metrics there.",
+                "In metrics.allow, list only the addresses that collect metrics.",
             )
 
 

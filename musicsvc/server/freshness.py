@@ -40,7 +40,7 @@ class Freshness:
 
     - A change of a table invalidates at once all values read from it.
     - A change of the table's counters, such as plays, invalidates those values once they are a few seconds old.
-    - A change of unknown tables, such as one by another program, invalidates all values a few seconds old.
+    - A change of unknown tables, such as one by another program, invalidates all values once they are that old.
     """
 
     def __init__(self, store: Store) -> None:

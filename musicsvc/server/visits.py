@@ -28,8 +28,8 @@ VALUE = re.compile(r"[A-Za-z0-9_-]{43}")
 NONCE_BYTES = 16
 NOTICE_SECONDS = 60
 LONGEST_NOTICE = 1_000
-FOREIGN = "The form was sent from another site. Open the page here and send it again."
-EXPIRED = "The form has expired. Open the page again and send it once more."
+FOREIGN = "The form was sent from another site. Open the page on this site and send the form again."
+EXPIRED = "The form has expired. Open the page again and send the form once more."
 
 
 @dataclass(slots=True)

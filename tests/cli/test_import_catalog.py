@@ -37,7 +37,7 @@ def test_the_table_is_on_stdout_and_the_refused_lines_on_stderr(run: Run, songs:
         "line 3: track is missing",
         "line 4: bpm must be a number",
         "4 rows read, 2 of them refused.",
-        "Import 1. To take it back: musicsvc import undo 1",
+        "Import 1. To undo it: musicsvc import undo 1",
     ]
 
 
@@ -49,7 +49,7 @@ def test_what_was_taken_otherwise_than_written_is_said(run: Run, tmp_path: Path)
         "Release dates without a day, taken as the first of the month: 1.",
         "Tempos outside 20 to 400, left out: 1.",
         "2 rows read, 0 of them refused.",
-        "Import 1. To take it back: musicsvc import undo 1",
+        "Import 1. To undo it: musicsvc import undo 1",
     ]
 
 

@@ -28,7 +28,7 @@ def test_refused_lines_are_told_and_missing_accounts_are_made_when_asked_for(run
         "line 4: an account cannot follow itself",
         "line 5: followed is missing",
         "4 rows read, all of them refused.",
-        "Import 1. To take it back: musicsvc import undo 1",
+        "Import 1. To undo it: musicsvc import undo 1",
     ]
     done = run("import", "follows", str(file), "--create-missing")
     assert [line.split() for line in done.stdout.splitlines()] == [

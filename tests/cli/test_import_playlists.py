@@ -26,7 +26,7 @@ def test_a_file_goes_through_both_commands(run: Run, tmp_path: Path, store: Stor
     assert done.stderr.splitlines() == [
         "line 5: track is missing",
         "4 rows read, 1 of them refused.",
-        "Import 2. To take it back: musicsvc import undo 2",
+        "Import 2. To undo it: musicsvc import undo 2",
     ]
     assert store.read(lambda: [(each.name, each.public) for each in Playlist.select()]).result() == [("P", True)]
 

@@ -50,7 +50,7 @@ def test_plays_go_in_and_what_does_not_is_listed_by_line(run: Run, ask: Json, ta
         "line 4: no such track; --create-missing creates it: 'Waltz' by Bea",
         "line 5: played_at must be a time such as 2026-01-31T12:00:00Z, or Unix seconds",
         "4 rows read, 2 of them refused.",
-        "Import 1. To take it back: musicsvc import undo 1",
+        "Import 1. To undo it: musicsvc import undo 1",
     ]
     again = ask("import", "plays", table, *PAIRS, "--create-missing", "--dry-run")
     assert (again["dry_run"], again["tracks"]["new"], again["plays"]["new"]) == (True, 1, 1)

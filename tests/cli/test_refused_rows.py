@@ -67,7 +67,7 @@ def test_fifty_three_rows_of_one_reason_are_one_line_with_the_ids_that_are_missi
     assert done.stderr.splitlines() == [
         "lines 3-55 (53 rows): no track has this external_id; import the catalog first: 'gone-0', 'gone-1', 'gone-2'",
         "54 rows read, 53 of them refused.",
-        "Import 1. To take it back: musicsvc import undo 1",
+        "Import 1. To undo it: musicsvc import undo 1",
     ]
 
 

@@ -65,7 +65,7 @@ def draw(design: Design) -> bytes:
 
 
 def initials(display_name: str) -> str:
-    """Return the first word's initial and, in most scripts, the last word's initial. Without words: NAMELESS."""
+    """Return the first word's initial and, in most scripts, the last word's. Return NAMELESS if there are no words."""
     words = _WORD.findall(writing.drawable(display_name))
     if not words:
         return NAMELESS

@@ -53,7 +53,7 @@ class HitsAhead:
         return [_use(each, now) for each in usable] if len(usable) == len(hits) else None
 
     def ask(self, hits: Sequence[Hit], at_least: int = 0) -> list[Hit]:
-        """Set in each hit the number of requests to count in advance: `at_least`, or twice the number used last time.
+        """Set in each hit the number to count in advance: `at_least`, or twice the number used before if that is more.
 
         The number is 0 until the result of an earlier call for the same limit has arrived.
         """

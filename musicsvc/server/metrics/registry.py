@@ -52,7 +52,7 @@ class Metrics:
         )
         self._durations = Histogram(
             "musicsvc_request_seconds",
-            "Time from the head of a request to its answer.",
+            "Time from the arrival of a request's head to its response.",
             ("method", "route"),
             buckets=BUCKETS,
             registry=self._own,

@@ -15,7 +15,7 @@ MEBIBYTE = 1 << 20
 
 
 class AnswerMemory:
-    """The memory that unsent responses of one process may hold, `limit` bytes. Safe to use from any thread."""
+    """The memory budget of one process for unsent responses: `limit` bytes. Safe to use from any thread."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -92,7 +92,7 @@ class TrackIn(Body):
         Field(min_length=1, max_length=50, json_schema_extra={"uniqueItems": True}),
         AfterValidator(require_unique),
     ]
-    description: Description | None = Field(None, examples=["Long thought to be by another hand."])
+    description: Description | None = Field(None, examples=["A minuet for piano, published in 1725."])
     genre: GenreName | None = None
     image: Url | None = None
     release_date: ReleaseDate | None = None
@@ -179,7 +179,7 @@ class TrackNested(Answer):
     release_date: Date | None
     image: Uri | None
     duration: int = Field(examples=[184_250], description="Milliseconds.")
-    description: str | None = Field(examples=["The one that paid the rent."])
+    description: str | None = Field(examples=["The first ragtime that the composer published."])
     artists: list[ArtistNested]
 
 

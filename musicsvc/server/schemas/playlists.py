@@ -50,7 +50,7 @@ class PlaylistIn(Body):
 
     name: Annotated[str, Text(1, 250)] = Field(examples=["Rags for a rainy day"])
     description: Annotated[str, Text(20, 170)] | None = Field(
-        None, examples=["Slow ones first, then the ones that wake the neighbours."]
+        None, examples=["Ragtime for rainy days, slow tracks first."]
     )
     image: Url | None = None
     public: Flag = False
@@ -95,7 +95,7 @@ class Playlist(Answer):
     public: bool
     collaborative: bool = Field(description="Whether users who accepted an invitation may edit the tracks.")
     image: Uri | None
-    description: str | None = Field(examples=["Slow ones first, then the ones that wake the neighbours."])
+    description: str | None = Field(examples=["Ragtime for rainy days, slow tracks first."])
     model_type: Literal["playlist"]
     created_at: Timestamp
     tracks_count: int

@@ -45,7 +45,7 @@ def period(window: Window) -> JSON:
 def growth_basis(window: Window) -> str:
     """Return `whole-day` if the part of today so far is compared with a whole day, otherwise `like-for-like`.
 
-    The first happens if the single plays of that day were deleted.
+    It is `whole-day` if the single plays of that day were deleted, so that its parts are unknown.
     """
     return "whole-day" if window.before.whole_day else "like-for-like"
 

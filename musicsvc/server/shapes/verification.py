@@ -37,7 +37,7 @@ DEFINITIONS = {
     "likes": "Likes given in the window and not withdrawn since.",
     "reposts": "Reposts given in the window and not withdrawn since.",
     "plays_change": "Growth of plays against the days in compared_with, in percent; null if these had no plays.",
-    "listeners_change": "Growth of listeners against the days in compared_with, in percent; null if these had none.",
+    "listeners_change": "Growth of listeners against the days in compared_with, in percent; null if nobody listened.",
 }
 REPORT = "report"
 REPORT_DEFINITIONS = {
