@@ -13,7 +13,7 @@ import pytest
 
 from musicsvc.errors import NotFound, Unavailable
 from musicsvc.store import opening
-from musicsvc.store.engine import binding
+from musicsvc.store.engine import binding, sql
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Tag
@@ -76,6 +76,19 @@ def test_statements_are_not_prepared_again_for_other_parameters(store: Store) ->
         return stable
 
     assert [store.read(unit).result(), store.write(unit).result()] == [1, 1]
+
+
+@pytest.mark.only_on("sqlite")
+def test_a_writer_keeps_a_prepared_statement_while_it_runs_hundreds_of_others(store: Store) -> None:
+    def unit() -> int:
+        for number in range(300):
+            sql.fetch(f"SELECT {number}")
+        before = binding.current().connection().cache_stats()["misses"]
+        sql.fetch("SELECT 0")
+        missed: int = binding.current().connection().cache_stats()["misses"] - before
+        return missed
+
+    assert store.write(unit).result() == 0
 
 
 @pytest.mark.only_on("sqlite")

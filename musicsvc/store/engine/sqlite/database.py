@@ -36,11 +36,17 @@ class NotingCursor(Noting, apsw.Cursor):
 class SqliteDatabase(APSWDatabase):
     """Peewee's SQLite database on apsw, with one connection per thread."""
 
-    def __init__(self, path: Path, pragmas: dict[str, object]) -> None:
+    def __init__(self, path: Path, pragmas: dict[str, object], *, statements: int = 100) -> None:
+        """Prepare for connections to a file. `statements` is the number of prepared statements that each keeps."""
         flags = apsw.SQLITE_OPEN_READWRITE
         # IMMEDIATE for migrations: a transaction that upgrades from reading to writing fails instead of waiting.
         super().__init__(
-            str(path), pragmas={**PRAGMAS, **pragmas}, timeout=BUSY_SECONDS, lock_type="IMMEDIATE", flags=flags
+            str(path),
+            pragmas={**PRAGMAS, **pragmas},
+            timeout=BUSY_SECONDS,
+            lock_type="IMMEDIATE",
+            flags=flags,
+            statementcachesize=statements,
         )
         self._connections: list[apsw.Connection] = []
         self._identity = files.identity(path)

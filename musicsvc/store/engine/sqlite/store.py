@@ -31,6 +31,9 @@ WRITER_PRAGMAS: dict[str, object] = {
     "temp_store": "MEMORY",
     "wal_autocheckpoint": 4000,
 }
+# A prepared statement is forgotten after this number of executions of others. A batch of plays runs about 100, among
+# them INSERTs of 15 kB, which take long to prepare.
+WRITER_STATEMENTS = 512
 
 
 class SqliteStore(Store):
@@ -53,7 +56,8 @@ class SqliteStore(Store):
         self._identity = files.identity(self.path)
         self._readers = SqliteDatabase(self.path, {"query_only": "ON", "cache_size": -8000})
         self._pool = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._readers,))
-        database = SqliteDatabase(self.path, WRITER_PRAGMAS | ({"synchronous": "NORMAL"} if log else {}))
+        pragmas = WRITER_PRAGMAS | ({"synchronous": "NORMAL"} if log else {})
+        database = SqliteDatabase(self.path, pragmas, statements=WRITER_STATEMENTS)
         self._writer = GroupWriter(database, BUSY_SECONDS, self._reserved)
         self.workload = self._writer.workload
 

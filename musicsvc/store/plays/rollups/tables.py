@@ -86,7 +86,8 @@ def add(table: Table, new: New) -> dict[Key, int]:
     statement = ADD.format(table=table.name, key=", ".join(table.key), outdated=table.outdated, **joined)
     rows: list[tuple[Any, ...]] = []
     for a, b in sorted(new):
-        rows += [(a, b, c, *split(plays)) for c, plays in sorted(new[a, b].items())]
+        some = new[a, b]
+        rows += [(a, b, c, *split(some[c])) for c in sorted(some)]
     large = {
         (a, b, c): plays
         for a, b, c, plays in dialect.insert_returning(statement, table.types, rows)
