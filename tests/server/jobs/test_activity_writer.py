@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -177,10 +178,12 @@ async def test_waiting_calls_are_bounded_refused_ones_dropped_last_and_the_loss_
     store: Store, clock: MovableClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recording, "MOST_WAITING", 6)
-    full = True
+    failures = math.inf
 
     def fault(operation: str, file: str) -> None:
-        if full and operation != "read" and file.startswith("activity"):
+        nonlocal failures
+        if failures and operation != "read" and file.startswith("activity"):
+            failures -= 1
             raise disk.error(apsw.SQLITE_FULL)
 
     with disk.mounted(tmp_path, fault):
@@ -190,7 +193,7 @@ async def test_waiting_calls_are_bounded_refused_ones_dropped_last_and_the_loss_
             await anonymous.get("albums/99", headers={"X-Request-Id": "faulty"})
             for number in range(20):
                 await anonymous.get("albums", headers={"X-Request-Id": f"plain-{number}"})
-            full = False
+            failures = 1  # a batch may be on its way
             await until(lambda: events_of(store))
 
     assert [entry.request_id for entry in logged(store)] == [
@@ -200,6 +203,37 @@ async def test_waiting_calls_are_bounded_refused_ones_dropped_last_and_the_loss_
         "plain-19",
     ]
     assert events_of(store) == [("activity.lost", "server", "18 calls not in the activity log")]
+
+
+@sqlite
+async def test_a_loss_that_cannot_be_reported_is_reported_later(
+    store: Store, clock: MovableClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recording, "MOST_WAITING", 6)
+    database = Path(store.url.removeprefix("sqlite:///")).name
+    failures = {"activity": math.inf, database: 0}
+
+    def fault(operation: str, file: str) -> None:
+        for name, left in failures.items():
+            if left and operation != "read" and file.startswith(name):
+                failures[name] = left - 1
+                raise disk.error(apsw.SQLITE_FULL)
+
+    with disk.mounted(tmp_path, fault):
+        async with running(store, clock) as anonymous:
+            for _ in range(9):
+                await anonymous.get("albums")
+            failures |= {"activity": 1, database: math.inf}  # a batch may be on its way
+            await until(lambda: not failures["activity"])
+            await until(lambda: len(logged(store)) == 6)
+            await anonymous.get("albums")
+            await until(lambda: len(logged(store)) == 7)  # the loss could not be reported before
+            assert events_of(store) == []
+            failures[database] = 0
+            await anonymous.get("albums")
+            await until(lambda: events_of(store))
+
+    assert events_of(store) == [("activity.lost", "server", "3 calls not in the activity log")]
 
 
 def events_of(store: Store) -> list[tuple[str, str, str | None]]:

@@ -76,6 +76,14 @@ def test_a_pause_excuses_requests_in_flight_at_the_limit() -> None:
     assert evaluated(refusals(1.01, every=0.01)) is not None
 
 
+def test_a_pause_is_over_in_its_last_microsecond() -> None:
+    def burst(at: float) -> list[Entry]:
+        return [call(at, 429, retry_after=10)] * 60
+
+    assert evaluated(burst(0), burst(9)) is None
+    assert evaluated(burst(0), burst(8.999_999)) is not None
+
+
 def test_one_client_in_ten_refusals_may_pause_for_itself() -> None:
     def clients(many: int) -> list[Entry]:
         return [call(number * 0.1 + turn * 2.1, 429, retry_after=2) for number in range(many) for turn in range(100)]

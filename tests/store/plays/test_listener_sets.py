@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import random
 from itertools import product
+from typing import TYPE_CHECKING
 
 import pytest
 
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.plays.rollups.listeners import FEW, WIDTH
+from tests.support.reported_plays import world
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
 
 
 def test_a_packed_set_has_as_many_listeners_as_its_union() -> None:
@@ -40,3 +49,19 @@ def test_a_merged_set_holds_an_id_once_unless_it_is_small() -> None:
     few = listeners.pack(range(FEW))
     assert listeners.merge([few, few]) == few
     assert len(listeners.merge([listeners.pack(range(1000))])) < FEW * WIDTH
+
+
+def test_a_row_holds_at_most_64_ids_after_its_bitmap(store: Store) -> None:
+    store.write(world).result()
+
+    def play() -> list[int]:
+        """Record plays of one listener one by one. Return the size of the row's set after each."""
+        (person,) = listeners.ensure(["opaque:x"]).values()
+        sizes: list[int] = []
+        for slot in range(200):
+            ingest.record([PlayRow(slot, 1, person, WITHOUT_ID, slot * SLOT, None, 0)])
+            ((size,),) = fetch("SELECT length(listeners) FROM play_day WHERE kind = 1")
+            sizes.append(size // WIDTH)
+        return sizes
+
+    assert store.write(play).result() == [*range(1, 64), *range(1, 65), *range(1, 65), *range(1, 10)]
