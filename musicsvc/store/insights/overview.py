@@ -136,10 +136,22 @@ class _Build:
             found,
             top_albums=self._top(ALBUM),
             top_artists=self._top(ARTIST),
-            before=_counts_by_day(self._parts, window.before),
+            before=self._before(),
             last_played=None if found.figures.plays else _last_played(self._ids[ARTIST]),
         )
         return whole, heard, hours
+
+    def _before(self) -> list[PlayCounts]:
+        """Return the plays and listeners of each day of the window before, and of its part of a day if it has one."""
+        window = self._window.before
+        if (subject := self._only_artist()) is None:
+            return _counts_by_day(self._parts, window)
+        days = reader.counts_by_day(*subject, window.numbers)
+        if window.seconds:
+            rest = Reader(window._replace(first=window.end), all_time=False)
+            ((part,),) = rest.read(subject.kind, [subject.id]).values()
+            days[window.end] = part.plays, len(part.listeners)
+        return [PlayCounts(*days.get(day, (0, 0))) for day in range(window.first, window.last + 1)]
 
     def _only_artist(self) -> Subject | None:
         """Return the artist whose statistics equal those of the scope, or None if parts must be added up."""
