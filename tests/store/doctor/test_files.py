@@ -7,13 +7,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from musicsvc.clock import DAY, Clock
+from musicsvc.clock import DAY, MINUTE, Clock
 from musicsvc.store.backups import create
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.doctor import files
 from musicsvc.store.engine.sqlite import reserved_space
 from tests.support.damage import add_dangling_row, overwrite_middle_page
 
+HOUR = 60 * MINUTE
 pytestmark = pytest.mark.only_on("sqlite")
 
 
@@ -78,7 +79,12 @@ def test_the_age_of_the_last_good_backup_is_checked(file: Path) -> None:
     connection.execute("INSERT INTO tag (name) VALUES ('later')")
     connection.close()
     made.rename(backup_folder.new_name(folder, now - DAY // 2))
-    assert [look(now + days * DAY // 4) for days in (1, 3, 7)] == [["ok"], ["warning"], ["problem"]]
+    (entry,) = backup_folder.entries(folder)
+
+    def around(every: int, *hours: int) -> list[str]:
+        return [look(entry.at + each * HOUR + more, every)[-1] for each in hours for more in (0, 1)]
+
+    assert around(24, 25, 48) == around(0, 49, 96) == ["ok", "warning", "warning", "problem"]
     (kept,) = folder.iterdir()
     newer = backup_folder.new_name(folder, now)
     for spoil, message in SPOILT:
