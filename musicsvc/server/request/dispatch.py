@@ -32,6 +32,7 @@ from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Reply, build_
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.routes.route import SAFE, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.schemas import fields
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.representation import Representation
 
@@ -247,7 +248,7 @@ class Dispatcher:
             sources["prepared"] = await run(Work.HASHING, partial(route.call_prepare, sources))
         unit = build_unit(route, values, sources, parsed, query_errors)
         unit = unit if slot is None else slot.recording(unit)
-        if route.nests_tracks and query is not None and query.large and given["caller"] is not None:
+        if route.nests_tracks and isinstance(query, fields.Pages) and query.large and given["caller"] is not None:
             given["answer"].expect_large()
         result = await self._run_unit(route, unit, given["answer"], call)
         if route.call_render is None or isinstance(result, Download):

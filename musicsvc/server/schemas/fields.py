@@ -189,11 +189,6 @@ class Query(Input):
 
     other_names: ClassVar[Mapping[str, str]] = {}
 
-    @property
-    def large(self) -> bool:
-        """Whether the request asks for a page larger than the default."""
-        return False
-
 
 class Pages(Query):
     """Page number and size; `per_page` is another name for `perPage`."""
