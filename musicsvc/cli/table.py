@@ -50,7 +50,7 @@ def width(text: str) -> int:
 
 
 def fit(columns: Sequence[Column], room: int) -> tuple[list[Column], list[Column]]:
-    """Return the columns that fit into `room` characters, and the others. Empty columns are left out first."""
+    """Return the columns that fit into `room` characters, and those to leave out, which are empty ones first."""
     kept = list(columns)
     while len(kept) > 1 and sum(column.least + GAP for column in kept) - GAP > room:
         empty = (column for column in reversed(kept[1:]) if set(column.cells) <= {NOTHING})

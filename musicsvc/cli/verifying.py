@@ -32,7 +32,7 @@ def verify(
     ],
     json: AsJson = False,
 ) -> None:
-    """Recompute an export file's rows, and list those that differ now. Exit code 1 if there are any."""
+    """Recompute the rows of an export file, and list the differences. Exit code 1 if there are any."""
     session = Session.from_context(context)
     meta = meta_files.read(file)
     found = session.read(lambda: list(_differences(file, meta)))

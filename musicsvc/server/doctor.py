@@ -1,4 +1,4 @@
-"""Run all checks of `musicsvc doctor`. This module has those of certificates, settings, log and open files."""
+"""Run all checks of `musicsvc doctor`. Certificates, settings, log and open files are checked in this module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the cells of Excel workbooks: those that exports write, and the same saved again by a spreadsheet program."""
+"""Read the cells of exported Excel workbooks, also after a spreadsheet program has saved them again."""
 
 from __future__ import annotations
 

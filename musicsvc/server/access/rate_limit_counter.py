@@ -142,7 +142,7 @@ class RateLimitCounter:
             return await self._count_elsewhere(hits)
 
     async def _count_elsewhere(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request in a thread. Those for the same limits that arrive meanwhile are counted together afterwards.
+        """Count a request in a thread. Requests to the same limits that arrive meanwhile are counted together later.
 
         But if a limit turns out to be exceeded, each of them is counted separately, without waiting for the others.
         """

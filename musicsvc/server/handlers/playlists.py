@@ -38,7 +38,7 @@ def create(body: PlaylistIn, caller: Identity, site: Site, now: int) -> JSON:
 
 
 def put(body: PlaylistPut, caller: Identity, site: Site, now: int) -> JSON:
-    """Replace a playlist found by `id` or else by name; create it if the caller has none with this name."""
+    """Replace a playlist, found by `id` or else by name; create it if the caller has none with this name."""
     values = body.model_dump(exclude={"id"})
     if body.id is not None:
         found: PlaylistRow | None = playlists.get_owned(body.id, actor=caller)

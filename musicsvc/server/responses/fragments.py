@@ -98,7 +98,7 @@ class FragmentReader:
     ) -> list[Fragment]:
         """Return the fragments of the rows with these ids. Call `make` for rows that have no valid fragment.
 
-        `make` gets the ids of these rows, and the sum of the sizes (`measured`) of the others. It returns (JSON, size).
+        `make` gets the ids of these rows and the total size of the other rows, and yields the JSON and size of each.
         """
         found = self._fragments.find(kind, ids)
         missing = [row_id for row_id in ids if row_id not in found]

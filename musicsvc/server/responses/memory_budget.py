@@ -34,7 +34,7 @@ class AnswerMemory:
         return Reservation(self, address, token_id)
 
     def take(self, client: str, size: int, *, token: bool) -> None:
-        """Reserve `size` bytes, or free them if negative. Raises Overloaded if full. `token`: the client has one."""
+        """Reserve `size` bytes for the client; free them if negative. `token`: it has a token. Raises Overloaded."""
         with self._lock:
             if size > 0:
                 self._require_room(client, size, token=token)

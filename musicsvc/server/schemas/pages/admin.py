@@ -34,7 +34,7 @@ class OlderQuery(Query):
 
 
 class ActivityQuery(Query):
-    """Filters of the activity log, as they were typed. `before`: show older entries; microseconds since 1970."""
+    """Filters of the activity log, as they were typed. `before`: only older entries; in microseconds since 1970."""
 
     kind: Literal["all", "calls", "events"] = "all"
     account: Typed = ""
