@@ -8,7 +8,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.command import run_in_process
 from tests.support.program import Program, until
 
 if TYPE_CHECKING:
@@ -122,7 +122,6 @@ def test_the_clock_starts_where_it_is_told_and_a_token_is_seen_to_expire(folder:
     ],
 )
 def test_a_clock_is_moved_in_a_demo_only_and_to_a_real_time(options: list[str]) -> None:
-    line = [sys.executable, "-m", "musicsvc", "serve", *options]
-    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    done = run_in_process(["serve", *options])
     assert (done.returncode, done.stdout) == (2, "")
     assert "Usage:" in done.stderr
