@@ -43,7 +43,9 @@ SAME_ON_BOTH = re.compile(
 OUTPUT = re.compile(r"cli/test_(program|terminal|unwritable_output)\.")
 # Their tests begin first, so that no processor is idle at the end while one of them runs.
 LONGEST = re.compile(
-    r"test_benchmarks\.|browser/|cli/test_import_spotify_songs\.|server/(network/test_slow_|openapi/test_schemathesis)"
+    r"""test_(benchmarks|imports|mutation)\. | browser/ | cli/test_(classic_rock|import_spotify_songs)\.
+    | server/(network/test_slow_|openapi/test_schemathesis)""",
+    re.VERBOSE,
 )
 
 # The same examples in every run. Shrinking a failing example can take minutes, so only `--slow` does it.
@@ -64,6 +66,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Start PostgreSQL once per run: in this process, or in the controller of xdist."""
     if config.getoption("--slow"):
         hypothesis.settings.load_profile("slow")
+    gc.set_threshold(200_000)  # until the tests are collected, which creates many objects that stay
+    os.environ["SSL_CERT_FILE"] = os.devnull  # programs start faster without the authorities, which no test needs
     given = getattr(config, "workerinput", None)
     if given is not None:
         config.stash[ADDRESS] = given["postgres"]

@@ -7,9 +7,10 @@ import io
 import pypdf
 
 
-def printed(document: bytes) -> str:
-    """Return the text of a PDF document, with single blanks."""
-    return " ".join(" ".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(document)).pages).split())
+def printed(document: bytes, pages: int | None = None) -> str:
+    """Return the text of a PDF document, or of its first pages, with single blanks."""
+    chosen = pypdf.PdfReader(io.BytesIO(document)).pages[:pages]
+    return " ".join(" ".join(page.extract_text() for page in chosen).split())
 
 
 def in_print(figure: float | None) -> str:

@@ -13,7 +13,7 @@ from tests.support import old_databases
 
 pytestmark = pytest.mark.only_on("sqlite")
 ROOT = Path(__file__).resolve().parents[3]
-FEW = {1: 11, 2: 23}  # by number of applied migrations: test every n-th step
+FEW = {1: 23, 2: 101}  # by number of applied migrations: test every n-th step
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
