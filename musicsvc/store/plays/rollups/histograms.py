@@ -8,9 +8,8 @@ completion code precede the pairs. Appending packed plays to a histogram adds th
 
 from __future__ import annotations
 
-import sys
-from array import array
 from operator import add
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
@@ -28,8 +27,7 @@ WITHOUT_DURATION = PERCENT + 50  # a skip ends before half of the track, so its 
 WITHOUT_LENGTH = WITHOUT_DURATION + 1
 COMPLETIONS = WITHOUT_LENGTH + 2  # makes SIZE even
 SIZE = HOURS + COMPLETIONS
-TYPES = {array(code).itemsize: code for code in "QLIHB"}  # of integers, by size in bytes
-WIDTHS = sorted(TYPES)
+NUMBERS = {1 << power: Struct(f"<{SIZE}{code}") for power, code in enumerate("BHIQ")}  # by bytes of a number
 LARGE = 1 + SIZE  # bytes of the smallest histogram with numbers
 
 
@@ -93,12 +91,9 @@ def merge(histograms: Iterable[bytes]) -> bytes:
         return joined
     counts = _count(some)
     most = max(counts)
-    width = next(width for width in WIDTHS if most < 1 << 8 * width)
-    numbers = array(TYPES[width], counts)
-    if sys.byteorder == "big":
-        numbers.byteswap()
+    width = next(width for width in NUMBERS if most < 1 << 8 * width)
     # Their width precedes the numbers. The whole has an odd length, which a sequence of pairs never has.
-    return bytes((width,)) + numbers.tobytes()
+    return bytes((width,)) + NUMBERS[width].pack(*counts)
 
 
 def unpack(histograms: Iterable[bytes]) -> Histogram:
@@ -117,13 +112,10 @@ def _count(histograms: Iterable[bytes]) -> list[int]:
         if not len(packed) & 1:
             pairs += packed
             continue
-        width = packed[0]
-        end = 1 + SIZE * width
-        numbers = array(TYPES[width], packed[1:end])
-        if sys.byteorder == "big":
-            numbers.byteswap()
-        counts = list(map(add, counts, numbers)) if counts else numbers.tolist()
-        pairs += packed[end:]
+        layout = NUMBERS[packed[0]]
+        numbers = layout.unpack_from(packed, 1)
+        counts = list(map(add, counts, numbers)) if counts else list(numbers)
+        pairs += packed[1 + layout.size :]
     counts = counts or [0] * SIZE
     for hour in pairs[::WIDTH]:
         counts[hour] += 1
