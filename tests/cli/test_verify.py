@@ -141,6 +141,7 @@ def test_a_checksum_that_is_not_that_of_the_rows_is_a_difference(
     file, meta = tmp_path / "a.csv", tmp_path / "a.csv.meta.json"
     export("tracks", "--artist", str(made.artists[0]), "-o", str(file))
     content = json.loads(meta.read_bytes())
+    assert meta.read_text("utf-8") == json.dumps(content, ensure_ascii=False, indent=2) + "\n"
     right, content["sha256"] = content["sha256"], "0" * 64
     meta.write_text(json.dumps(content))
     assert differences(export("verify", str(file), "--json")) == [("all", "sha256", "0" * 64, right)]

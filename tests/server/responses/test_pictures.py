@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsvc.reports.art import avatars
+from musicsvc.reports.art import avatars, covers
+from musicsvc.server.responses.pictures import CAPACITY as CACHE
 from musicsvc.server.responses.pictures import PictureCache
 from musicsvc.server.shapes import representation
 from tests.support.raw_connection import connected, request
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tests.support.serving import Answer, Client
 
 CAPACITY = 100
+TEMPLATE = "/cover-art/templates/2.png"
 FILES = ("/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css", "/docs", "/api/v1/openapi.json")
 
 
@@ -77,6 +79,24 @@ async def test_accounts_with_the_same_initials_and_colour_share_their_picture(
         for user_id in [*ids, *ids]:
             assert (await anonymous.get(f"/avatars/{user_id}")).status == 200
     assert len(drawn) == len(set(drawn)) == len(designs) < len(ids)
+
+
+async def test_a_thumbnail_stays_however_large_the_pictures_after_it(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accounts = [person(store, clock, f"{name}@label.test")[0] for name in ("ann", "bob")]
+    thumbnails: list[int] = []
+
+    def thumbnail(template_id: int) -> bytes:
+        thumbnails.append(template_id)
+        return b"\x89PNG"
+
+    monkeypatch.setattr(covers, "thumbnail", thumbnail)
+    monkeypatch.setattr(avatars, "draw", lambda _: bytes(CACHE))
+    async with running(store, clock) as anonymous:
+        for path in (TEMPLATE, *(f"/avatars/{each}" for each in accounts), TEMPLATE):
+            assert (await anonymous("HEAD", path)).status == 200
+    assert thumbnails == [2]
 
 
 async def fetch(client: Client, path: str, *headers: str) -> Answer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from functools import partial
-from threading import Event
 
 import pytest
 
@@ -13,14 +12,10 @@ from musicsvc.store.engagement import engagement_days, likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from tests.conftest import NOW
-from tests.support.program import until
+from tests.support.advisory_locks import require_wait
 from tests.support.reported_plays import account, world
 
 FANS = 5
-WAITING = """
-    SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-    WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted
-"""
 
 
 def stored() -> dict[tuple[int, int, int], tuple[int, int]]:
@@ -86,18 +81,5 @@ def test_what_is_given_and_withdrawn_waits_while_a_track_moves(store: Store, kin
     store.write(world).result()
     fan = store.write(partial(account, reports_plays=False)).result()
     for change in (partial(likes.add, kind, 2, now=NOW, actor=fan), partial(likes.remove, kind, 2, actor=fan)):
-        started, done = Event(), Event()
-
-        def move(started: Event = started, done: Event = done) -> None:
-            engagement_days.lock()
-            started.set()
-            assert done.wait(30)
-
-        moved = store.write(move)
-        assert started.wait(30)
-        changed = store.write(change)
-        until(lambda: store.read(lambda: fetch(WAITING)).result() == [(1,)])
-        done.set()
-        moved.result()
-        changed.result()
+        require_wait(store, engagement_days.lock, change)
     assert store.read(stored).result() == {}

@@ -1,0 +1,50 @@
+"""On PostgreSQL, whatever changes play counts waits for other changes of them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.store.importing.undoing import made_rows, runs
+from musicsvc.store.models import Track
+from musicsvc.store.plays import ingest, reattribution, retention, verify
+from musicsvc.store.plays.expected import compare_totals
+from musicsvc.store.plays.rollups import monthly, tables, withdrawal
+from tests.conftest import NOW
+from tests.support.advisory_locks import require_wait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.engine.store import Store
+
+
+def rebuild() -> None:
+    with reattribution.rebuilding([1]):
+        pass
+
+
+def undo_a_track() -> None:
+    runs.made(1, Track, [3])
+    assert made_rows.take_back(Track, 1, 9)
+
+
+CHANGES: list[Callable[[], object]] = [
+    partial(ingest.record, []),
+    partial(monthly.roll_up, 9),
+    partial(withdrawal.withdraw, 1, 0, 9),
+    partial(retention._begin, 9),
+    partial(verify._repair, compare_totals),
+    rebuild,
+    undo_a_track,
+]
+
+
+@pytest.mark.only_on("postgres")
+def test_a_change_of_play_counts_waits_for_others(store: Store, reporter: Identity) -> None:
+    changes = [*CHANGES, lambda: ingest.report([], now=NOW, actor=reporter)]
+    for change in changes:
+        require_wait(store, tables.lock, change)
