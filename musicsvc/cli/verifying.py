@@ -51,9 +51,7 @@ def _summary(meta: "FileVerification", differing: int, *, unchanged: bool) -> st
     rows = quantity(meta.row_count, "row")
     if not differing:
         return f"The file has {rows}, and the database gives the same."
-    cause = (
-        "The file was not changed after it was written." if unchanged else "The file was changed after it was written."
-    )
+    cause = "The file is unchanged." if unchanged else "The file was changed after it was written."
     return f"{quantity(differing, 'row')} of {rows} {'differs' if differing == 1 else 'differ'} now. {cause}"
 
 

@@ -114,9 +114,7 @@ def check_tls(server: Server, *, now: int) -> Iterator[Finding]:
         tls.create_context(server)
         validities = tls.validities(server.tls_cert) if server.tls_cert else []
     except Failure as failure:
-        yield problem(
-            "TLS", failure.message, "Set server.tls_cert and server.tls_key to a certificate chain and its key."
-        )
+        yield problem("TLS", failure.message, "Set server.tls_cert and server.tls_key to a certificate and its key.")
         return
     for number, validity in enumerate(validities, 1):
         yield _check_validity("The certificate" if number == 1 else f"Certificate {number} of the chain", validity, now)
@@ -127,9 +125,7 @@ def _check_validity(name: str, validity: tls.Validity, now: int) -> Finding:
     if validity.ends <= now:
         return problem("TLS", f"{name} expired on {ends}.", RENEW)
     if validity.begins > now:
-        return problem(
-            "TLS", f"{name} is not valid before {begins}.", "Check the system clock, or renew the certificate."
-        )
+        return problem("TLS", f"{name} is not valid before {begins}.", "Check the clock, or renew the certificate.")
     if validity.ends <= now + SOON:
         left = validity.ends - now
         remaining = f"{left // DAY} days" if left >= 2 * DAY else f"{left / HOUR:.0f} hours"

@@ -109,7 +109,7 @@ def test_a_play_makes_just_its_rows_differ_in_every_format(
     assert ("summary", "listeners.unique", 4, 5) in expected["report"]
     table = export("verify", str(tmp_path / "plays.csv"))
     assert table.out.splitlines()[1].split() == [day, str(track), "plays", "3", "4"]
-    assert table.err == f"1 row of {count(made)} rows differs now. The file was not changed after it was written.\n"
+    assert table.err == f"1 row of {count(made)} rows differs now. The file is unchanged.\n"
 
 
 def count(made: Catalog) -> int:

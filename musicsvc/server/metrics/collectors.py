@@ -56,10 +56,8 @@ def add_activity(metrics: Metrics, activity: ActivityWriter, monitor: AbuseMonit
     metrics.counter("musicsvc_activity_written", "Calls written to the activity log.", lambda: activity.written)
     text = "Calls that the activity log has only as totals by minute, address and status."
     metrics.counter("musicsvc_activity_counted", text, lambda: activity.counted)
-    text = "Calls that could not be written to the activity log."
-    metrics.counter("musicsvc_activity_dropped", text, lambda: activity.dropped)
-    text = "Calls that wait to be written to the activity log."
-    metrics.gauge("musicsvc_activity_waiting", text, lambda: activity.waiting)
+    metrics.counter("musicsvc_activity_dropped", "Calls that the activity log has lost.", lambda: activity.dropped)
+    metrics.gauge("musicsvc_activity_waiting", "Calls not yet written to the activity log.", lambda: activity.waiting)
     metrics.counter("musicsvc_tokens_revoked", "Tokens revoked for abuse.", lambda: monitor.revoked)
 
 
@@ -105,10 +103,8 @@ def add_logs(metrics: Metrics, writer: LogWriter) -> None:
 def add_store(metrics: Metrics, store: Store) -> None:
     """Add metrics of the store's queues and commits, and of the size of the database on disk."""
     done = store.workload
-    metrics.gauge("musicsvc_store_reads_waiting", "Units of work that wait for a reader.", lambda: store.waiting()[0])
-    metrics.gauge(
-        "musicsvc_store_writes_waiting", "Units of work that wait for the writer.", lambda: store.waiting()[1]
-    )
+    metrics.gauge("musicsvc_store_reads_waiting", "Units of work waiting for a reader.", lambda: store.waiting()[0])
+    metrics.gauge("musicsvc_store_writes_waiting", "Units of work waiting for the writer.", lambda: store.waiting()[1])
     metrics.counter("musicsvc_store_commits", "Transactions committed.", lambda: done.commits)
     metrics.counter("musicsvc_store_units", "Units of work in committed transactions.", lambda: done.units)
     metrics.counter("musicsvc_store_commit_seconds", "Time spent in commits.", lambda: done.seconds)

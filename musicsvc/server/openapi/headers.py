@@ -39,10 +39,7 @@ MEANINGS: dict[str, tuple[str, JSON]] = {
         MEMBERS | {"examples": ['"token";r=299;t=60']},
     ),
     "X-RateLimit-Limit": ("Requests that the tightest rate limit allows in total.", COUNT | {"examples": [300]}),
-    "X-RateLimit-Remaining": (
-        "Requests that the tightest rate limit still allows.",
-        COUNT | {"examples": [299]},
-    ),
+    "X-RateLimit-Remaining": ("Requests that the tightest rate limit still allows.", COUNT | {"examples": [299]}),
     "X-RateLimit-Reset": ("The seconds (`t` of `RateLimit`) of the tightest rate limit.", COUNT | {"examples": [60]}),
 }
 HEADERS: JSON = {

@@ -33,16 +33,10 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
     ("The object does not exist, or is private to another account.", words.NotFound("There is nothing at this path.")),
     ("The path does not support the method.", words.MethodNotAllowed(["GET", "HEAD"])),
     ("The body took too long to arrive.", words.TooSlow("The body did not arrive in time.")),
-    (
-        "The request conflicts with the current state of the object.",
-        words.Conflict("The account is a collaborator already."),
-    ),
+    ("Conflict with the current state of the object.", words.Conflict("The account is a collaborator already.")),
     ("The body is too large.", words.TooLarge("The body is larger than 1 MiB.")),
     ("The body is not JSON.", words.UnsupportedMedia("Send JSON, with Content-Type: application/json.")),
-    (
-        "Fields or parameters are invalid; `errors` names all of them.",
-        words.Invalid({"name": "This field is required."}),
-    ),
+    ("Invalid fields or parameters; `errors` names them all.", words.Invalid({"name": "This field is required."})),
     (
         "A rate limit is exceeded; the message names it.",
         words.TooMany("The limit of 300 requests a minute for this token is spent. Try again in 12 seconds.", 12),

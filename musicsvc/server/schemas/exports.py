@@ -85,9 +85,7 @@ class TrackRow(Row):
 
     track_id: int
     track: str = Field(examples=["Maple Leaf Rag"])
-    artists: str = Field(
-        description="Names of the artists, separated by `; `.", examples=["Scott Joplin; Arthur Marshall"]
-    )
+    artists: str = Field(description="The artists, separated by `; `.", examples=["Scott Joplin; Arthur Marshall"])
 
 
 class AlbumRow(Row):
@@ -95,7 +93,7 @@ class AlbumRow(Row):
 
     album_id: int
     album: str = Field(examples=["Classic Rags"])
-    artists: str = Field(description="Names of the artists, separated by `; `.", examples=["Scott Joplin"])
+    artists: str = Field(description="The artists, separated by `; `.", examples=["Scott Joplin"])
 
 
 class ArtistRow(Row):
@@ -144,9 +142,7 @@ class Verification(Answer):
     generated_at: Timestamp
     scope: ExportScope
     window: ExportWindow
-    compared_with: Between | None = Field(
-        description="The range of time that growth compares with; null if the period is all time."
-    )
+    compared_with: Between | None = Field(description="The time range that growth compares with; null for all time.")
     growth_basis: Literal["like-for-like", "whole-day"] | None = Field(
         description="`whole-day`: a part of today is compared with a whole day. Null if the period is all time."
     )
@@ -156,7 +152,7 @@ class Verification(Answer):
     row_count: int
     sha256: str = Field(
         pattern="^[0-9a-f]{64}$",
-        description="The checksum over the rows in canonical JSON (RFC 8785).",
+        description="Checksum of the rows in canonical JSON (RFC 8785).",
         examples=["0" * 64],
     )
 
@@ -217,9 +213,7 @@ class Report(Answer):
     generated_at: Timestamp
     growth_basis: WholeDay = None
     summary: Summary
-    top_tracks: list[Ranked] = Field(
-        max_length=10, description="The tracks with the most plays in the period, most played first."
-    )
+    top_tracks: list[Ranked] = Field(max_length=10, description="Tracks, most played in the period first.")
     charts: Chart | SkipJsonSchema[None] = Field(None, description="Present only if `include_charts` is true.")
     listening: ListeningFigures | SkipJsonSchema[None] = WITH_LISTENING
     hours: HoursOfWeek | SkipJsonSchema[None] = WITH_LISTENING

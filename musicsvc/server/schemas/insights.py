@@ -157,7 +157,5 @@ class Collaborations(Answer):
     """The tracks that an artist shares with other artists, and these artists."""
 
     total_collaborations: int = Field(description="Number of tracks that the artist shares with others.", examples=[3])
-    top_collaborators: list[Collaborator] = Field(
-        max_length=100, description="Other artists, the one with the most shared tracks first."
-    )
+    top_collaborators: list[Collaborator] = Field(max_length=100, description="Artists, most shared tracks first.")
     collaboration_tracks: list[TrackNested] = Field(max_length=100, description="The shared tracks, most played first.")

@@ -60,9 +60,7 @@ class ListeningFigures(Answer):
     )
     skips: int = Field(description="Plays shorter than 30 seconds and shorter than half of the track.", examples=[41])
     completion: Completion
-    plays_per_listener: float | None = Field(
-        description="Rounded to two decimals; null if there are no listeners.", examples=[2.2]
-    )
+    plays_per_listener: float | None = Field(description="Two decimals; null if nobody listened.", examples=[2.2])
     new_listeners: int = Field(description="Listeners whose first play of all time is in the period.", examples=[64])
     returning_listeners: int = Field(description="Listeners who had also played before the period.", examples=[123])
 

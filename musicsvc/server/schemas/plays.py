@@ -60,15 +60,11 @@ class PlayIn(BaseModel):
     track_id: Id
     played_at: Moment
     listener: Annotated[str, Text(1, 64)] | None = Field(
-        None,
-        description="Your own name or id of the listener. By default, the listener is the caller.",
-        examples=[None],
+        None, description="Your own name or id of the listener; by default, the caller.", examples=[None]
     )
     duration_ms: Annotated[int, Field(strict=True, ge=0, le=LONGEST)] | None = Field(None, examples=[184_250])
     client_id: Annotated[str, Text(1, 128)] | None = Field(
-        None,
-        description="Your own id of the play. A play with the same id is not counted again.",
-        examples=["b1946ac92492d234"],
+        None, description="Your own id of the play; the same id is counted once.", examples=["b1946ac92492d234"]
     )
 
 
