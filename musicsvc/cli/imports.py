@@ -85,7 +85,7 @@ def _explain(session: Session, summary: "UndoSummary") -> None:
         some = ", ".join(map(str, row["ids"][:MOST_IDS])) + (f" and {more:,} more" if more > 0 else "")
         session.echo(f"Kept {row['kind']} ({row['reason']}): {some}.")
     if summary.pruned:
-        session.echo("The figures still count this import's plays on days whose single plays were deleted.")
+        session.echo("The figures of days deleted by `musicsvc plays prune` still include the plays of this import.")
     run = summary.run.id
     if summary.run.state == PARTLY:
         session.echo(f"Import {run} is undone, except for the kept rows. Once nothing refers to them, run this again.")

@@ -57,7 +57,7 @@ def defused(text: str) -> str:
 
 
 def defused_row(row: Mapping[str, object]) -> dict[str, object]:
-    """Return a row with each text changed by `defused`, as in a CSV file."""
+    """Return a row with its texts as CSV files have them: a `'` before each line that looks like a formula."""
     return {column: defused(value) if isinstance(value, str) else value for column, value in row.items()}
 
 

@@ -40,7 +40,10 @@ MEANINGS: dict[str, tuple[str, JSON]] = {
     ),
     "X-RateLimit-Limit": ("Requests that the tightest rate limit allows in total.", COUNT | {"examples": [300]}),
     "X-RateLimit-Remaining": ("Requests that the tightest rate limit still allows.", COUNT | {"examples": [299]}),
-    "X-RateLimit-Reset": ("The seconds (`t` of `RateLimit`) of the tightest rate limit.", COUNT | {"examples": [60]}),
+    "X-RateLimit-Reset": (
+        "Seconds in which the remaining requests may be sent, as `t` of `RateLimit`.",
+        COUNT | {"examples": [60]},
+    ),
 }
 HEADERS: JSON = {
     name: {"description": text, "required": name not in OPTIONAL, "schema": schema}

@@ -68,7 +68,7 @@ class Scope(NamedTuple):
         return len(fetch(several, *values, FEW_TRACKS + 1)) <= FEW_TRACKS
 
     def uneven(self) -> dict[int, BitMap64]:
-        """Return number of artists in the scope → ids of tracks with as many of them, for all numbers except 1."""
+        """Return the ids of the tracks with several artists in the scope (or none), by the number of these artists."""
         found: dict[int, BitMap64] = defaultdict(BitMap64)
         for track, count in sql.stream_rows(*self._query(UNEVEN, UNEVEN_OF_ALL)):
             found[count].add(track)

@@ -61,7 +61,7 @@ def _ignored(char: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NameIndex:
-    """An index of the names of rows with ids, in the table `table`."""
+    """A search index of names, stored in the table `table`. It finds the ids of the rows that have these names."""
 
     table: str
 

@@ -46,7 +46,7 @@ BY_DAY = f"SELECT p.played_at / {DAY}, p.listener_id {WITHIN}"
 
 
 class Recount(NamedTuple):
-    """Statistics, either recounted or as the API returns them. `release` is None unless the subject is an album."""
+    """Statistics of a track, album or artist. `release`: those of an album by day since its release, otherwise None."""
 
     listening: Listening
     hours: Hours

@@ -40,7 +40,7 @@ class Month(NamedTuple):
 
 @dataclass(slots=True)
 class PartsComparison:
-    """Stored and recomputed numbers of plays with packed listeners, by (kind, id, part)."""
+    """Stored and recomputed two-hour counts: (number of plays, packed listener ids) by (kind, id, part)."""
 
     month: Month
     stored: dict[Key, tuple[int, bytes]]

@@ -133,7 +133,10 @@ def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
 
 
 def batch_end(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Return the `end` of a batch of about `limit` ids from `subject` to `end` - 1, or None if no ids follow it."""
+    """Return the end of a batch of about `limit` ids that begins with `subject`, or None if the batch is the last.
+
+    The batch contains the ids below its end.
+    """
     days = ", ".join(f"({day})" for day in days_of(month))
     ((end,),) = fetch(BOUND.format(days=days), kind, subject, limit)
     return None if end is None else int(end)
