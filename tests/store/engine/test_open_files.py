@@ -1,4 +1,4 @@
-"""What a server does every day leaves no file of the data folder open."""
+"""The daily work of a server leaves no file of the data folder open."""
 
 from __future__ import annotations
 
