@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from musicsvc.server.pages import html
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.shapes.pages import View
 
 if TYPE_CHECKING:
@@ -39,3 +41,11 @@ def test_an_upgrade_of_the_package_changes_no_page_of_a_running_server(templates
     os.utime(file, (0, 0))
     file.write_text("{% macro hidden(name, value) %}{{ new }}{% endmacro %}", "utf-8")
     assert html.hidden_field("a", "b") == before
+
+
+def test_pages_name_only_endpoints_that_exist() -> None:
+    texts = [path.read_text("utf-8") for path in (html.FOLDER / "templates").rglob("*.html")]
+    named = {found for text in texts for found in re.findall(r"\b(GET|POST|PUT|PATCH|DELETE) (/api/[^\s<]*)", text)}
+    known = {(route.method, route.path) for route in ROUTES}
+    assert ("POST", "/api/v1/plays") in named
+    assert named <= known
