@@ -125,6 +125,7 @@ async def test_listening_hours_and_milestones_are_the_same_from_every_source(
             for source in ("served", "counted"):
                 recounted = explained["listening"][source]
                 assert {name: recounted[name] for name in expected} == expected
+            assert json.dumps(explained["listening"]["counted"]) == json.dumps(explained["listening"]["served"])
             within = [play for play in plays if first <= oracle.time(play).date() <= last]
             assert explained["listening"]["plays_without_duration"] == sum(p.duration_ms is None for p in within)
 

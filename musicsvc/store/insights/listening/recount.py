@@ -152,7 +152,7 @@ class _Plays:
             skips=sum(count for _, skipped, count in rows if skipped),
             completion=Completion(
                 round(sum(percent) / len(percent), 1) if percent else None,
-                statistics.median(percent) if percent else None,
+                float(statistics.median(percent)) if percent else None,
             ),
             plays_per_listener=listening.per_listener(plays, people),
             new_listeners=new,
