@@ -38,7 +38,7 @@ User = Annotated[str | None, option("EMAIL", "Only artists managed by this accou
 Out = Annotated[Path, option("FILE", "The output file; - is stdout.", "--output", "-o")]
 
 
-Paper = Annotated[Literal["a4", "letter"], option("PAPER", "a4 or letter.")]
+Paper = Annotated[Literal["a4", "letter"] | None, option("PAPER", "a4 or letter; only for PDF. Default: a4.")]
 ReportFormat = Annotated[
     str | None,
     option("FORMAT", f"{', '.join(reporting.FORMATS)}; default: the suffix of the output file, or pdf.", "--format"),
@@ -115,7 +115,7 @@ def export_report(
     first: periods.First = None,
     last: periods.Last = None,
     *,
-    paper: Paper = "a4",
+    paper: Paper = None,
     artist: Artist = None,
     user: User = None,
     release: Releases = None,
@@ -126,9 +126,11 @@ def export_report(
     """Write the report with charts as PDF, or as Excel, CSV or JSON."""
     session, now = Session.begin(context)
     chosen = _format(form, out, reporting.FORMATS, "pdf")
+    if paper is not None and chosen.id != "pdf":
+        raise typer.BadParameter(f"{chosen.name} has no pages; only a PDF has.", param_hint="--paper")
     window = periods.choose(period, first, last, now)
     albums = reporting.albums(release)
-    reporting.write(session, reporting.Wanted(user, artist, window, now, albums, days), chosen.id, paper, out)
+    reporting.write(session, reporting.Wanted(user, artist, window, now, albums, days), chosen.id, paper or "a4", out)
     _echo_written(session, out)
 
 
@@ -146,10 +148,10 @@ def _echo_written(session: Session, out: Path) -> None:
 
 def _format(form: str | None, out: Path, formats: Mapping[str, FileFormat], default: str) -> FileFormat:
     """Return the file format: `form`, or the suffix of `out`, or `default`. Raises BadParameter if it is unknown."""
-    if form is not None and form not in formats:
+    if form is not None and form.lower() not in formats:
         names = ", ".join(map(repr, formats))
         raise typer.BadParameter(f"{form!r} is not one of {names}.", param_hint="--format")
-    chosen = formats.get(form or out.suffix.removeprefix(".").lower() or default)
+    chosen = formats.get((form or out.suffix.removeprefix(".") or default).lower())
     if chosen is None:
         raise typer.BadParameter(
             f"{out.name} ends in {out.suffix}, which is not a format. The formats are {', '.join(formats)}."

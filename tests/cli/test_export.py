@@ -134,7 +134,7 @@ def test_the_suffix_of_the_file_sets_the_format_unless_the_option_does(export: E
         ("a.json", (), b'{"success"'),
         ("a.JSON", (), b'{"success"'),
         ("a", (), b'"track_id",'),
-        ("b.txt", ("--format", "pdf"), b"%PDF"),
+        ("b.txt", ("--format", "PDF"), b"%PDF"),
         ("b.pdf", ("--format", "csv"), b'"track_id",'),
     ):
         assert export("tracks", "-o", str(tmp_path / name), *more) == b""
@@ -227,6 +227,7 @@ def test_a_failure_leaves_the_old_file_and_no_temporary_file(run: Run, export: E
         (typer.BadParameter, ("report", "-o", str(folder / "r.txt"))),
         (typer.BadParameter, ("report", "--format", "parquet", "-o", str(file))),
         (typer.BadParameter, ("report", "--paper", "a5", "-o", str(folder / "r.pdf"))),
+        (typer.BadParameter, ("report", "--paper", "letter", "-o", str(folder / "r.json"))),
     ):
         with pytest.raises(failure):
             export(*line)
