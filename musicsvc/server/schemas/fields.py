@@ -185,9 +185,11 @@ class Query(Input):
     """Base of query string schemas; unknown parameters are ignored.
 
     `other_names` maps alternative names of parameters to the names of fields; a request may use only one of the two.
+    `names_to_check`: parameters that are no fields, but that `check_together` must see.
     """
 
     other_names: ClassVar[Mapping[str, str]] = {}
+    names_to_check: ClassVar[Collection[str]] = ()
 
 
 class Pages(Query):

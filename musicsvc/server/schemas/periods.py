@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 PeriodName = Literal["7-days", "30-days", "90-days", "1-year"]
 TimeframeName = Literal["7d", "30d", "90d", "1y"]
 PERIOD = "A period of whole days in UTC; the last day is today."
-FROM = "The first day of any other period, in UTC; only with `to`, in place of `{name}`."
+NAMES = ("period", "timeframe")
+FROM = "The first day of any other period, in UTC; only with `to`, and without `period` or `timeframe`."
 TO = "The last day, not after today; only with `from`."
 
 
@@ -48,7 +49,7 @@ class Period(Input):
     @classmethod
     def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
         """Return a message for each date that breaks a rule, such as one in the future or beside a name."""
-        return check_dates(sent, faults, context["now"], cls.NAME)
+        return check_dates(sent, faults, context["now"])
 
     def window(self, now: int) -> Window:
         fields: Any = self
@@ -61,8 +62,10 @@ class Period(Input):
 class PeriodQuery(Period, Query):
     """Query string with the period that the figures cover."""
 
+    names_to_check: ClassVar = NAMES
+
     period: PeriodName = Field("30-days", description=PERIOD)
-    first: QueryDate = Field(None, alias="from", description=FROM.format(name="period"))
+    first: QueryDate = Field(None, alias="from", description=FROM)
     last: QueryDate = Field(None, alias="to", description=TO)
 
 
@@ -70,9 +73,10 @@ class TimeframeQuery(Period, Query):
     """Query string with the timeframe that a chart covers."""
 
     NAME: ClassVar = "timeframe"
+    names_to_check: ClassVar = NAMES
 
     timeframe: TimeframeName = Field("30d", description=PERIOD)
-    first: QueryDate = Field(None, alias="from", description=FROM.format(name="timeframe"))
+    first: QueryDate = Field(None, alias="from", description=FROM)
     last: QueryDate = Field(None, alias="to", description=TO)
 
 
@@ -80,15 +84,17 @@ class PeriodIn(Period, Body):
     """The period of an export."""
 
     period: Annotated[PeriodName, TRIMMED, replace_null("30-days", PeriodName)] = Field("30-days", description=PERIOD)
-    first: BodyDate = Field(None, alias="from", description=FROM.format(name="period"), examples=[None])
+    first: BodyDate = Field(None, alias="from", description=FROM, examples=[None])
     last: BodyDate = Field(None, alias="to", description=TO, examples=[None])
 
 
-def check_dates(sent: Mapping[str, Any], faults: Collection[str], now: int, name: str) -> dict[str, str]:
-    """Return a message for `from` or `to` if they break a rule. `name`: the field for the name of a period."""
+def check_dates(sent: Mapping[str, Any], faults: Collection[str], now: int) -> dict[str, str]:
+    """Return a message for `from` or `to` if they break a rule, such as a name of a period beside them."""
     given = [each for each in ("from", "to") if sent.get(each) is not None]
-    if given and sent.get(name) is not None:
-        return {each: f"Must not be given together with {name}." for each in given if each not in faults}
+    named = [each for each in NAMES if sent.get(each) is not None]
+    if given and named:
+        message = f"Must not be given together with {named[0]}."
+        return {each: message for each in given if each not in faults}
     if len(given) == 1:
         (missing,) = {"from", "to"} - {*given}
         return {missing: f"This field is required with {given[0]}."}

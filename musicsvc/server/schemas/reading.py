@@ -116,6 +116,8 @@ def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]], *, now: int) 
     for name, value in pairs:
         known = schema.other_names.get(name, name)
         if known not in names:
+            if known in schema.names_to_check:
+                values[known] = value
             continue
         first = sent.setdefault(known, name)
         if known in values:

@@ -27,6 +27,7 @@ REFUSED: list[tuple[dict[str, str], dict[str, str]]] = [
     ({"from": "", "to": TODAY}, {"from": "Must be a date"}),
     ({"from": "2026-02-01", "to": TODAY, "PERIOD": ""}, {"from": BOTH, "to": BOTH}),
     ({"to": TODAY, "PERIOD": ""}, {"to": BOTH}),
+    ({"from": "2026-02-01", "to": TODAY, "OTHER": "all"}, {"from": BOTH, "to": BOTH}),
     ({"from": "yesterday", "to": TODAY, "PERIOD": "8-days"}, {"PERIOD": "Must be", "from": "Must be", "to": BOTH}),
     ({"PERIOD": "last-month"}, {"PERIOD": "Must be one of: "}),
     ({"PERIOD": "custom"}, {"PERIOD": "Must be one of: "}),
@@ -44,9 +45,13 @@ def artist_of(shared: Shared) -> tuple[Client, int]:
 
 
 def spelled(sent: dict[str, str], name: str) -> dict[str, str]:
-    """Return the fields with the name of the period's field, and a name of a period where there is none."""
+    """Return the fields with the name of the period's field, and a name of a period where there is none.
+
+    OTHER becomes the name of the field that other endpoints have.
+    """
+    (other,) = NAMES.keys() - {name}
     return {
-        name if each == "PERIOD" else each: value or (NAMES[name] if each == "PERIOD" else "")
+        {"PERIOD": name, "OTHER": other}.get(each, each): value or (NAMES[name] if each == "PERIOD" else "")
         for each, value in sent.items()
     }
 
@@ -96,6 +101,16 @@ async def test_dates_are_the_period_of_every_answer(shared: Shared, first: str, 
     for found in (chart.json["data"], report.json["data"]["charts"]):
         assert (found["timeframe"], len(found["points"])) == ("custom", days)
         assert (found["points"][0]["date"], found["points"][-1]["date"]) == (first, last)
+
+
+@on_shared_loop
+async def test_the_name_of_the_other_field_alone_is_ignored(shared: Shared) -> None:
+    client, artist = artist_of(shared)
+    for query in ("/listening?timeframe=7d&timeframe=2h&period=90-days", "/charts?period=all&timeframe=90d"):
+        answer = await client.get(f"{INSIGHTS}/artists/{artist}{query}")
+        assert answer.status == 200, query
+    chart = answer.json["data"]
+    assert (chart["timeframe"], len(chart["points"])) == ("90d", 90)
 
 
 @on_shared_loop

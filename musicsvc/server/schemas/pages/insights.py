@@ -28,7 +28,7 @@ class PeriodChoice(Input):
     @classmethod
     def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
         """Return a message for a period that does not exist, or for dates that are not allowed."""
-        found = check_dates(sent, faults, context["now"], "period")
+        found = check_dates(sent, faults, context["now"])
         if not found and "period" in sent:
             try:
                 periods.window(sent["period"], context["now"])
