@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import re
 import signal
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from musicsvc.cli import import_run
+from musicsvc.cli.session import Session
+from musicsvc.store.importing import readers
+from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Track
 from tests.support.program import Program, until
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from musicsvc.store.engine.store import Store
+    from musicsvc.store.importing.records import Reader
+    from musicsvc.store.importing.summary import Progress
     from tests.cli.conftest import Json
 
 ROWS = 12_000
+AGAIN = "Run the same command again to continue; imported rows are not added twice."
+UNDO = "To take them back: musicsvc import undo 7"
 
 
 @pytest.fixture
@@ -48,3 +56,34 @@ def test_an_interrupt_says_how_many_rows_are_in_and_a_second_run_adds_the_rest(
     assert 0 < rows_in < ROWS
     done = ask("import", "catalog", songs)["tracks"]
     assert (done["new"] + done["repeated"], tracks()) == (ROWS, ROWS)
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize(
+    ("progress", "said"),
+    [
+        (None, f"Interrupted before the first rows were imported. {AGAIN}"),
+        (
+            ImportSummary(dry_run=False, run=7),
+            f"Interrupted before the first rows were imported. {AGAIN} {UNDO}",
+        ),
+        (
+            ImportSummary(dry_run=False, rows=1_500, run=7),
+            f"Interrupted. At least the first 1,500 rows were imported. {AGAIN} {UNDO}",
+        ),
+        (ImportSummary(dry_run=True, rows=1_500), "Interrupted. Nothing was written (--dry-run)."),
+    ],
+)
+def test_an_interrupt_says_what_was_imported_and_how_to_continue(
+    songs: str, capsys: pytest.CaptureFixture[str], progress: ImportSummary | None, said: str
+) -> None:
+    def work(_store: Store, _reader: Reader, *, on_progress: Progress) -> ImportSummary:
+        if progress is not None:
+            on_progress(progress)
+        raise KeyboardInterrupt
+
+    file = Path(songs)
+    options = import_run.RunOptions(file, json=False, refused=None)
+    with pytest.raises(KeyboardInterrupt):
+        import_run.run(Session(), options, partial(readers.open_file, file), work)
+    assert capsys.readouterr().err == f"{said}\n"

@@ -128,5 +128,10 @@ def test_a_clock_decades_off_is_a_problem() -> None:
 
 @sqlite
 def test_a_sqlite_version_with_a_corruption_bug_is_a_warning(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
-    assert by_check(database.check_database(store_url, now=NOW))["SQLite"].level == "warning"
+    levels: dict[str, str] = {}
+    for version in ("3.9.9", "3.51.2", "3.51.3", "4.0.0"):
+        monkeypatch.setattr(apsw, "sqlite_lib_version", lambda version=version: version)
+        found = by_check(database.check_database(store_url, now=NOW))["SQLite"]
+        assert version in found.finding
+        levels[version] = found.level
+    assert levels == {"3.9.9": "warning", "3.51.2": "warning", "3.51.3": "ok", "4.0.0": "ok"}
