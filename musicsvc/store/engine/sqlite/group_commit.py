@@ -1,4 +1,7 @@
-"""Run queued functions on SQLite's only writer thread: several in one transaction, each in its own savepoint."""
+"""Run queued functions on SQLite's only writer thread: several in one transaction, each in its own savepoint.
+
+A function that is alone in its transaction needs no savepoint.
+"""
 
 from __future__ import annotations
 
@@ -164,12 +167,16 @@ class GroupWriter:
     def _attempt(self, jobs: list[Job]) -> BaseException | None:
         """Run the jobs and commit the transaction. Return the error if the transaction was rolled back, else None."""
         changed: set[str] = set()
-        savepoints = apsw.Cursor(self._connection)
+        # For a savepoint SQLite copies each page before its first change. A job that is alone needs none.
+        savepoints = apsw.Cursor(self._connection) if len(jobs) > 1 else None
         for job in jobs:
             changed |= self._run_unit(job, savepoints)
             if not self._connection.in_transaction:
                 # SQLITE_FULL, IOERR, NOMEM and INTERRUPT roll back the transaction; later savepoints would autocommit.
                 return job.error if isinstance(job.error, Unavailable) else Unavailable()
+        if savepoints is None and jobs[0].error is not None:
+            self._rollback()
+            return None
         began = time.monotonic()
         try:
             if changed and self._database.tables.versioned:
@@ -181,19 +188,24 @@ class GroupWriter:
         self.workload.add(len(jobs), time.monotonic() - began)
         return None
 
-    def _run_unit(self, job: Job, savepoints: apsw.Cursor) -> frozenset[str]:
-        """Run the job in a savepoint. Return the changed tables and, for changed counters, `counters(table)`."""
+    def _run_unit(self, job: Job, savepoints: apsw.Cursor | None) -> frozenset[str]:
+        """Run the job, in a savepoint if there is a cursor for them. A failed job is undone only in a savepoint.
+
+        Return the changed tables and, for changed counters, `counters(table)`.
+        """
         job.result = job.error = None
         before = self._connection.total_changes()
         try:
-            savepoints.execute("SAVEPOINT unit")
+            if savepoints is not None:
+                savepoints.execute("SAVEPOINT unit")
             with noting() as statements, counting() if job.counters_only else nullcontext():
                 job.result = perform(self._database, job.unit)
                 index_changed_names(statements)
-            savepoints.execute("RELEASE unit")
+            if savepoints is not None:
+                savepoints.execute("RELEASE unit")
         except BaseException as error:  # noqa: BLE001 - any exception belongs to the unit's caller
             job.error = self._translated(error)
-            if self._connection.in_transaction:
+            if savepoints is not None and self._connection.in_transaction:
                 savepoints.execute("ROLLBACK TO unit")
                 savepoints.execute("RELEASE unit")
             return frozenset()
