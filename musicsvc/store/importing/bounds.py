@@ -19,7 +19,6 @@ class BoundsExceededError(Exception):
     """Rows of a batch would make an album exceed its limits. `refused` has these rows by line number."""
 
     def __init__(self, refused: Mapping[int, Refusal]) -> None:
-        super().__init__(f"{len(refused)} rows exceed the limits of an album")
         self.refused = refused
 
 

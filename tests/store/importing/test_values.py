@@ -30,7 +30,7 @@ def test_only_real_dates_are_taken(year: int, month: int, day: int) -> None:
     if day <= calendar.monthrange(year, month)[1]:
         assert values.day(text) == (text, None)
     else:
-        with pytest.raises(ValueError, match="real date"):
+        with pytest.raises(ValueError, match="must be a date that exists"):
             values.day(text)
 
 
@@ -148,7 +148,10 @@ def test_several_are_parted_by_semicolons_or_come_as_a_list() -> None:
     assert values.several(["A; B", None, "C"], 9) == ["A; B", "C"]
 
 
-@pytest.mark.parametrize("url", ["http://a", "https://exämple.test/a?b#c", "HTTPS://a.test:8443/x"])
+LONGEST_URL = "http://a/" + "x" * 2039  # 2,048 characters
+
+
+@pytest.mark.parametrize("url", ["http://a", "https://exämple.test/a?b#c", "HTTPS://a.test:8443/x", LONGEST_URL])
 def test_absolute_addresses_are_taken(url: str) -> None:
     assert values.url(f" {url} ") == url
 
@@ -157,7 +160,7 @@ def test_absolute_addresses_are_taken(url: str) -> None:
     "url",
     [
         *("ftp://a", "//a", "a.test", "http://", "http:///x", "http://a b", "http://a:99999", "javascript:x"),
-        *("http://[", "http://a/" + "x" * 2048),
+        *("http://[", LONGEST_URL + "x"),
     ],
 )
 def test_other_addresses_are_refused(url: str) -> None:
