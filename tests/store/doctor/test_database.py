@@ -131,7 +131,7 @@ def test_a_sqlite_version_with_a_corruption_bug_is_a_warning(store_url: str, mon
     levels: dict[str, str] = {}
     for version in ("3.9.9", "3.51.2", "3.51.3", "4.0.0"):
         monkeypatch.setattr(apsw, "sqlite_lib_version", lambda version=version: version)
-        found = by_check(database.check_database(store_url, now=NOW))["SQLite"]
+        (found,) = (each for each in database.check_database(store_url, now=NOW) if each.check == "SQLite")
         assert version in found.finding
         levels[version] = found.level
     assert levels == {"3.9.9": "warning", "3.51.2": "warning", "3.51.3": "ok", "4.0.0": "ok"}
