@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tests.server.conftest import Start
     from tests.support.program import Program
 
-TRACKS = 20_000
+TRACKS = 8_000
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+sqlite = pytest.mark.only_on("sqlite")  # sockets and signals are the same on both
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
 
 
@@ -47,7 +48,7 @@ def test_a_host_that_is_none_is_told_so_and_not_to_be_reachable(host: str) -> No
         serving.listen(host, 0)
 
 
-@pytest.mark.only_on("sqlite")
+@sqlite
 async def test_serve_makes_its_database_and_answers_on_uvloop(folder: Path) -> None:
     with Program(folder, "serve", "--port", "0") as program:
         async with connected(program.root) as wire:
@@ -61,6 +62,7 @@ async def test_serve_makes_its_database_and_answers_on_uvloop(folder: Path) -> N
         assert program.out == ""
 
 
+@sqlite
 async def test_the_wire_holds_on_uvloop_too(serve: Callable[..., Program], token: str) -> None:
     program = serve()
     await malformed_requests.check_no_http(program.root)
@@ -76,6 +78,7 @@ async def test_the_wire_holds_on_uvloop_too(serve: Callable[..., Program], token
     assert program.err == f"musicsvc listens on {program.root} (API documentation: {program.root}/docs)\n"
 
 
+@sqlite
 @pytest.mark.usefixtures("migrated")
 def test_a_port_that_is_taken_is_told_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -85,13 +88,14 @@ def test_a_port_that_is_taken_is_told_in_one_line() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.only_on("sqlite")
+@sqlite
 def test_a_port_that_is_taken_is_told_in_one_line_where_there_is_no_database_yet() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert refused("serve", "--port", str(port)).startswith(f"Error: Port {port} of 127.0.0.1 is taken.")
 
 
+@sqlite
 @pytest.mark.usefixtures("migrated")
 def test_what_cannot_be_served_is_told_in_one_line() -> None:
     told = refused("serve", "--tls-cert", "missing.pem", "--tls-key", "missing.pem")
@@ -125,6 +129,7 @@ async def test_an_upload_under_way_is_finished_before_the_end(serve: Callable[..
     assert program.process.wait(30) == 0
 
 
+@sqlite
 @pytest.mark.parametrize(("number", "workers"), [(signal.SIGTERM, "1"), (signal.SIGINT, "2")])
 async def test_a_second_signal_ends_at_once(
     serve: Callable[..., Program], token: str, number: int, workers: str
@@ -168,6 +173,7 @@ def test_a_signal_just_before_the_server_runs_is_not_taken_for_two() -> None:
     assert done.stdout == "finished\n", done.stderr
 
 
+@sqlite
 @pytest.mark.usefixtures("migrated")
 @pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, "1"), (signal.SIGTERM, "2")])
 def test_a_signal_is_heeded_from_the_line_on_that_says_where_it_listens(number: int, workers: str) -> None:
@@ -191,6 +197,7 @@ serving.serve(config.load(), Clock(), ready)
 """
 
 
+@sqlite
 @pytest.mark.usefixtures("migrated")
 def test_no_other_thread_keeps_the_event_loop_waiting_for_milliseconds() -> None:
     started = subprocess.run([sys.executable, "-c", TURN], capture_output=True, encoding="utf-8", check=False)
