@@ -11,7 +11,8 @@ class HtmlPage(HTMLParser):
     """A parsed page.
 
     `figures`: the text of each element with `data-figure`, by its value. `tables`: of each table, by the text of its
-    first heading and in order, the rows as lists of texts. `attributes`: (tag, attributes) of all elements in order.
+    first heading and in order, the rows as lists of texts. `open_cells`: (first heading of the table, row, column) of
+    each cell with `data-open`. `attributes`: (tag, attributes) of all elements in order.
     """
 
     def __init__(self, body: bytes) -> None:
@@ -19,6 +20,7 @@ class HtmlPage(HTMLParser):
         self.figures: dict[str, str] = {}
         self.growth: list[str] = []
         self.tables: list[list[list[str]]] = []
+        self.open_cells: list[tuple[str, int, int]] = []
         self.attributes: list[tuple[str, dict[str, str | None]]] = []
         self._open: list[tuple[str, dict[str, str | None], list[str]]] = []
         self.text = ""
@@ -63,5 +65,8 @@ class HtmlPage(HTMLParser):
             self.growth.append(text)
         if tag in {"td", "th"}:
             self.tables[-1][-1].append(text)
+            if "data-open" in attributes:
+                rows = self.tables[-1]
+                self.open_cells.append((rows[0][0], len(rows) - 1, len(rows[-1]) - 1))
         if tag == "body":
             self.text = text

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from musicsvc.reports.formats import FORMATS
 from musicsvc.server.shapes import insights, listening
 from musicsvc.store.insights import figures
-from musicsvc.store.insights.listening.releases import DEFAULT_DAYS
+from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, open_day
 from musicsvc.store.plays.periods import CUSTOM, day_of, to_date
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from musicsvc.server.shapes.envelope import JSON
     from musicsvc.store.dashboards.dashboards import Dashboard, Related
+    from musicsvc.store.insights.listening.releases import Release
     from musicsvc.store.insights.rankings import Ranked
     from musicsvc.store.plays.periods import Window
 
@@ -65,7 +66,7 @@ def dashboard(found: Dashboard, now: int) -> JSON:
     if found.milestones is not None:
         shaped["milestones"] = listening.milestones(found.milestones)
     if found.releases:
-        shaped["releases"] = listening.releases(found.releases, DEFAULT_DAYS)
+        shaped["releases"] = _releases(found.releases, now)
     if found.collaborations is not None:
         shaped["collaborations"] = insights.collaborations(found.collaborations, [])
     return shaped
@@ -111,6 +112,13 @@ def _days(found: Dashboard, today: int) -> list[JSON]:
         }
         for day, (point, before) in enumerate(rows[first:], found.chart.window.first + first)
     ]
+
+
+def _releases(found: Sequence[Release], now: int) -> JSON:
+    """Return the points of each release, and as `open` the day that is not over, or None."""
+    shaped = listening.releases(found, DEFAULT_DAYS)
+    lines = zip(found, shaped["releases"], strict=True)
+    return shaped | {"releases": [data | {"open": open_day(release, now)} for release, data in lines]}
 
 
 def _related(found: Related) -> JSON:

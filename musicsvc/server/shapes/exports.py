@@ -163,8 +163,7 @@ def _printed_milestones(each: SubjectMilestones) -> ReportMilestones:
 def _printed_release(each: Release, now: int) -> ReportRelease:
     released = None if each.release_date is None else date.fromisoformat(each.release_date)
     plays, listeners = [point.plays for point in each.points], [point.listeners for point in each.points]
-    unfinished = bool(plays) and now < releases.window(each).ends
-    return ReportRelease(each.name, released, plays, listeners, unfinished)
+    return ReportRelease(each.name, released, plays, listeners, releases.open_day(each, now) is not None)
 
 
 def _comparison(found: Overview) -> Comparison | None:

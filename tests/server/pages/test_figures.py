@@ -164,6 +164,14 @@ async def test_an_album_is_compared_with_others_by_the_days_since_the_release(wo
     assert sum(point["plays"] for point in own) > sum(point["plays"] for point in other) > 0
 
 
+async def test_the_day_that_is_not_over_is_marked_in_every_line(world: World) -> None:
+    """Album 0 came out 19 days before the clock's day, album 1 nine: the line of each ends on another row."""
+    page = await world.page(f"/insights/album/{world.made.albums[0]}?period=7-days")
+    week, release = "Day", "Day since release"
+    assert page.open_cells == [(week, 7, 1), (week, 7, 2), (release, 1 + 9, 3), (release, 1 + 19, 1)]
+    assert "a dashed end is today" in page.text
+
+
 async def test_collaborations_are_those_of_the_api(world: World) -> None:
     for artist in world.made.artists:
         data = await world.api(f"artists/{artist}/collaborations")

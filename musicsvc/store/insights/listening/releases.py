@@ -87,6 +87,11 @@ def window(release: Release) -> Window:
     return Window("", first, first + len(release.points))
 
 
+def open_day(release: Release, now: int) -> int | None:
+    """Return the last day with a point if that day is not over at `now`, else None."""
+    return release.points[-1].day if release.points and now < window(release).ends else None
+
+
 def albums_of(album: Subject, against: Sequence[int], *, actor: Identity) -> list[int]:
     """Return the distinct ids of the album and of the albums to compare it with (`against`).
 

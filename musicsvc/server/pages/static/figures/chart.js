@@ -17,6 +17,7 @@
       thin: head.hasAttribute("data-thin"),
       area: head.hasAttribute("data-area"),
       values: rows.map((row) => number(row.cells[at + 1])),
+      open: rows.findIndex((row) => row.cells[at + 1].hasAttribute("data-open")), // the day that is not over, or -1
     }));
     const time = (row) => row.cells[0].querySelector("time");
     const dated = rows.some(time);
@@ -24,7 +25,6 @@
       dated, // else the days are numbered
       days: rows.map((row) => (dated ? Date.parse(time(row).dateTime) / 1000 : number(row.cells[0]))),
       names: rows.map((row) => row.cells[0].textContent.trim()),
-      open: rows.length > 1 && rows.at(-1).hasAttribute("data-open"),
       columns: columns.filter((column) => column.color),
     };
   }
@@ -36,14 +36,15 @@
 
   // A line is solid up to the last whole day, then dashed to today, which is not over.
   function lines(data) {
-    const last = data.days.length - 1;
     const found = [];
     for (const column of [...data.columns].reverse()) {
-      const dashed = data.open && !column.thin;
-      found.push({ column, values: dashed ? column.values.map((value, at) => (at < last ? value : null)) : column.values });
-      if (dashed) {
-        found.push({ column, open: true, values: column.values.map((value, at) => (at >= last - 1 ? value : null)) });
+      const { open, values } = column;
+      if (open < 0) {
+        found.push({ column, values });
+        continue;
       }
+      found.push({ column, values: values.map((value, at) => (at < open ? value : null)) });
+      found.push({ column, open: true, values: values.map((value, at) => (at >= open - 1 ? value : null)) });
     }
     return found;
   }
@@ -54,7 +55,7 @@
     if (!line.open) {
       return line.column.area ? { ...shared, fill: `color-mix(in srgb, ${color} 10%, transparent)` } : shared;
     }
-    const hollow = { show: true, size: 7, width: 2, stroke: color, fill: background, filter: () => [last] };
+    const hollow = { show: true, size: 7, width: 2, stroke: color, fill: background, filter: () => [line.column.open] };
     return { ...shared, dash: [4, 4], points: hollow };
   }
 
