@@ -92,7 +92,7 @@ def answers(subject: "Subject", window: "Window") -> JSON:
 
 
 def lines(data: JSON) -> JSON:
-    """Map each title, such as `skips`, to a line of text. `data`: `listening` and `milestones` as in `answers`."""
+    """Return the lines to print, by title, such as `skips`. `data`: answers of the endpoints, such as `listening`."""
     of, reached = data["listening"], data["milestones"]
     best = reached["best_day"]
     share = of["completion"]

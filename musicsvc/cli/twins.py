@@ -38,7 +38,7 @@ def warn_of_catalog(
 
 
 def warn_of_plays(session: Session, store: "Store") -> None:
-    """Warn if artists of the catalog exist under several managers."""
+    """Warn if the catalog has artists of the same name with different managers."""
     from musicsvc.store.importing import twins
 
     if names := twins.of_all(store):

@@ -69,7 +69,7 @@ class HitsAhead:
         return 0 if used is None or _unused(known) else min(MOST, max(FEWEST, 2 * used))
 
     def add(self, hits: Sequence[Hit], statuses: Sequence[Status]) -> list[Status]:
-        """Store the requests counted in advance, and return the statuses. These include requests stored earlier."""
+        """Keep the requests that `statuses` count in advance. Return the statuses with those kept before."""
         now = self._monotonic()
         return [self._add(hit, status, now) for hit, status in zip(hits, statuses, strict=True)]
 

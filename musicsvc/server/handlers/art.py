@@ -74,7 +74,7 @@ def show_preview(name: str, now: int, pictures: PictureCache) -> Picture | Downl
 
 
 def show_template(name: str, pictures: PictureCache) -> Picture | Download:
-    """Show the thumbnail of a design."""
+    """Show the thumbnail of a cover template."""
     template_id = parse_id(name.removesuffix(SUFFIX))
     if not name.endswith(SUFFIX) or template_id not in {template.id for template in covers.templates()}:
         raise NotFound(GONE)

@@ -61,6 +61,6 @@ def milestones_artist(subject: Subject) -> JSON:
 
 
 def compare_releases(subject: Subject, query: ReleaseQuery, caller: Identity, now: int) -> JSON:
-    """Compare albums by the days since their release."""
+    """Compare the plays of albums on the same days after their releases."""
     ids = releases.albums_of(subject, query.against, actor=caller)
     return success(shapes.releases(releases.build(ids, query.days, now), query.days))

@@ -142,7 +142,9 @@ class Verification(Answer):
     generated_at: Timestamp
     scope: ExportScope
     window: ExportWindow
-    compared_with: Between | None = Field(description="The time range that growth compares with; null for all time.")
+    compared_with: Between | None = Field(
+        description="The time range that growth compares with. Null if the period is all time."
+    )
     growth_basis: Literal["like-for-like", "whole-day"] | None = Field(
         description="`whole-day`: a part of today is compared with a whole day. Null if the period is all time."
     )

@@ -153,7 +153,7 @@ class Body(Input):
 
     @classmethod
     def get_resource(cls, sent: Any, faults: Mapping[str, str]) -> str | None:
-        """Return the objects that the `subjects` fields name, separated by spaces (`conversations/7`), or None."""
+        """Return what a body names in its `subjects` fields, such as `albums/7 albums/8`, or None if nothing."""
         sent = sent if isinstance(sent, dict) else {}
         found = [(noun, _ids_sent(name, sent.get(name), faults).values()) for name, noun in cls.subjects.items()]
         named = [f"{noun}/{each}" for noun, ids in found for each in ids if type(each) is int and 1 <= each <= MAX_ID]
