@@ -1,16 +1,19 @@
 """A backup contains one snapshot of a database in use; only complete backups get the name of one."""
 
+import os
 import stat
 import threading
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Tag
 from tests.support.backed_up import PARTS, fill, names, unit
@@ -158,3 +161,27 @@ def test_concurrent_backups_to_one_name_are_refused(path: Path, folder: Path) ->
     with backup_folder.draft(folder / "one.db"), pytest.raises(Failure, match="is in progress"):
         create.create(path, folder / "one.db")
     create.create(path, folder / "one.db")
+
+
+def test_a_file_that_another_process_removed_before_it_was_locked_is_created_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acquire, removed = file_locks.acquire, list[int]()
+
+    def acquire_late(descriptor: int, **options: Any) -> bool:
+        if not removed:
+            removed.append(descriptor)
+            next(folder.glob(".one.db*")).unlink()
+        return acquire(descriptor, **options)
+
+    monkeypatch.setattr(file_locks, "acquire", acquire_late)
+    with backup_folder.draft(folder / "one.db") as made:
+        assert made.path.exists()
+        assert not is_open_and_deleted(removed[0])
+
+
+def is_open_and_deleted(descriptor: int) -> bool:
+    try:
+        return os.fstat(descriptor).st_nlink == 0
+    except OSError:
+        return False
