@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from musicsvc.server.openapi.examples import example
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Route
 from musicsvc.store.accounts import passwords, users
 from tests.server.openapi.conftest import SHOWN, each
@@ -22,8 +23,28 @@ def test_the_example_of_an_answer_is_such_an_answer(document: dict[str, Any], ro
     examples = (
         [part["value"] for part in content["examples"].values()] if "examples" in content else [content["example"]]
     )
-    for example in examples:
-        response_checks.check(example, content["schema"], f"the example of {route.method} {route.path}")
+    for value in examples:
+        response_checks.check(value, content["schema"], f"the example of {route.method} {route.path}")
+
+
+def test_an_example_is_that_of_the_field_or_the_simplest_value_of_its_type() -> None:
+    definitions = {"Named": {"properties": {"name": {"type": "string"}, "done": {"type": "boolean"}}}}
+    named = {"$ref": "#/components/schemas/Named"}
+    for schema, expected in (
+        ({"type": "integer", "examples": [7, 8]}, 7),
+        ({"const": "success"}, "success"),
+        ({"enum": ["day", "week"], "type": "string"}, "day"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, 1),
+        ({"type": "number", "minimum": 0}, 1),
+        ({"type": "integer", "minimum": 5}, 5),
+        ({"type": "string"}, "text"),
+        ({"type": "string", "minLength": 6}, "text……"),
+        ({"type": "boolean"}, False),
+        ({"type": "array", "items": named}, [{"name": "name", "done": False}]),
+        ({}, {}),
+    ):
+        found = example(schema, definitions)
+        assert (type(found), found) == (type(expected), expected)
 
 
 def test_the_examples_of_errors_are_such_errors(document: dict[str, Any]) -> None:
