@@ -57,17 +57,17 @@ def show(
     session = Session.from_context(context)
     window = periods.choose(period, first, last, session.clock.now())
 
-    def unit() -> "tuple[str, JSON, Chart]":
+    def unit() -> "tuple[str, str, JSON, Chart]":
         subject, days = _subject(kind, number), history.adapt(window)
         data = data_of(subject, days) | listening.answers(subject, days)
-        return figures.name(subject), data, charts.build(subject, days)
+        return figures.name(subject), days.before.label, data, charts.build(subject, days)
 
-    name, data, chart = session.read(unit)
+    name, before, data, chart = session.read(unit)
     if json:
         output.print_json({"kind": kind.value, "id": number, "name": name} | data)
         return
     days = sparkline.draw([point.plays for point in chart.points], WIDEST, sys.stdout.encoding)
-    lines = _lines(data, window.before.label) | listening.lines(data) | {"plays by day": days}
+    lines = _lines(data, before) | listening.lines(data) | {"plays by day": days}
     output.print_record({kind.value: f"{number}: {name}"} | lines, json=False)
     typer.echo("\nhours of the week")
     listening.print_hours(session, data["hours"]["hours"])

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 JSON = dict[str, Any]
+HEAD = ("period", "generated_at", "growth_basis")
 FIGURE = ("figure", "value")
 DAY = ("date", "plays", "listeners", "likes", "reposts")
 TOPS = ("top_tracks", "top_albums", "top_artists")
@@ -34,7 +35,7 @@ def csv(rows: Sequence[Mapping[str, object]]) -> Iterator[bytes]:
 
 def workbook(report: JSON) -> Iterator[bytes]:
     """Yield a workbook in pieces, with a sheet for each table of the report. `report`: the report as JSON."""
-    head = {"type": "report", "period": report["period"], "generated_at": report["generated_at"]}
+    head = {"type": "report"} | {name: report[name] for name in HEAD if name in report}
     return xlsx.workbook(list(_sheets(report)), head)
 
 

@@ -112,10 +112,13 @@ def _write_cell(sheet: Any, at: tuple[int, int], value: object, style: Any) -> N
 
 
 def _write_about(book: Any, head: Mapping[str, Any]) -> None:
-    """Add a sheet with the type and the period of the rows, and the time of the export."""
+    """Add a sheet with the type and the period of the rows, the time of the export, and any unusual basis of growth."""
     sheet = book.add_worksheet(ABOUT)
     sheet.set_column(0, 1, 28)
     period = {f"period {key}": value for key, value in head["period"].items()}
-    for line, (key, value) in enumerate({"type": head["type"], **period, "generated at": head["generated_at"]}.items()):
+    lines = {"type": head["type"], **period, "generated at": head["generated_at"]}
+    if "growth_basis" in head:
+        lines["growth basis"] = head["growth_basis"]
+    for line, (key, value) in enumerate(lines.items()):
         sheet.write_string(line, 0, key)
         sheet.write_string(line, 1, str(value))

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import openpyxl
+import pypdf
 import pytest
 
 from musicsvc.cli import main
@@ -15,6 +16,8 @@ from musicsvc.cli.session import Session
 from musicsvc.clock import DAY, MovableClock, isoformat
 from musicsvc.errors import Failure
 from musicsvc.store.models import Track
+from musicsvc.store.plays import retention
+from tests.conftest import NOW
 from tests.support.listening_world import SLOT, Catalog, catalog
 
 if TYPE_CHECKING:
@@ -59,9 +62,9 @@ def export(
 ) -> Callable[..., Done]:
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store.url)
 
-    def run(*line: str) -> Done:
+    def run(*line: str, group: str = "export") -> Done:
         session = Session(clock=clock)
-        code = main.command().main(["export", *line], prog_name="musicsvc", obj=session, standalone_mode=False)
+        code = main.command().main([group, *line], prog_name="musicsvc", obj=session, standalone_mode=False)
         sys.stdout.flush()
         out, err = capfdbinary.readouterr()
         return Done(code or 0, out.decode(), err.decode())
@@ -185,6 +188,24 @@ def test_any_period_is_verified_as_it_was(
         (tmp_path / "b.json").write_text(json.dumps({"data": written}))
         with pytest.raises(Failure, match="has an invalid window"):
             export("verify", str(tmp_path / "b.json"))
+
+
+def test_a_report_says_that_growth_compares_with_a_whole_day(
+    export: Callable[..., Done], made: Catalog, store: Store, tmp_path: Path
+) -> None:
+    retention.prune(store, 5, now=NOW, on_progress=lambda _done, _all: None)
+    files = {form: tmp_path / f"report.{form}" for form in ("pdf", "json", "xlsx", "csv")}
+    for file in files.values():
+        export("report", "--artist", str(made.artists[0]), "--period", "7-days", "-o", str(file))
+        assert export("verify", str(file)).code == 0
+    assert json.loads(files["json"].read_bytes())["data"]["growth_basis"] == "whole-day"
+    first, *_ = (page.extract_text() for page in pypdf.PdfReader(files["pdf"]).pages)
+    assert "% vs previous 7 days, counted whole" in " ".join(first.split())
+    about = openpyxl.load_workbook(files["xlsx"])["about"]
+    assert ("growth basis", "whole-day") in about.iter_rows(values_only=True)
+    assert '"summary","","growth_basis","whole-day"' in files["csv"].read_text().splitlines()
+    shown = export("show", "artist", str(made.artists[0]), "--period", "7-days", group="insights").out
+    assert "% vs previous 7 days, counted whole)" in shown
 
 
 def test_a_file_that_cannot_be_verified_says_why(export: Callable[..., Done], made: Catalog, tmp_path: Path) -> None:

@@ -78,7 +78,8 @@ def report_rows(report: Mapping[str, Any]) -> list[JSON]:
 
 
 def _report_rows(report: Mapping[str, Any]) -> Iterator[JSON]:
-    yield {"section": "summary", "key": "", **flat(report["summary"])}
+    basis = {name: report[name] for name in ("growth_basis",) if name in report}
+    yield {"section": "summary", "key": "", **flat(report["summary"]), **basis}
     for section in ("top_tracks", "top_albums", "top_artists"):
         for place, row in enumerate(report.get(section, ()), 1):
             yield {"section": section, "key": str(row["id"]), "place": place, **flat(row)}

@@ -21,6 +21,7 @@ ALL = "all"
 CUSTOM = "custom"
 LONGEST = 36_600  # days
 MONTH, QUARTER, YEAR = 1, 3, 12  # months
+SAME_TIME, SAME_DAY = "up to the same time", "up to the same day"
 CALENDAR = re.compile(r"(?P<year>[0-9]{4})(-(?P<month>0[1-9]|1[0-2])|-Q(?P<quarter>[1-4]))?")
 NAMES = "7-days, 30-days, 90-days, 1-year, today, yesterday, this-month, last-month, 2026-10, 2026-Q3, 2026 or all"
 
@@ -82,7 +83,8 @@ class Window(NamedTuple):
         Single plays were deleted before the day `kept_from`. Parts of these days cannot be counted.
         """
         if self.seconds and self.end < kept_from:
-            return self._replace(end=self.end + 1, seconds=0, whole_day=True)
+            label = f"{self.label.replace(SAME_TIME, SAME_DAY)}, counted whole"
+            return self._replace(end=self.end + 1, label=label, seconds=0, whole_day=True)
         return self
 
 
@@ -163,7 +165,7 @@ def _calendar(name: str, month: int, length: int, now: int) -> Window:
         return Window(name, first, end, label, _earlier(earlier, start_before, first, (first - start_before) * DAY))
     before = _earlier(earlier, start_before, first, now - first * DAY)
     if before is not None and before.end < first:
-        before = before._replace(label=f"{earlier} up to the same time")
+        before = before._replace(label=f"{earlier} {SAME_TIME}")
     return Window(name, first, today + 1, label, before)
 
 

@@ -136,12 +136,13 @@ def test_a_hundred_years_are_a_period() -> None:
 
 
 def test_a_part_of_a_day_without_single_plays_counts_as_a_whole_day() -> None:
-    before = periods.window("7-days", AT).before
-    for kept_from, counted in (
-        (before.end - 1, before),
-        (before.end, before),
-        (before.end + 1, before._replace(end=before.end + 1, seconds=0, whole_day=True)),
+    for period, label in (
+        ("7-days", "previous 7 days, counted whole"),
+        ("2026-Q1", "Q4 2025 up to the same day, counted whole"),
     ):
-        assert before.countable(kept_from) == counted
+        before = periods.window(period, AT).before
+        counted = before._replace(end=before.end + 1, label=label, seconds=0, whole_day=True)
+        assert before.countable(before.end - 1) == before.countable(before.end) == before
+        assert before.countable(before.end + 1) == counted
     whole: Any = Window("", 5, 9)
     assert whole.countable(20) == whole
