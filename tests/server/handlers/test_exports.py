@@ -8,6 +8,7 @@ import io
 import random
 from datetime import datetime
 from functools import partial
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import openpyxl
@@ -17,6 +18,7 @@ from musicsvc.clock import DAY, MovableClock, isoformat
 from musicsvc.errors import Unavailable
 from musicsvc.reports.verification import checksums
 from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.shapes import spooled
 from musicsvc.server.shapes.spooled import spool
 from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist, Track, TrackArtist
@@ -282,3 +284,21 @@ def test_an_export_whose_writer_finds_no_disk_space_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="not enough disk space") as failure:
         spool(pieces(), "application/zip")
     assert "No space left on device" in failure.value.here
+
+
+@pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "No space left on device"), Unavailable("Locked.")])
+def test_an_export_that_fails_closes_its_file(monkeypatch: pytest.MonkeyPatch, fault: Exception) -> None:
+    files: list[SpooledTemporaryFile[bytes]] = []
+
+    def opened(size: int) -> SpooledTemporaryFile[bytes]:
+        files.append(SpooledTemporaryFile(size))  # noqa: SIM115 - `spool` closes it
+        return files[-1]
+
+    def pieces() -> Iterator[bytes]:
+        yield bytes(spooled.IN_MEMORY + 1)
+        raise fault
+
+    monkeypatch.setattr(spooled, "SpooledTemporaryFile", opened)
+    with pytest.raises(Unavailable):
+        spool(pieces(), "text/csv")
+    assert [file.closed for file in files] == [True]

@@ -142,6 +142,18 @@ async def test_unprintable_text_is_escaped_and_cut(store: Store, clock: MovableC
 
 
 @sqlite
+async def test_a_call_that_no_database_accepts_is_lost_alone_and_reported(store: Store, clock: MovableClock) -> None:
+    record = ActivityWriter(activity_log.build(store.url), store, clock, 90)
+    record(Call(1, 0.0, "large", "GET", size=2**63))
+    record.start()
+    await until(lambda: record.dropped)
+    record(Call(2, 0.0, "next", "GET"))
+    await record.stop()
+    assert [entry.request_id for entry in logged(store)] == ["next"]
+    assert events_of(store) == [("activity.lost", "server", "1 call not in the activity log")]
+
+
+@sqlite
 async def test_requests_are_answered_while_the_disk_is_full_and_the_log_recovers(
     store: Store, clock: MovableClock, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
