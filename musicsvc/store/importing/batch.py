@@ -23,7 +23,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class ImportScope:
-    """Values for all rows of an import: the manager's account id or None, the current time, and `dry_run`."""
+    """Values for all rows of an import. `manager` is the id of the account that manages the artists, or None."""
 
     manager: int | None
     now: int
@@ -38,7 +38,7 @@ class ImportScope:
 
 @dataclass(slots=True)
 class ItemState:
-    """An album or track with the changes from earlier rows. The first row with a value for a field sets the field."""
+    """An album or track, with the values from the rows read so far. The first row with a value for a field sets it."""
 
     id: int  # negative if a dry run would have created it
     values: dict[str, Any]
@@ -51,7 +51,10 @@ class ItemState:
     size: AlbumSize = sizes.NEW_ALBUM  # of the album before this batch; unused for tracks
 
     def apply(self, offered: Mapping[str, Any]) -> tuple[bool, bool]:
-        """Set fields that no earlier row set. Return (a field changed, a value contradicts an earlier row)."""
+        """Set the fields that no earlier row of the import has set.
+
+        Return two truth values: a field changed; a value in `offered` differs from the value of an earlier row.
+        """
         altered = differs = False
         for place, (name, value) in enumerate(offered.items()):
             if value is None:
@@ -77,7 +80,10 @@ class ItemState:
         return bool(fresh)
 
     def changes(self, **added: list[int]) -> Changes:
-        """Return the changes of this batch in the form of the import's record. `added`: ids of added rows by field."""
+        """Return the old and new values of changed fields, and the ids in `added`, as stored to undo the import.
+
+        `added`: for each field (artists, genres, tags), the ids that were added to the album or track.
+        """
         fields = {name: [self.before[name], self.values[name]] for name in sorted(self.changed)}
         return fields | {ADDED + name: ids for name, ids in added.items() if ids}
 
@@ -87,14 +93,14 @@ class ItemState:
         return bool(self.changed or any(self.added.values()))
 
     def copy(self) -> ItemState:
-        """Return an independent copy without pending changes, as if they were written."""
+        """Return an independent copy with the current values, in which no field counts as changed."""
         values = {name: dict(value) if isinstance(value, dict) else value for name, value in self.values.items()}
         return replace(self, values=values, new=False, changed=set(), before={}, added={})
 
 
 @dataclass(slots=True)
 class ImportMemory:
-    """State for later batches: which fields rows have set, and the rows that a dry run has not written."""
+    """Results of finished batches: the fields that rows have set, and the rows that a dry run did not write."""
 
     given: dict[str, dict[int, int]] = field(default_factory=lambda: {"albums": {}, "tracks": {}})
     artists: dict[str, int] = field(default_factory=dict)
@@ -105,7 +111,7 @@ class ImportMemory:
     last_id: int = 0
 
     def absorb(self, batch: Batch) -> None:
-        """Store the parts of a finished batch that later batches need."""
+        """Add the parts of a finished batch that later batches need."""
         for kind, states in batch.states.items():
             self.given[kind].update({state.id: state.given for state in states.values() if state.given})
             if batch.scope.dry_run:
@@ -125,7 +131,7 @@ class ImportMemory:
 
 
 class Batch:
-    """The changes made by one batch of rows. They are added to `memory` after the transaction, which may be retried."""
+    """The changes made by one batch of rows. `memory` gets them only after the transaction, which may be retried."""
 
     def __init__(
         self, scope: ImportScope, memory: ImportMemory, refused: Mapping[int, Refusal], *, strict: bool
@@ -144,7 +150,7 @@ class Batch:
         self.refused = refused  # by earlier attempts, by line number
 
     def measure(self, album_ids: Collection[int]) -> dict[int, AlbumSize]:
-        """Return the sizes of these albums before this batch, by album id."""
+        """Return the size of each album before this batch, by album id."""
         known = {each: self.memory.sizes[each] for each in album_ids if each in self.memory.sizes}
         stored = set(album_ids) - known.keys()
         return known | (sizes.measure_albums(stored) if stored else {})
@@ -155,7 +161,7 @@ class Batch:
         return self.last_id
 
     def find(self, kind: str, key: Key) -> ItemState | None:
-        """Return the album or track with this key, or None. If several have this name, return the first."""
+        """Return the album or track (`kind`) with this key, the first one if several have the same name, or None."""
         if key[0] != "name":
             return self.states[kind].get(key)
         return next((state for state in self.named[kind].get(key, ()) if state.name_key == key), None)
@@ -177,7 +183,7 @@ class Batch:
         return None if kept is None else self.add(kind, kept.copy())
 
     def add(self, kind: str, state: ItemState) -> ItemState:
-        """Add an album or track (`kind`) to the batch. Marks the fields that rows of earlier batches have set."""
+        """Add an album or track (`kind`) to the batch, and mark the fields that rows of earlier batches have set."""
         state.given = self.memory.given[kind].get(state.id, 0)
         if kind == "albums":
             state.size = self.memory.sizes.get(state.id, state.size)
@@ -185,7 +191,7 @@ class Batch:
         return state
 
     def load_unwritten(self, kind: str, key: Key) -> None:
-        """Add to the batch the albums or tracks with this key that earlier batches of a dry run created or changed."""
+        """Add the albums or tracks with this key that earlier batches of a dry run created or changed to the batch."""
         state = self.memory.states[kind].get(key)
         ids = self.memory.named[kind].get(key, ()) if state is None else (state.id,)
         for state_id in ids:
@@ -196,7 +202,7 @@ class Batch:
                     self.states[kind].setdefault(key, known)
 
     def count(self, kind: str, state: ItemState, *, altered: bool) -> None:
-        """Count a row: the first of an album or track as new or (if `altered`) changed, all others as repeated."""
+        """Count the first row of an album or track as new or (if `altered`) changed, and all other rows as repeated."""
         counts = self.counts[kind]
         if state.given & COUNTED or not (state.new or altered):
             counts.repeated += 1

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BoundsExceededError(Exception):
-    """Rows of a batch would make an album exceed its limits. `refused` has these rows by line number."""
+    """Some rows of a batch would make an album exceed its limits. `refused`: these rows by line number."""
 
     def __init__(self, refused: Mapping[int, Refusal]) -> None:
         self.refused = refused
@@ -32,9 +32,9 @@ class Placement:
 
 @dataclass(slots=True)
 class AlbumBounds:
-    """Adds up the sizes of the albums that a batch changes, and refuses rows that make an album too large.
+    """Adds up the sizes of the albums that a batch changes, and refuses rows that would make an album too large.
 
-    If `strict`, all later rows of an album with a refused row are refused too.
+    If `strict` is set, all rows of the album after a refused row are refused too.
     """
 
     strict: bool = False
@@ -45,7 +45,7 @@ class AlbumBounds:
     _full: dict[int, str] = field(default_factory=dict)  # the limit that each album exceeded
 
     def load_artists(self, ids: Iterable[int], names: Mapping[str, int]) -> None:
-        """Load the sizes of these artists. Artists that exist only in a dry run are measured by `names` (name → id)."""
+        """Load the JSON sizes of artists. `names` (name → id) serves for artists that only a dry run created."""
         missing = set(ids) - self._artists.keys()
         stored = {artist_id for artist_id in missing if artist_id > 0}
         if stored:
@@ -66,7 +66,10 @@ class AlbumBounds:
         return Placement(values["album"], AlbumSize(1, int(image is None), own, 0))
 
     def apply(self, row: CatalogRow, album: int | None, before: Placement, after: Placement) -> None:
-        """Add a row's changes to the album sizes: its track and its `album`. Refuse it if an album gets too large."""
+        """Add the changes of the row's track (`before`, `after`) and album to the album sizes, or refuse the row.
+
+        The row is refused if an album would become too large.
+        """
         changes = {} if after.album is None else {after.album: after.size}
         if before.album is not None:
             changes[before.album] = changes.get(before.album, EMPTY).minus(before.size)

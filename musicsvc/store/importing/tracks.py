@@ -34,7 +34,7 @@ COLUMNS = (Track.id, Track.external_id, *(getattr(Track, name) for name in FIELD
 
 
 def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], albums: Sequence[int | None], batch: Batch) -> None:
-    """Create or update the tracks. `artists` has artist ids by name; `albums` has the album id of each row.
+    """Create or update the tracks of the rows. `artists`: artist ids by name. `albums`: an album id (or None) per row.
 
     Raises BoundsExceededError if an album would exceed its limits.
     """
@@ -67,7 +67,10 @@ def _key(row: CatalogRow, artists: Mapping[str, int], album: int | None) -> Key:
 
 
 def _find(row: CatalogRow, key: Key, batch: Batch) -> ItemState | None:
-    """Return the row's track by external id; without one, by ISRC, else by name unless that track has another ISRC."""
+    """Return the track that the row describes, or None: found by external id or, if the row has none, by ISRC or name.
+
+    A track with the same name but another ISRC is a different track.
+    """
     if row.external_id or not row.isrc:
         return batch.find(KIND, key)
     named = batch.find(KIND, key)
@@ -81,7 +84,7 @@ def _find_isrc(code: str | None, batch: Batch) -> ItemState | None:
 
 
 def _load(keys: Sequence[Key], codes: Collection[str], batch: Batch) -> None:
-    """Load the tracks with these keys or ISRCs into the batch, including those that exist only in a dry run."""
+    """Load the tracks with these keys or ISRCs into the batch, including tracks that only a dry run has created."""
     found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
     found += _by_name([key for key in keys if key[0] == "name"])
     found += _by_isrc(codes, batch)
@@ -101,7 +104,7 @@ def _load(keys: Sequence[Key], codes: Collection[str], batch: Batch) -> None:
 
 
 def _measure(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
-    """Load the JSON sizes of the albums in the batch, and of the artists of its rows and tracks."""
+    """Load the JSON sizes of the albums of the batch, and of all artists that its rows and tracks name."""
     found = [state.values for state in batch.states[KIND].values()]
     on = {values["album"] for values in found} - {None}
     if on or batch.bounds.albums:
@@ -142,7 +145,10 @@ def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
 
 
 def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
-    """Return artist ids, genre names or tag names (as ordered dict keys) by track id. `link` is the table to read."""
+    """Return the artist ids, genre names or tag names of each track, as keys of ordered dicts, by track id.
+
+    `link` is the table to read: TrackArtist, TrackGenre or TrackTag.
+    """
     found: dict[int, dict[Any, None]] = {}
     for some in dialect.batches(track_ids):
         if link is TrackArtist:
@@ -180,7 +186,7 @@ def _merge(
 
 
 def _new_tags(row: CatalogRow, state: ItemState, batch: Batch) -> list[str]:
-    """Return the row's tags that the track lacks, up to MOST_TAGS per track. Further tags are counted but not added."""
+    """Return the row's tags that the track lacks. Tags beyond MOST_TAGS per track are only counted in `batch.notes`."""
     fresh = [tag for tag in row.tags if tag not in state.values["tags"]]
     room = max(0, MOST_TAGS - len(state.values["tags"]))
     batch.notes["tags_dropped"] += len(fresh[room:])
@@ -228,7 +234,7 @@ def _columns(state: ItemState, batch: Batch) -> tuple[Any, ...]:
 
 
 def _update(states: Sequence[ItemState]) -> None:
-    """Write the changed columns of existing tracks, and the artists of all tracks whose artists changed."""
+    """Write the changed columns of existing tracks, and the artists of new tracks and of tracks with other artists."""
     for state in states:
         changes = {name: state.values[name] for name in state.changed if name != "artists"}
         if changes and not state.new:

@@ -35,14 +35,14 @@ TWINS = """
 
 
 class Twins(NamedTuple):
-    """Artists that also exist under other managers: the number of names, and of artists by the manager's e-mail."""
+    """Artists of a file that exist under other managers: the number of names, and artists by e-mail of the manager."""
 
     names: int
     managers: Counter[str | None]  # None: of artists without a manager
 
 
 def of_catalog(open_file: Callable[[], Reader], options: CatalogOptions, store: Store) -> Twins:
-    """Count the artists of a catalog file that exist under another manager than that of the import."""
+    """Count the artists of a catalog file that already exist under a manager other than the manager of the import."""
     with open_file() as reader:
         names = list(dict.fromkeys(_artists(reader, options)))
     return store.read(partial(_under_others, names, options.manager)).result()
@@ -54,7 +54,7 @@ def of_all(store: Store) -> int:
 
 
 def _artists(reader: Reader, options: CatalogOptions) -> Iterator[str]:
-    """Yield the names of artists in the file. Invalid rows are skipped; damage ends the iteration."""
+    """Yield the names of artists in the file. Invalid rows are skipped. At a damaged place, the iteration ends."""
     columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)
     with suppress(Failure):
         for record in reader:

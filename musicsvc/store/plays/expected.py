@@ -1,4 +1,4 @@
-"""Find wrong counts: compare daily counts with single plays, likes and reposts, and other counts with daily ones."""
+"""Find wrong counts: compare daily counts with single plays, likes and reposts, and other counts with daily counts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ OTHER_HISTOGRAM = ": hours and completion"
 class Comparison:
     """Stored and recomputed play counts of one table, by row key. `plays` is the number of single plays read.
 
-    `other_days` are months whose stored counts of days are wrong.
+    `other_days` are the keys of monthly rows whose stored daily numbers are wrong.
     """
 
     table: Table
@@ -176,7 +176,7 @@ def _by_key(rows: Iterable[tuple[int, int, int, int, bytes, bytes]]) -> dict[Key
 
 
 def compare_month(month: int, kind: int, subject: int, end: int | None) -> Comparison:
-    """Compare a month's stored counts of tracks, albums or artists (ids `subject` to `end` - 1) with daily counts."""
+    """Compare the counts of a month with daily counts, for ids from `subject` to `end` - 1 (no upper limit if None)."""
     watermark = monthly.watermark()
     counts = monthly.count(month, kind, subject, end)
     expected = {(kind, each, month): some for each, some in counts.items() if watermark.rolled_up(month, kind, each)}
@@ -191,7 +191,7 @@ def compare_month(month: int, kind: int, subject: int, end: int | None) -> Compa
 
 
 def compare_week(week: int) -> Comparison:
-    """Compare the stored play counts of a week with the daily counts. Missing weekly rows are not reported."""
+    """Compare the stored play counts of a week with the daily counts. Missing weekly rows are not errors."""
     days = fetch(DAYS_OF_WEEK.format(days=", ".join(map(str, weekly.days_of(week)))), week)
     expected: dict[Key, Counts] = tables.add_up(((row[0], row[1], week), *row[2:]) for row in days)
     return Comparison(tables.WEEKLY, _by_key(fetch(WEEK, week)), expected)

@@ -1,4 +1,4 @@
-"""Adapt the windows of statistics to the plays in the database."""
+"""Adapt the windows (ranges of days) of statistics to the plays in the database."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ KEPT_FROM = "SELECT kept_from FROM play_mark"
 
 
 def adapt(window: Window) -> Window:
-    """Return the window, changed so that this database can count it.
+    """Return the window, changed so that this database has the counts for it.
 
-    `all` begins on the day of the first play, like or repost. If the window before ends within a day whose single plays
-    were deleted, it is extended to the end of that day.
+    The window `all` begins on the day of the first play, like or repost. If the earlier window that it is compared with
+    ends within a day whose single plays were deleted, the earlier window is extended to the end of that day.
     """
     if window.name == ALL:
         first = min((day for (day,) in fetch(FIRST_DAYS, TRACK) if day is not None), default=window.end - 1)

@@ -105,7 +105,7 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity) -> Inges
 
 
 def roll_up(accepted: int) -> None:
-    """Create some of the monthly play counts that are due, the more the larger `accepted` (new plays) is."""
+    """Create some missing monthly play counts. Their number grows with `accepted`, the number of new plays."""
     monthly.roll_up(min(ROLLED_UP_PER_PLAY * accepted, ROLLED_UP_AT_ONCE))
 
 

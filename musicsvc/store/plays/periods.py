@@ -37,8 +37,8 @@ class BadDatesError(ValueError):
 class Window(NamedTuple):
     """A range of UTC days, `first` to `end` - 1, as numbers of days since 1970-01-01.
 
-    Growth is measured against the window `before`. If the last day of a window is not over, the window before also has
-    the first `seconds` of its day `end`.
+    Growth is measured against an earlier window (`before`). If the last day of a window is not over, the earlier window
+    is just as long: after its whole days, it has the first `seconds` of the day `end`.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Window(NamedTuple):
 
     @property
     def before(self) -> Window:
-        """The window that this one is compared with. It is empty if there is none."""
+        """The earlier window that this window is compared with; a window without days if there is none."""
         return self.compared_with or Window("", self.first, self.first)
 
     @property
@@ -64,7 +64,7 @@ class Window(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The last day, which may be only partly in the window."""
+        """The last day of the window. If `seconds` is set, only its first seconds are in the window."""
         return self.end if self.seconds else self.end - 1
 
     @property
@@ -80,7 +80,7 @@ class Window(NamedTuple):
     def countable(self, kept_from: int) -> Window:
         """Return this window, extended to whole days if it ends within a day whose single plays were deleted.
 
-        Single plays were deleted before the day `kept_from`. Parts of these days cannot be counted.
+        Single plays of days before `kept_from` were deleted, so parts of such a day cannot be counted.
         """
         if self.seconds and self.end < kept_from:
             label = f"{self.label.replace(SAME_TIME, SAME_DAY)}, counted whole"
@@ -89,7 +89,7 @@ class Window(NamedTuple):
 
 
 def window(period: str, now: int) -> Window:
-    """Return the window of a period (see NAMES) at `now`. `all` begins in 1970; see `history.adapt`.
+    """Return the window of a period, such as `30-days`, `2026-Q3` or `all`, at the time `now`. `all` begins in 1970.
 
     Raises ValueError if the period is not valid or has not begun.
     """
@@ -105,7 +105,7 @@ def window(period: str, now: int) -> Window:
 
 
 def _parse(period: str, today: int) -> tuple[int, int]:
-    """Return the first month (as a number, see `_month_of`) and the number of months of a month, quarter or year."""
+    """Return the first month (in months since January of the year 0) and the length of a period, in months."""
     if period in {"this-month", "last-month"}:
         return _month_of(to_date(today)) - (period == "last-month"), MONTH
     found = CALENDAR.fullmatch(period)
@@ -118,10 +118,10 @@ def _parse(period: str, today: int) -> tuple[int, int]:
 
 
 def between(first: date, last: date, now: int) -> Window:
-    """Return the window `custom` from one date to another, inclusive. Raises BadDatesError.
+    """Return the window from one date to another, inclusive. Raises BadDatesError if the dates are not valid.
 
-    A whole month, quarter or year, or one from its first day to today, is compared with the previous one. Other ranges
-    are compared with as many days before.
+    A whole month, quarter or year, or the current one up to today, is compared with the previous one. Any other range
+    is compared with the same number of days before it.
     """
     check_dates(first, last, now)
     month = _month_of(first)
@@ -144,7 +144,7 @@ def check_dates(first: date, last: date, now: int) -> None:
 
 
 def _against_days_before(name: str, first: int, last: int, now: int, label: str) -> Window:
-    """Return the window of the days `first` to `last`, compared with as many days just before them."""
+    """Return the window of the days `first` to `last`, compared with the same number of days just before `first`."""
     days = last + 1 - first
     earlier = "previous day" if days == 1 else f"previous {days} days"
     elapsed = (days - 1) * DAY + now % DAY if last == day_of(now) else days * DAY
@@ -154,7 +154,8 @@ def _against_days_before(name: str, first: int, last: int, now: int, label: str)
 def _calendar(name: str, month: int, length: int, now: int) -> Window:
     """Return the window of a month, quarter or year (`length` months from `month` on), which ends today at the latest.
 
-    It is compared with the previous month, quarter or year; if it is not over, with the same time of that one.
+    The window is compared with the previous month, quarter or year. If the current one is not over, only the same time
+    since the beginning of the previous one is compared.
     """
     first, today = _start(month), day_of(now)
     if first > today:
@@ -170,7 +171,7 @@ def _calendar(name: str, month: int, length: int, now: int) -> Window:
 
 
 def _earlier(label: str, first: int, end: int, elapsed: int) -> Window | None:
-    """Return a window of at most `elapsed` microseconds of the days `first` to `end` - 1. None before the year 1."""
+    """Return the window of the first `elapsed` microseconds of the days `first` to `end` - 1, or None before year 1."""
     if first < to_day(date.min):
         return None
     days, rest = divmod(elapsed, DAY)
@@ -194,7 +195,10 @@ def _month_of(day: date) -> int:
 
 
 def _start(month: int) -> int:
-    """Return the first day of a month (a number, see `_month_of`). In the year 0, return the last day of that year."""
+    """Return the first day of a month, given in months since January of the year 0.
+
+    For a month of the year 0, which `date` does not have, return the last day of that year.
+    """
     year, index = divmod(month, 12)
     return to_day(date(year, index + 1, 1)) if year else to_day(date.min) - 1
 

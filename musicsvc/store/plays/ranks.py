@@ -1,8 +1,8 @@
 """Store the tracks of artists with thousands of tracks in order of plays (table `track_rank`).
 
 Triggers (migration 0013) add an artist's tracks to the table when their list becomes long (`list_blocks`), and then
-add and remove single tracks. Plays change far more often, so functions that change their numbers call `moving` instead:
-a trigger would take 2 µs for every play.
+add and remove single tracks. Numbers of plays change far more often, and a trigger would take 2 µs for every play. So
+functions that change a number of plays call `moving` instead.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ARTISTS = """
 
 @contextmanager
 def moving(track_ids: Collection[int]) -> Iterator[None]:
-    """Update the ranks of the tracks, whose numbers of plays change in the `with` block."""
+    """Update the tracks in the table `track_rank` after the `with` block, which changes their numbers of plays."""
     artists = [artist for (artist,) in fetch(ARTISTS)]
     if not artists:
         yield

@@ -35,10 +35,10 @@ DELETE = "DELETE FROM {table} WHERE {days} kind = ? AND subject = ?"
 
 @contextmanager
 def rebuilding(tracks: Collection[int]) -> Iterator[None]:
-    """After the `with` block, rebuild the counts of albums and artists that gained or lost one of the tracks.
+    """After the `with` block, recount the plays, likes and reposts of albums and artists that gained or lost a track.
 
-    These are the counts of plays, likes and reposts. If the block changes the length of a track, the completion of its
-    plays is recomputed.
+    `tracks`: the tracks that the block may change. If the block changes the length of a track, the completion of the
+    track's plays is recomputed.
     """
     if not tracks:
         yield
@@ -90,7 +90,7 @@ def _measure(lengths: Mapping[int, int], watermark: monthly.Watermark) -> set[in
 
 
 def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
-    """Replace the daily and monthly play counts of an album or artist by those recomputed from its tracks."""
+    """Recompute the daily and monthly play counts of an album or artist from the daily counts of its tracks."""
     tracks = [track for (track,) in fetch(MEMBERS[subject.kind], subject.id)]
     numbers = {*_days(subject.kind, [subject.id], watermark), *_days(TRACK, tracks, watermark)}
     days, values = dialect.in_list(sorted(numbers))
@@ -103,7 +103,7 @@ def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
 
 
 def _roll_up(subject: Subject, found: Iterable[tuple[int, int, bytes, bytes]], watermark: monthly.Watermark) -> None:
-    """Replace the monthly counts by sums of `found`, daily rows of (day, *counts). Delete the weekly counts."""
+    """Recompute monthly counts from `found`, rows of (day, plays, listeners, histogram). Delete the weekly counts."""
     weekly.delete(*subject)
     run(DELETE.format(table="play_block", days=""), *subject)
     by_month = ((day // monthly.DAYS, plays, people, packed) for day, plays, people, packed in found)

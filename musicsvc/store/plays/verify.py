@@ -1,4 +1,4 @@
-"""Verify and repair counts: daily counts against single plays, likes and reposts; other counts against daily ones."""
+"""Verify and repair counts: daily counts against single plays, likes and reposts; other counts against daily counts."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def run(store: Store, *, check: bool, on_progress: Callable[[int, int], None]) -
 
 
 def _span(day: int) -> tuple[int, int]:
-    """Return (first, end) of the days from `day` on that have plays. `end` is exclusive. Without plays: (day, day)."""
+    """Return the range of days with plays on or after `day`, as (first, last + 1). Without plays: (`day`, `day`)."""
     ((first, last),) = fetch(SPAN, day * SLOTS_PER_DAY, day)
     return (day, day) if last is None or last < day else (int(first), int(last) + 1)
 

@@ -1,4 +1,4 @@
-"""Delete the rows that an import created, except rows that something else refers to."""
+"""Delete the rows that an import created, except rows that are in use, such as a track in a playlist."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ NOUNS = {
 
 
 class Taken(NamedTuple):
-    """The result of one transaction of an undo, for one table. `kept` is the reason why a row was kept, by id."""
+    """The result of one transaction of an undo, for one table. `kept` has the reason why a row was kept, by row id."""
 
     table: str
     lowest: int  # the lowest id that was looked at; the next transaction takes ids below it
@@ -70,7 +70,7 @@ Step: TypeAlias = Callable[[int, int], "Taken | None"]
 
 
 def take_back(table: type[Model], import_id: int, below: int) -> Taken | None:
-    """Delete a batch of rows that the import created, with ids below `below`. Return None if there are none."""
+    """Delete a batch of rows with ids below `below` that the import created. Return None if no such row remains."""
     lock_imports()
     name = table_name(table)
     ids = [item for (item,) in fetch(MADE, import_id, name, below, AT_ONCE)]
@@ -98,13 +98,13 @@ def table_name(table: type[Model]) -> str:
 
 
 def forget(import_id: int, name: str, ids: Sequence[int]) -> None:
-    """Delete the import's records of these rows, given by the name of their table and their ids."""
+    """Delete the records that the import created or changed these rows. `name`: the table of the rows."""
     among, values = in_list(ids)
     run(FORGET.format(among=among), import_id, name, values)
 
 
 def _reasons(table: type[Model], ids: Sequence[int], import_id: int) -> dict[int, str]:
-    """Return why rows cannot be deleted, by id: the names of the things that refer to them."""
+    """Return the reasons why rows cannot be deleted, by row id, such as `playlists, likes` for a track in use."""
     found: dict[int, dict[str, None]] = defaultdict(dict)
     for item, reason in _references(table, ids):
         found[item][reason] = None
@@ -131,7 +131,7 @@ def _references(table: type[Model], ids: Sequence[int]) -> Iterable[tuple[int, s
 
 
 def _links(other: type[Model], table: type[Model]) -> list[Any]:
-    """Return the foreign keys of `other` to `table`, unless rows of `other` are deleted along with those of `table`."""
+    """Return the foreign keys from `other` to `table` that prevent rows of `table` from being deleted by an undo."""
     fields: Any = other._meta.sorted_fields  # noqa: SLF001 - Peewee's documented access
     links = [each for each in fields if isinstance(each, ForeignKeyField) and each.rel_model is table]
     return [] if other in OWN.get(table, ()) else links

@@ -36,7 +36,7 @@ ARTISTS = "artists"
 
 
 def restore_tracks(import_id: int, below: int) -> Taken | None:
-    """Restore a batch of tracks that the import changed, with ids below `below`. Return None if there are none."""
+    """Restore a batch of tracks with ids below `below` that the import changed. Return None if no track remains."""
     lock_imports()
     items = _changed(Track, import_id, below)
     moved = [track for track, changes in items if changes.keys() & {"album", "duration", ARTISTS}]
@@ -47,7 +47,7 @@ def restore_tracks(import_id: int, below: int) -> Taken | None:
 
 
 def restore_albums(import_id: int, below: int) -> Taken | None:
-    """Restore a batch of albums that the import changed, with ids below `below`. Return None if there are none."""
+    """Restore a batch of albums with ids below `below` that the import changed. Return None if no album remains."""
     lock_imports()
     items = _changed(Album, import_id, below)
     kept = {}
@@ -58,7 +58,7 @@ def restore_albums(import_id: int, below: int) -> Taken | None:
 
 
 def forget_earlier(import_id: int) -> None:
-    """If all tracks are restored, delete the records that protect their earlier albums and artists (see `runs`)."""
+    """If all tracks are restored, delete the records that keep the earlier albums and artists of these tracks."""
     lock_imports()
     run(UNMARK, import_id, import_id)
 
@@ -69,7 +69,10 @@ def _changed(table: type[Model], import_id: int, below: int) -> list[tuple[int, 
 
 
 def _taken(table: type[Model], import_id: int, kept: Mapping[int, Changes]) -> Taken | None:
-    """Delete the records of restored rows. Update those of the other rows to the changes that were `kept`, by id."""
+    """Delete the records of rows that were restored completely. For all other rows, store the changes that remain.
+
+    `kept`: by row id, the changes that could not be undone, or an empty dict for a restored row.
+    """
     if not kept:
         return None
     name = table_name(table)
@@ -81,7 +84,7 @@ def _taken(table: type[Model], import_id: int, kept: Mapping[int, Changes]) -> T
 
 
 def _restore_track(track: int, changes: Changes, artists: Sequence[int]) -> Changes:
-    """Restore a track. Return the changes that cannot be undone."""
+    """Restore the track's old fields, artists, genres and tags. Return the changes that could not be undone."""
     _unlink(TrackGenre, TrackGenre.track, TrackGenre.genre, track, changes.pop(ADDED + "genres", ()))
     _unlink(TrackTag, TrackTag.track, TrackTag.tag, track, changes.pop(ADDED + "tags", ()))
     by = changes.pop(ARTISTS, None)
@@ -99,7 +102,7 @@ def _restore_track(track: int, changes: Changes, artists: Sequence[int]) -> Chan
 
 
 def _restore_fields(table: Any, item: int, changes: Changes) -> Changes:
-    """Restore the fields of a row that still have the value that the import gave them. Return the other changes."""
+    """Restore the fields that still have the import's value. Return the changes of all other fields."""
     if not changes:
         return {}
     columns = [getattr(table, name) for name in changes]

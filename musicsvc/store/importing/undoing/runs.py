@@ -59,7 +59,7 @@ class RunRow(NamedTuple):
 def recording(
     store: Store, kind: str, reader: Reader, summary: ImportSummary, *, user: int | None, now: int
 ) -> Iterator[int]:
-    """Record an import that runs in the `with` block. Yield its id, which is NO_RUN in a dry run."""
+    """Record the import that runs in the `with` block. Yield the import's id, which is NO_RUN in a dry run."""
     if summary.dry_run:
         yield NO_RUN
         return
@@ -80,26 +80,26 @@ def _end(run: int, summary: ImportSummary, state: str) -> None:
 
 
 def require_running(run: int) -> None:
-    """Raise Failure if the import has been undone since its last batch. Call `lock_imports` before."""
+    """Raise Failure if the import was undone while it runs. The caller must hold the lock of `lock_imports`."""
     if ImportRun.get_by_id(run).state != "running":
         raise Failure(f"Import {run} was undone while it ran.")
 
 
 def add_slots(run: int, slots: Sequence[int]) -> None:
-    """Extend the recorded range of 30-second slots with plays of the import, so that it includes these slots."""
+    """Record that the import stored plays in these slots (half minutes since 1970)."""
     if slots:
         run_sql(SLOTS, min(slots), max(slots), run)
 
 
 def made(run: int, table: type[Model], ids: Collection[int]) -> None:
-    """Record that the import created these rows."""
+    """Record that the import created these rows of the table."""
     if run != NO_RUN:
         kind = _kind(table)
         bulk.insert(ImportItem, ("run", "kind", "item"), [(run, kind, each) for each in ids])
 
 
 def changed(run: int, table: type[Model], changes: Mapping[int, Changes]) -> None:
-    """Record how the import changed these rows, by id. Rows that it created itself stay recorded as created."""
+    """Record how the import changed rows, by row id. Rows that the import created itself stay recorded as created."""
     kind = _kind(table)
     among, ids = dialect.in_list(list(changes))
     earlier = dict(fetch(ITEMS.format(among=among), run, kind, ids))
@@ -122,7 +122,7 @@ def _mark(run: int, changes: Iterable[Changes]) -> None:
 
 
 def _merge(first: Changes, then: Changes) -> Changes:
-    """Combine two changes of a row into one, from the old values of the first to the new values of the second."""
+    """Combine two successive changes of a row: old values are taken from the first, new values from the second."""
     merged = dict(first)
     for name, value in then.items():
         if name not in first:

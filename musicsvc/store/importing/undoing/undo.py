@@ -1,6 +1,7 @@
 """`import undo`: delete the rows that an import created and restore those it changed, some hundreds per transaction.
 
-The next undo continues one that was killed, because each transaction also deletes the records of what it undid.
+If an undo is killed, the next undo of the import continues it, because each transaction also deletes the records of
+the rows that it has undone.
 """
 
 from __future__ import annotations

@@ -48,7 +48,10 @@ COMPACT = "UPDATE play_part SET listeners = ? WHERE kind = ? AND subject = ? AND
 
 
 def add(new: New, large: Mapping[Key, int]) -> None:
-    """Add new plays, which are stored already, by (day, kind) and id. `large`: the result of `tables.add`."""
+    """Add new plays to the two-hour counts. `new` has packed plays by (day, kind), then by track, album or artist id.
+
+    `large`: the day's total plays by (day, kind, id). Only rows with few plays may be absent.
+    """
     rows: list[tuple[object, ...]] = []
     begun: dict[tuple[int, int], list[int]] = defaultdict(list)
     full: list[Key] = []
@@ -71,7 +74,7 @@ def add(new: New, large: Mapping[Key, int]) -> None:
 
 
 def _split(day: int, new: bytes) -> list[tuple[int, bytes]]:
-    """Split the packed plays of a day into (part, packed listeners), ordered by part."""
+    """Split the packed plays of a day into (two-hour part, packed listener ids), ordered by part."""
     hours = new[tables.HOUR :: tables.PLAY]
     if _part(min(hours)) == _part(max(hours)):  # most often, as plays are reported soon
         return [(day * PER_DAY + _part(hours[0]), tables.split(new)[1])]
@@ -82,7 +85,7 @@ def _split(day: int, new: bytes) -> list[tuple[int, bytes]]:
 
 
 def _part(hour: int) -> int:
-    """Return the part of its day, 0 to 11, in which an hour of the week lies."""
+    """Return the two-hour part of its day, 0 to 11, that contains an hour of the week (0 is Monday 00:00 UTC)."""
     return hour % 24 * PER_DAY // 24
 
 
@@ -93,7 +96,7 @@ def _compact(day: int, kind: int, subject: int) -> None:
 
 
 def count(day: int, kind: int, ids: Collection[int]) -> dict[Key, tuple[int, bytes]]:
-    """Count the plays and packed listeners of all parts of a day from single plays.
+    """Recount a day from single plays. Return (number of plays, packed listener ids) for each two-hour part.
 
     The keys are (kind, track/album/artist id, part).
     """
@@ -111,7 +114,7 @@ def count(day: int, kind: int, ids: Collection[int]) -> dict[Key, tuple[int, byt
 
 
 def rebuild(days: Mapping[int, Mapping[int, Collection[int]]]) -> None:
-    """Recount the parts of days, given by kind and id, after the daily counts changed."""
+    """Recount the two-hour counts after daily counts changed. `days`: the days to recount, by kind, then by id."""
     kept_from = monthly.watermark().kept_from
     for kind, of_kind in days.items():
         by_day: dict[int, list[int]] = defaultdict(list)
@@ -123,7 +126,7 @@ def rebuild(days: Mapping[int, Mapping[int, Collection[int]]]) -> None:
 
 
 def replace(day: int, kind: int, ids: Collection[int], *, counted: bool = True) -> None:
-    """Delete the two-hour counts of these subjects on a day. If `counted`, recount subjects with enough plays."""
+    """Delete the two-hour counts of tracks, albums or artists on a day. If `counted`, recount those with many plays."""
     run_many(DELETE, [(kind, subject, day * PER_DAY, (day + 1) * PER_DAY) for subject in ids])
     found = popular(day, kind, ids) if counted else []
     if found:
@@ -131,6 +134,6 @@ def replace(day: int, kind: int, ids: Collection[int], *, counted: bool = True) 
 
 
 def popular(day: int, kind: int, ids: Collection[int]) -> list[int]:
-    """Return the subjects with enough plays on the day to have two-hour counts."""
+    """Return the ids of those tracks, albums or artists that have at least LEAST_PLAYS plays on the day."""
     among, value = subjects.among(ids)
     return [subject for (subject,) in fetch(POPULAR.format(among=among), day, kind, value)]

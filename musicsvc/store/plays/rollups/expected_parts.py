@@ -74,13 +74,13 @@ class PartsComparison:
         return f"{NOUNS[kind]} {subject}, the two hours from {isoformat(part * day_parts.SLOTS * SLOT)}"
 
     def repair(self, keys: Sequence[Key]) -> None:
-        """Recount all two-hour parts of the days in which these keys are."""
+        """Recount all two-hour counts of the days that contain the wrong rows, given by their keys."""
         kind, subject, _ = self.month
         day_parts.rebuild({kind: {subject: {part // day_parts.PER_DAY for _, _, part in keys}}})
 
 
 def months() -> list[Month]:
-    """Return the months in which tracks, albums or artists have two-hour counts or should have some."""
+    """Return the months of tracks, albums and artists that have two-hour counts, or should have two-hour counts."""
     return [Month(*row) for row in fetch(COUNTED)]
 
 

@@ -43,7 +43,7 @@ class Histogram(NamedTuple):
     without_length: int
 
     def plus(self, other: Histogram, times: int = 1) -> Histogram:
-        """Return this histogram plus `times` the other one. `times` may be negative."""
+        """Return the sum of this histogram and `times` the `other` one. `times` may be negative, to subtract it."""
 
         def added(left: list[int], right: list[int]) -> list[int]:
             return [one + times * another for one, another in zip(left, right, strict=True)]
@@ -62,7 +62,7 @@ class Histogram(NamedTuple):
 
     @property
     def completions(self) -> list[int]:
-        """The numbers of all plays with a known completion, by percent."""
+        """The number of plays for each completion in percent. Plays with unknown completion are left out."""
         return [*map(add, self.completed, self.skipped), *self.completed[len(self.skipped) :]]
 
 
@@ -84,7 +84,7 @@ def completion(duration_ms: int | None, length: int) -> int:
 
 
 def merge(histograms: Iterable[bytes]) -> bytes:
-    """Return the sum of packed histograms as a packed histogram. If it is large, the pairs become numbers."""
+    """Add up packed histograms, and return the sum as a packed histogram."""
     some = list(histograms)
     joined = b"".join(some)
     if len(joined) < LARGE:
@@ -97,7 +97,7 @@ def merge(histograms: Iterable[bytes]) -> bytes:
 
 
 def unpack(histograms: Iterable[bytes]) -> Histogram:
-    """Return the sum of packed histograms."""
+    """Add up packed histograms, and return the sum as a `Histogram`."""
     counts = _count(histograms)
     hours, completions = counts[:HOURS], counts[HOURS:]
     completed, skipped = completions[:PERCENT], completions[PERCENT:WITHOUT_DURATION]
@@ -105,7 +105,7 @@ def unpack(histograms: Iterable[bytes]) -> Histogram:
 
 
 def _count(histograms: Iterable[bytes]) -> list[int]:
-    """Return the numbers of plays by hour, followed by those by completion code."""
+    """Return the sum of packed histograms: plays by hour of the week, followed by plays by completion code."""
     counts: list[int] = []
     pairs = bytearray()
     for packed in histograms:

@@ -96,7 +96,7 @@ def _read(integers: bytes | bytearray) -> array[int]:
 
 
 def ensure(keys: Iterable[str]) -> dict[str, int]:
-    """Return listener ids by key. Listeners that do not exist are created."""
+    """Return the listener's id for each key, such as `account:7`. Listeners that do not exist are created."""
     wanted = sorted(set(keys))
     found: dict[str, int] = {}
     for start in range(0, len(wanted), KEYS_PER_QUERY):
@@ -110,6 +110,6 @@ def ensure(keys: Iterable[str]) -> dict[str, int]:
 
 
 def find(keys: Sequence[str]) -> dict[str, int]:
-    """Return listener ids by key. Keys without a listener are absent."""
+    """Return the listener's id for each key, such as `account:7`. Keys without a listener are absent."""
     condition, values = dialect.in_list(keys)
     return dict(fetch(f"SELECT key, id FROM listener WHERE key {condition}", values))  # noqa: S608 - a condition of ours

@@ -1,11 +1,11 @@
 """Monthly rollups: play counts for periods of 32 days, which make a year as fast to read as a month.
 
-They are built from daily rollups, some tracks, albums and artists at a time. A watermark stores the progress.
+Monthly rollups are built from daily ones, some tracks, albums and artists at a time. A watermark stores the progress.
 Late plays are added to daily and monthly rollups, so all monthly rollups below the watermark stay complete.
 
 Months with many plays also have the numbers of plays and listeners of each of their days, which make a chart of a year
-as fast to read as twelve rows. They are counted some time after the month. Late plays delete them until they are
-counted again; meanwhile they are read from daily rollups.
+as fast to read as twelve rows. These numbers are stored some time after the month. A late play deletes the numbers of
+its month. Until they are stored again, daily rollups are read instead.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ PACKED_DAY = Struct("<II")  # plays and listeners
 
 
 class Watermark(NamedTuple):
-    """Monthly counts are complete below this (month, kind, id). Plays before the day `kept_from` were deleted."""
+    """The progress of the monthly counts: all counts with a lower (month, kind, id) are complete.
+
+    Single plays before the day `kept_from` were deleted.
+    """
 
     month: int
     kind: int
@@ -78,7 +81,7 @@ def days_of(month: int) -> range:
 
 
 def open_days(done: Watermark) -> range:
-    """Return the range of days with plays outside complete months, as days since 1970-01-01."""
+    """Return the range of days with plays in months without complete counts, as days since 1970-01-01."""
     oldest, newest = _span(done.day)
     return range(0) if oldest is None else range(oldest, newest + 1)
 
@@ -99,9 +102,9 @@ def add(new: New) -> None:
 
 
 def roll_up(limit: int) -> bool:
-    """Create about `limit` due monthly counts or, if none are due, weekly counts or counts of the days of months.
+    """Create about `limit` missing monthly counts. If none are missing, create weekly counts or the days of months.
 
-    Return False if nothing is due.
+    Return False if no counts are missing.
     """
     tables.lock()
     done = watermark()
@@ -119,13 +122,13 @@ def roll_up(limit: int) -> bool:
 
 
 def _span(first: int) -> tuple[int | None, int]:
-    """Return the first and the last day with plays from the day `first` on; the first is None if there are none."""
+    """Return the first and the last day with plays on or after `first`. The first is None without such plays."""
     ((oldest, newest),) = fetch(SPAN, first)
     return oldest, newest
 
 
 def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Create about `limit` monthly rows, for ids from `subject` on. Return the first remaining id, or None."""
+    """Create about `limit` monthly rows for ids from `subject` on. Return the next id, or None if all ids are done."""
     end = batch_end(month, kind, subject, limit)
     counts = count(month, kind, subject, end)
     tables.replace(tables.MONTHLY, [(kind, each, month, *some) for each, some in counts.items()])
@@ -133,17 +136,14 @@ def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
 
 
 def batch_end(month: int, kind: int, subject: int, limit: int) -> int | None:
-    """Return the end of a batch of about `limit` ids that begins with `subject`, or None if the batch is the last.
-
-    The batch contains the ids below its end.
-    """
+    """Return the end (exclusive) of a batch of about `limit` ids from `subject` on, or None for the last batch."""
     days = ", ".join(f"({day})" for day in days_of(month))
     ((end,),) = fetch(BOUND.format(days=days), kind, subject, limit)
     return None if end is None else int(end)
 
 
 def count(month: int, kind: int, subject: int, end: int | None) -> dict[int, Counts]:
-    """Return a month's sums of daily counts by id, for ids from `subject` to `end` - 1. None means no upper limit."""
+    """Add up the daily counts of a month by id, for ids from `subject` to `end` - 1 (no upper limit if None)."""
     condition, days = dialect.in_list(days_of(month))
     return tables.add_up(fetch(ROWS.format(days=condition), days, kind, subject, last(end)))
 
@@ -153,14 +153,14 @@ def last(end: int | None) -> int:
 
 
 def _count_days(limit: int) -> bool:
-    """Store the counts of the days of at most `limit` months without them. Return False if there are none."""
+    """Store the daily numbers of at most `limit` monthly rows that lack them. Return False if no row lacks them."""
     keys = fetch(WITHOUT_DAYS, limit)
     run_many(SET_DAYS, [(b"".join(starmap(PACKED_DAY.pack, count_days(*key))), *key) for key in keys])
     return bool(keys)
 
 
 def count_days(kind: int, subject: int, month: int) -> list[tuple[int, int]]:
-    """Return (plays, listeners) of each day of a month, from daily counts."""
+    """Compute (plays, listeners) of each day of a month from the daily counts of a track, album or artist."""
     counts = [(0, 0)] * DAYS
     condition, days = dialect.in_list(days_of(month))
     for day, plays, packed in fetch(COUNTED_DAYS.format(days=condition), days, kind, subject):
@@ -169,9 +169,9 @@ def count_days(kind: int, subject: int, month: int) -> list[tuple[int, int]]:
 
 
 def stored_days(kind: int, ids: Collection[int], months: range) -> dict[tuple[int, int], list[tuple[int, int]]]:
-    """Return (plays, listeners) of each day of the months that have monthly counts, by (id, month).
+    """Return lists of (plays, listeners), one pair for each day, by (id, month), for months that have monthly counts.
 
-    The list is empty if the days of a month are still to be counted.
+    A list is empty if the daily numbers of its month are not stored yet.
     """
     among, value = subjects.among(ids)
     rows = fetch(STORED_DAYS.format(among=among), kind, value, months.start, months.stop)

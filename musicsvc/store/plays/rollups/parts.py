@@ -1,6 +1,6 @@
 """Plays of tracks, albums and artists from midnight to a time of day, for windows that end within a day.
 
-Popular subjects have two-hour counts (`day_parts`), so that single plays are read only for the remaining time.
+Often played tracks, albums and artists have two-hour counts, so single plays are read only for the remaining time.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ COUNTED = (
 
 
 def of_day(kind: int, ids: Collection[int], window: Window) -> Found:
-    """Return the plays in the partial last day of `window`, by track, album or artist id. Empty if it has none.
+    """Return the plays in the last, partial day of `window`, by id. Empty if the window has only whole days.
 
-    Each value is a list of (number of plays, packed listeners) to add up. Ids without plays may be absent.
+    Each value is a list of (number of plays, packed listener ids) to add up. Ids without plays may be absent.
     """
     if not window.seconds:
         return {}
@@ -50,7 +50,7 @@ def of_day(kind: int, ids: Collection[int], window: Window) -> Found:
 
 
 def _counted(kind: int, ids: Collection[int], first: int, end: int) -> Found:
-    """Return the two-hour counts of the parts `first` to `end` - 1 by id. Ids that lack one of them are absent."""
+    """Return counts of the two-hour parts `first` to `end` - 1 by id. Ids without counts of all parts are absent."""
     found: Found = defaultdict(list)
     if first < end:
         among, value = subjects.among(ids)
@@ -60,7 +60,7 @@ def _counted(kind: int, ids: Collection[int], first: int, end: int) -> Found:
 
 
 def _add(found: Found, kind: int, ids: Collection[int], time: str, values: tuple[int, ...]) -> None:
-    """Add the single plays that meet the condition `time` to `found`."""
+    """Read single plays, and add them to `found`. `time`: the SQL condition on the time of the plays."""
     if not ids:
         return
     among, value = subjects.among(ids)
@@ -70,7 +70,10 @@ def _add(found: Found, kind: int, ids: Collection[int], time: str, values: tuple
 
 
 def query(kind: int, among: str, time: str) -> str:
-    """Return the statement for the listeners by subject. `time` is the condition WHOLE_SLOTS or PART_OF_SLOT."""
+    """Return SQL that selects the listeners of single plays, by track, album or artist id.
+
+    `among` is the SQL condition on these ids, `time` the one on the time of the plays.
+    """
     subject, plays = PLAYS[kind]
     gathered = dialect.gather("p.listener_id")
     return LISTENERS.format(subject=subject, listeners=gathered, plays=plays.format(among=among), time=time)

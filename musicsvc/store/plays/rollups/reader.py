@@ -64,7 +64,7 @@ POPULAR_PER_BATCH = 8  # subjects whose rows are in memory at once
 
 
 class PlayStats(NamedTuple):
-    """A number of plays, and the set of ids of the distinct listeners."""
+    """A number of plays, and the ids of the distinct listeners."""
 
     plays: int
     listeners: BitMap
@@ -131,11 +131,11 @@ class Reader:
         self._others, self._days = _numbers(sorted(days - in_weeks)), _numbers(sorted(days))
 
     def read(self, kind: int, ids: Collection[int]) -> dict[int, list[PlayStats]]:
-        """Return a list of stats by id: one for each window, then one of all time if the Reader has `all_time`."""
+        """Return a list of `PlayStats` for each id: one per window, then one of all time if `all_time` was set."""
         return self._add_up(kind, ids, self._rows(kind, ids, SETS))
 
     def stream(self, kind: int, ids: Sequence[int]) -> dict[int, list[PlayStats]]:
-        """Return the result of `read` without holding all rows in memory. Pass some hundreds of ascending `ids`."""
+        """Do the same as `read` without holding all rows in memory. Pass some hundreds of `ids` in ascending order."""
         popular = self._popular(kind, ids)
         found: dict[int, list[PlayStats]] = {}
         for start in range(0, len(popular), POPULAR_PER_BATCH):
@@ -151,11 +151,11 @@ class Reader:
         return {each: found[each] for each in ids}
 
     def _popular(self, kind: int, ids: Sequence[int]) -> list[int]:
-        """Return the subjects that have weekly counts."""
+        """Return the ids of the tracks, albums or artists that have weekly counts."""
         return [each for (each,) in _fetch(POPULAR, "", kind, ids, _numbers(self._weeks))]
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
-        """Return the plays by track, album or artist id, all windows added up. Ids without plays are absent."""
+        """Return the plays in all windows together, by track, album or artist id. Ids without plays are absent."""
         found: dict[int, int] = defaultdict(int)
         for window in self._windows:
             for subject, some in parts.of_day(kind, ids, window).items():
@@ -165,13 +165,13 @@ class Reader:
         return found
 
     def histogram(self, kind: int, ids: Collection[int]) -> Histogram:
-        """Return one histogram of the plays of all `ids` in all windows."""
+        """Return the histogram of all plays of these tracks, albums or artists in all windows."""
         return histograms.unpack(row[4] for row in self._rows(kind, ids, ", histogram"))
 
     def _rows(self, kind: int, ids: Collection[int], sets: str) -> list[Any]:
-        """Return the fewest rows of monthly, weekly and daily counts that have the plays of `ids`.
+        """Return rows of monthly, weekly and daily counts that together have all plays of `ids`: as few as possible.
 
-        `sets`: SQL for more columns (listeners, histogram). The days of a week are read only for ids without its count.
+        `sets`: SQL for more columns (listeners, histogram).
         """
         months = _fetch(MONTHS, sets, kind, ids, self._months)
         days = _fetch(DAYS, sets, kind, ids, self._others)
@@ -204,7 +204,7 @@ class Reader:
         return {each: self._stats(sums.get(each, ()), ever[each]) for each in ids}
 
     def _place(self, first: int, end: int) -> int:
-        """Return the index of the window that contains `first` to `end` - 1, or the number of windows if none does."""
+        """Return the index of the window with the days `first` to `end` - 1, or the number of windows if none has."""
         for place, window in enumerate(self._windows):
             if window.first <= first and end <= window.end:
                 return place
@@ -232,7 +232,7 @@ def _fetch(query: str, sets: str, kind: int, ids: Collection[int], numbers: str)
 
 
 def _played(numbers: range) -> range:
-    """Return the range `numbers` of days. If it is long, cut off the days before the first and after the last play."""
+    """Return the range `numbers` of days. A long range is shortened to the days from the first to the last play."""
     if len(numbers) <= MANY_DAYS:
         return numbers
     ((oldest, newest),) = fetch(SPAN)
@@ -255,7 +255,10 @@ def counts_by_day(kind: int, subject: int, numbers: range) -> dict[int, tuple[in
 
 
 def days(kind: int, ids: Sequence[int], numbers: range) -> dict[int, PlayStats]:
-    """Return plays and listeners of all `ids` together by day, for days in `numbers` with plays. `ids` must ascend."""
+    """Return the plays and listeners of all `ids` together by day. `ids` must be in ascending order.
+
+    Only days in the range `numbers` that have plays are returned.
+    """
     played = _played(numbers)
     if not played:
         return {}
@@ -272,7 +275,10 @@ def days(kind: int, ids: Sequence[int], numbers: range) -> dict[int, PlayStats]:
 
 
 def days_of_each(kind: int, numbers: Mapping[int, range]) -> dict[int, dict[int, PlayStats]]:
-    """Return plays and listeners by id and day, for the days of each id in `numbers` that have plays."""
+    """Return plays and listeners by id and day. `numbers` has the range of days to read for each id.
+
+    Days without plays are absent.
+    """
     asked = {each: _numbers(some) for each, some in numbers.items() if some}
     parts = [DAYS.format(sets=SETS, subjects="= ?", numbers=some) for some in asked.values()]
     found: dict[int, dict[int, PlayStats]] = {each: {} for each in numbers}
@@ -283,7 +289,7 @@ def days_of_each(kind: int, numbers: Mapping[int, range]) -> dict[int, dict[int,
 
 
 def all_time_plays(kind: int, ids: Collection[int]) -> dict[int, int]:
-    """Return all-time plays by id of the track, album or artist (`kind`). Ids without plays are absent."""
+    """Return the all-time plays of each track, album or artist (`kind`) by id. Ids without plays are absent."""
     condition, value = dialect.in_list(ids)
     rows = fetch(ALL_TIME_PLAYS[kind].format(among=condition), value)
     return {subject: int(plays) for subject, plays in rows}

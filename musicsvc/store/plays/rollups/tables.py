@@ -1,6 +1,6 @@
 """The tables of play counts by day, week and month.
 
-A row has the number of plays of a track, album or artist in this time, the set of their listeners, and their histogram.
+A row has the number of plays of a track, album or artist in this time, the set of listener ids, and the histogram.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Counts = tuple[int, bytes, bytes]  # plays, packed listeners, packed histogram
 class Table(NamedTuple):
     """A table of play counts: its name, the names of its key columns, and the PostgreSQL types of all columns.
 
-    `outdated` is SQL that is appended to each change of a row.
+    `outdated` is SQL, such as `, days = NULL`, that is appended to the assignments of each UPDATE.
     """
 
     name: str
@@ -65,13 +65,13 @@ def lock() -> None:
 
 
 def pack(slot: int, listener: int, duration_ms: int | None, length: int) -> bytes:
-    """Pack a new play into PLAY bytes. `slot`: half minutes since 1970. `length`: the track's in milliseconds, or 0."""
+    """Return a new play as bytes. `slot`: half minutes since 1970. `length`: the track's length in ms, 0 if unknown."""
     hour = (slot // histograms.SLOTS_PER_HOUR + histograms.FIRST_HOUR) % histograms.HOURS
     return PACKED_PLAY.pack(listener, hour, histograms.completion(duration_ms, length))
 
 
 def split(new: bytes) -> tuple[int, bytes, bytes]:
-    """Split packed new plays into their number, their packed listeners, and their packed histogram."""
+    """Convert packed new plays into (number of plays, packed listener ids, packed histogram)."""
     if len(new) == PLAY:  # most often
         return 1, new[:4], new[4:]
     pairs = array("H", new)  # two bytes each: two of a listener, then one of a histogram
@@ -81,7 +81,7 @@ def split(new: bytes) -> tuple[int, bytes, bytes]:
 
 
 def add(table: Table, new: New) -> dict[Key, int]:
-    """Add packed new plays to the rows of a table. Return the new number of plays of each large row, by key."""
+    """Add packed new plays to the rows of a table. Return the total plays of each row with many plays, by row key."""
     joined = {name: dialect.concat_blob(f"{table.name}.{name}", f"excluded.{name}") for name in BLOBS}
     statement = ADD.format(table=table.name, key=", ".join(table.key), outdated=table.outdated, **joined)
     rows: list[tuple[Any, ...]] = []
@@ -120,7 +120,7 @@ def _where(table: Table) -> str:
 
 
 def add_up(rows: Iterable[tuple[K, int, bytes, bytes]]) -> dict[K, Counts]:
-    """Add up rows of (key, plays, packed listeners, packed histogram). Return the totals by key."""
+    """Add up rows of (key, number of plays, packed listener ids, packed histogram). Return the totals by key."""
     plays: dict[K, int] = defaultdict(int)
     sets: dict[K, list[bytes]] = defaultdict(list)
     some: dict[K, list[bytes]] = defaultdict(list)

@@ -1,7 +1,7 @@
 """Weekly play counts, in periods of eight days, only for often played tracks, albums and artists.
 
-They speed up reading ranges that begin or end within a month. A week's counts are created after its last day, and late
-plays are added. Old or rarely played weeks have none, because reading their daily counts is cheap.
+Weekly counts speed up reading ranges that begin or end within a month. A week's counts are created after its last day,
+and late plays are added. Old weeks, and weeks with few plays, have no counts: reading the daily counts is cheap.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ ADD = """
 
 
 def within(days: Collection[int], watermark: int) -> list[int]:
-    """Return the eight-day weeks that may have counts and whose days are all in `days` (days since 1970-01-01).
+    """Return the numbers of the weeks (of eight days) that may have counts and whose days are all in `days`.
 
-    `watermark` is the number of the next week to be counted.
+    Days are counted since 1970-01-01. `watermark` is the number of the next week to be counted.
     """
     if not days:
         return []

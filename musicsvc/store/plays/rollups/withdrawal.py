@@ -41,7 +41,7 @@ NO_TOTALS = "DELETE FROM track_plays WHERE plays = 0 AND track_id {among}"
 
 
 class Withdrawn(NamedTuple):
-    """The number of deleted plays, and the first slot in which the import may have more plays."""
+    """The number of deleted plays, and the first slot (30 seconds) in which the import may have more plays."""
 
     plays: int
     next_slot: int
@@ -70,7 +70,10 @@ def withdraw(import_id: int, first: int, last: int) -> Withdrawn | None:
 
 
 def _delete(import_id: int, first: int, end: int) -> tuple[int, Counter[int]]:
-    """Delete plays in slots `first` to `end` - 1. Return the next slot, and the numbers of deleted plays by track."""
+    """Delete some of the import's plays in the slots `first` to `end` - 1, beginning with the earliest.
+
+    Return the slot at which to continue, and the numbers of deleted plays by track.
+    """
     rows = fetch(PLAYS, first, end, import_id, TAKEN_AT_ONCE + 1)
     if len(rows) > TAKEN_AT_ONCE:
         end = max(rows[-1][0], first + 1)
@@ -80,7 +83,7 @@ def _delete(import_id: int, first: int, end: int) -> tuple[int, Counter[int]]:
 
 
 def _recount_tracks(day: int, taken: Collection[int]) -> int:
-    """Recount the plays of these tracks on a day. Return the number of plays that were read."""
+    """Recount a day's plays of the tracks in `taken`. Return the number of plays that were read."""
     lengths = subjects.of_tracks(taken).lengths
     people: dict[int, bytes] = defaultdict(bytes)
     packed: dict[int, bytes] = defaultdict(bytes)
@@ -98,7 +101,7 @@ def _recount_tracks(day: int, taken: Collection[int]) -> int:
 
 
 def _recount(taken: Mapping[int, Counter[int]]) -> None:
-    """Correct all other counts after the daily counts of tracks. `taken`: numbers of deleted plays by day and track."""
+    """Correct all counts except the daily counts of tracks. `taken`: numbers of deleted plays by day and track."""
     totals = sum(taken.values(), Counter[int]())
     by_track = subjects.of_tracks(totals).subjects()
     days: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # by kind and subject
@@ -119,7 +122,7 @@ def _recount(taken: Mapping[int, Counter[int]]) -> None:
 
 
 def _recount_days(kind: int, days: Mapping[int, set[int]]) -> None:
-    """Recount daily counts of albums or artists from those of their tracks. `days`: days to recount by id."""
+    """Recompute daily counts of albums or artists from those of their tracks. `days`: the days to recompute, by id."""
     among, ids = dialect.in_list(days)
     numbers, values = dialect.in_list(set[int]().union(*days.values()))
     statement = DAYS_OF_MEMBERS.format(members=MEMBERS[kind].format(among=among), days=numbers)
@@ -139,7 +142,7 @@ def _recount_months(kind: int, days: Mapping[int, set[int]]) -> None:
 
 
 def _recount_weeks(kind: int, days: Mapping[int, set[int]]) -> None:
-    """Recount the weekly counts that exist. Unfinished weeks, and weeks with few plays, have none."""
+    """Recompute weekly counts from daily counts, where they exist. `days`: the changed days by id."""
     touched = {(subject, day // weekly.DAYS) for subject, some in days.items() for day in some}
     among, ids = dialect.in_list(days)
     weeks, numbers = dialect.in_list({week for _, week in touched})
@@ -150,7 +153,10 @@ def _recount_weeks(kind: int, days: Mapping[int, set[int]]) -> None:
 
 
 def _from_days(kind: int, keys: Collection[tuple[int, int]], length: int) -> dict[tuple[int, int], tables.Counts]:
-    """Add up daily counts to months or weeks of `length` days. `keys`: (subject id, number of the month or week)."""
+    """Return the sums of the daily counts for months of 32 days (`length` 32) or weeks of 8 days (`length` 8).
+
+    `keys`: pairs of a track, album or artist id and the number of a month or week.
+    """
     wanted = set(keys)
     if not wanted:
         return {}
@@ -162,7 +168,7 @@ def _from_days(kind: int, keys: Collection[tuple[int, int]], length: int) -> dic
 
 
 def _store(table: Table, counts: Mapping[Key, tables.Counts | None]) -> None:
-    """Write the counts by key. Rows whose counts are None are deleted."""
+    """Write `counts`, given by row key, to the table. Rows whose counts are None are deleted."""
     tables.delete(table, [key for key, each in counts.items() if each is None])
     rows: Iterable[tuple[int, int, int, int, bytes, bytes]] = [(*key, *each) for key, each in counts.items() if each]
     tables.replace(table, rows)
