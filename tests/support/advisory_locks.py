@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.engine.sql import fetch
 from tests.support.program import PATIENCE, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
 
     from musicsvc.store.engine.store import Store
 
@@ -21,6 +22,11 @@ WAITING = """
 
 def require_wait(store: Store, lock: Callable[[], None], change: Callable[[], object]) -> None:
     """Check that the change waits while another transaction has the lock, and is made after that."""
+    require_begun_waits(store, lock, lambda: store.write(change))
+
+
+def require_begun_waits(store: Store, lock: Callable[[], None], begin: Callable[[], Future[Any]]) -> None:
+    """Check that what `begin` begins waits while another transaction has the lock, and is done after that."""
     locked, done = Event(), Event()
 
     def hold() -> None:
@@ -30,10 +36,11 @@ def require_wait(store: Store, lock: Callable[[], None], change: Callable[[], ob
 
     held = store.write(hold)
     assert locked.wait(PATIENCE)
-    changed = store.write(change)
     try:
-        until(lambda: store.read(lambda: fetch(WAITING)).result() == [(1,)])
+        begun = begin()
+        until(lambda: begun.done() or store.read(lambda: fetch(WAITING)).result() == [(1,)])
+        assert not begun.done()
     finally:
         done.set()
     held.result()
-    changed.result()
+    begun.result()

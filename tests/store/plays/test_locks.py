@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from musicsvc.store.engagement import engagement_days
 from musicsvc.store.importing.undoing import made_rows, runs
 from musicsvc.store.models import Track
 from musicsvc.store.plays import ingest, reattribution, retention, verify
@@ -48,3 +49,8 @@ def test_a_change_of_play_counts_waits_for_others(store: Store, reporter: Identi
     changes = [*CHANGES, lambda: ingest.report([], now=NOW, actor=reporter)]
     for change in changes:
         require_wait(store, tables.lock, change)
+
+
+@pytest.mark.only_on("postgres")
+def test_a_move_waits_for_likes_and_reposts(store: Store) -> None:
+    require_wait(store, engagement_days.lock, rebuild)

@@ -1,0 +1,83 @@
+"""Imports, undos and changes of ISRCs wait for each other on PostgreSQL."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.store.catalog import identifiers
+from musicsvc.store.importing import histories, readers
+from musicsvc.store.importing.batches import lock_imports
+from musicsvc.store.importing.undoing import made_rows, restoring, undo
+from musicsvc.store.models import Track
+from tests.conftest import NOW
+from tests.support.advisory_locks import require_begun_waits, require_wait
+from tests.support.reported_plays import account, world
+from tests.support.undoing import LABEL, MODULES, OPTIONS, quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from musicsvc.store.accounts.tokens import Identity
+    from musicsvc.store.engine.store import Store
+
+    Run = Callable[[str], None]
+
+pytestmark = pytest.mark.only_on("postgres")
+FILES = {
+    "catalog": '{"track": "Rag", "artist": "Cleo", "external_id": "1", "isrc": "GBAYE6800011"}',
+    "plays": '{"external_id": "1", "played_at": 1}',
+    "follows": '{"follower": "ann@label.test", "followed": "ben@label.test"}',
+    "playlists": '{"playlist": "Mix", "external_id": "1"}',
+}
+RUN, ALL = 1, 1 << 62
+
+
+@pytest.fixture
+def label(store: Store) -> Identity:
+    store.write(world).result()
+    return store.write(partial(account, reports_plays=True, email=LABEL)).result()
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as threads:
+        yield threads
+
+
+@pytest.fixture
+def run_import(store: Store, tmp_path: Path) -> Run:
+    def run(kind: str) -> None:
+        file = tmp_path / f"{kind}.jsonl"
+        file.write_text(FILES[kind] + "\n", "utf-8")
+        opened = histories.open_file(file, "jsonl") if kind == "plays" else readers.open_file(file)
+        with opened as reader:
+            MODULES[kind].run(store, reader, OPTIONS[kind](), now=NOW, on_progress=quiet)
+
+    return run
+
+
+@pytest.mark.usefixtures("label")
+def test_imports_wait_for_each_other_and_for_undos(store: Store, run_import: Run, threads: ThreadPoolExecutor) -> None:
+    for kind in FILES:
+        require_begun_waits(store, lock_imports, partial(threads.submit, run_import, kind))
+    steps: list[Callable[[], object]] = [
+        partial(made_rows.take_back, Track, RUN, ALL),
+        partial(restoring.restore_tracks, RUN, ALL),
+        partial(restoring.restore_albums, RUN, ALL),
+        partial(restoring.forget_earlier, RUN),
+        partial(undo._begin, RUN),
+    ]
+    for step in steps:
+        require_wait(store, lock_imports, step)
+
+
+def test_whoever_gives_a_track_an_isrc_waits_for_the_others(
+    store: Store, label: Identity, run_import: Run, threads: ThreadPoolExecutor
+) -> None:
+    require_wait(store, identifiers.lock, partial(identifiers.require_free, "GBAYE6800012", actor=label))
+    require_begun_waits(store, identifiers.lock, partial(threads.submit, run_import, "catalog"))
