@@ -83,6 +83,28 @@ async def test_a_slow_read_does_not_hold_up_others(store: Store) -> None:
     assert await asyncio.gather(*slow) == [True] * store.parallel_reads
 
 
+@pytest.mark.only_on("sqlite")
+async def test_the_rest_of_a_group_does_not_wait_for_a_slow_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads, "SLICE_SECONDS", -1.0)  # each group ends after its first read
+    assert store.parallel_reads == 1
+    queue = Reads(store)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow() -> bool:
+        begun.set()
+        return go_on.wait(PATIENCE)
+
+    first = asyncio.ensure_future(queue.run(slow))
+    try:
+        await asyncio.to_thread(begun.wait, PATIENCE)
+        rest = asyncio.gather(*(queue.run(partial(int, number)) for number in range(3)))
+        assert await asyncio.wait_for(rest, PATIENCE / 2) == [0, 1, 2]
+        assert not first.done()
+    finally:
+        go_on.set()
+    assert await first
+
+
 async def test_a_group_that_takes_long_is_divided(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reads, "SLICE_SECONDS", 0.0)
     queue = Reads(store)
