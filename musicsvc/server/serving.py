@@ -50,6 +50,7 @@ def serve(
     `load`: reads the settings again on SIGHUP; without it, SIGHUP ends the process. Raises Failure if the address
     cannot be used, or if tokens would be sent over plain HTTP.
     """
+    hangup = Hangup() if load is not None else None  # before the first thread, which inherits that SIGHUP is blocked
     open_files.raise_limit()
     malloc.return_large_blocks()
     sys.setswitchinterval(TURN_SECONDS)
@@ -58,7 +59,6 @@ def serve(
     opening.connect(settings.store_url).close()
     listener = listen(settings.server.host, settings.server.port)
     early = EarlySignal()
-    hangup = Hangup() if load is not None else None
     ready(source.current.root(listener))
 
     def work(metrics: Metrics, parent_pipe: int | None = None) -> None:

@@ -287,3 +287,27 @@ def test_closing_the_terminal_ends_the_server_but_not_under_nohup(
             assert is_running(process.pid)
             process.terminate()
         assert process.wait(20) == 0
+
+
+MASKS = """
+import signal, sys, threading
+from musicsvc import config
+from musicsvc.clock import Clock
+from musicsvc.server import serving
+blocked = []
+def begun(*_):
+    sys.setprofile(None)
+    blocked.append(signal.SIGHUP in signal.pthread_sigmask(signal.SIG_BLOCK, []))
+threading.setprofile(begun)
+def ready(root):
+    sys.exit(f"{len(blocked) > 0} {all(blocked)}")
+settings = config.load()
+serving.serve(settings, Clock(), ready, lambda: settings)
+"""
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.usefixtures("migrated")
+def test_no_thread_that_ends_late_takes_a_signal_during_the_start() -> None:
+    started = subprocess.run([sys.executable, "-c", MASKS], capture_output=True, encoding="utf-8", check=False)
+    assert started.stderr == "True True\n"
