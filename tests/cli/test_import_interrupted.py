@@ -54,6 +54,8 @@ def test_an_interrupt_says_how_many_rows_are_in_and_a_second_run_adds_the_rest(
     rows_in = int(match[1].replace(",", ""))
     assert 0 <= tracks() - rows_in <= 500
     assert 0 < rows_in < ROWS
+    (listed,) = ask("import", "list")
+    assert (listed["state"], listed["rows"], listed["counts"]["tracks"]["new"]) == ("stopped", tracks(), tracks())
     done = ask("import", "catalog", songs)["tracks"]
     assert (done["new"] + done["repeated"], tracks()) == (ROWS, ROWS)
 

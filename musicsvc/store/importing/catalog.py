@@ -14,7 +14,7 @@ from musicsvc.store.importing.batch import Batch, ImportMemory, ImportScope
 from musicsvc.store.importing.batches import in_batches, lock_imports, read_cells, resume_hint
 from musicsvc.store.importing.bounds import BoundsExceededError
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.summary import ImportSummary, Progress, Refusal
+from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def run(store: Store, reader: Reader, options: CatalogOptions, *, now: int, on_p
         try:
             for records in in_batches(_parse(reader, columns, options.blanks, summary)):
                 valid = [row for row in records if row is not None]
-                batch = _import_batch(store, valid, scope, memory)
+                batch = _import_batch(store, valid, scope, memory, summary)
                 memory.absorb(batch)
                 _add(summary, batch, valid)
                 through = summary.rows
@@ -91,7 +91,9 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str], summary: Impor
         return None
 
 
-def _import_batch(store: Store, valid: list[CatalogRow], scope: ImportScope, memory: ImportMemory) -> Batch:
+def _import_batch(
+    store: Store, valid: list[CatalogRow], scope: ImportScope, memory: ImportMemory, summary: ImportSummary
+) -> Batch:
     def unit() -> Batch:
         if not scope.dry_run:
             lock_imports()
@@ -106,6 +108,7 @@ def _import_batch(store: Store, valid: list[CatalogRow], scope: ImportScope, mem
                 refused |= exceeded.refused
             else:
                 break
+        runs.record_counts(scope.run, summary.rows, summary.totals(_counts(batch)))
         return batch
 
     return (store.read(unit) if scope.dry_run else store.write(unit)).result()
@@ -117,13 +120,18 @@ def _resolve(valid: list[CatalogRow], batch: Batch) -> None:
 
 
 def _add(summary: ImportSummary, batch: Batch, valid: Iterable[CatalogRow]) -> None:
-    for refusal in batch.refused.values():
-        summary.counts["tracks" if refusal.kind == tracks.ISRC_TAKEN else "albums"].refused += 1
     summary.refused += batch.refused.values()
-    for kind, counts in batch.counts.items():
-        summary.counts[kind].add(counts)
+    summary.counts = summary.totals(_counts(batch))
     summary.notes += batch.notes
     summary.notes["differing"] += len(batch.differing)
     for row in valid:
         if row.line not in batch.refused:
             summary.notes.update(row.notes)
+
+
+def _counts(batch: Batch) -> dict[str, Counts]:
+    """Return the counts of a batch by kind, without the rows that were refused when they were read."""
+    found = dict(batch.counts)
+    for refusal in batch.refused.values():
+        found["tracks" if refusal.kind == tracks.ISRC_TAKEN else "albums"] += Counts(refused=1)
+    return found

@@ -75,7 +75,7 @@ class FollowOutcome(NamedTuple):
     people: ResolvedAccounts
     refused: list[Refusal]
     new: set[tuple[int, int]]
-    rows: int
+    accepted: int  # the rows that are not refused
     mentions: int  # of accounts
 
 
@@ -91,10 +91,10 @@ def run(store: Store, reader: Reader, options: FollowOptions, *, now: int, on_pr
         scope = FollowScope(options.create_missing, options.dry_run, now, run_id)
         try:
             for records in in_batches(_parse(reader, columns, options.blanks, unwritten.accounts)):
-                valid = [row for row in records if isinstance(row, FollowRow)]
-                outcome = _import_batch(store, valid, scope, unwritten)
-                refused = sorted([*outcome.refused, *(row for row in records if isinstance(row, Refusal))])
-                _add(summary, outcome, refused, len(records))
+                outcome = _import_batch(store, records, scope, unwritten, summary)
+                summary.rows += len(records)
+                summary.refused += outcome.refused
+                summary.counts = summary.totals(_counts(outcome))
                 on_progress(summary)
         except Failure as failure:
             raise Failure(failure.here + resume_hint(summary.rows, dry_run=options.dry_run)) from None
@@ -126,8 +126,16 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str], known: Contain
     return Refusal(record.line, "; ".join(faults)) if faults else FollowRow(record.line, *found)
 
 
-def _import_batch(store: Store, rows: list[FollowRow], scope: FollowScope, unwritten: DryRunState) -> FollowOutcome:
+def _import_batch(
+    store: Store,
+    records: Sequence[FollowRow | Refusal],
+    scope: FollowScope,
+    unwritten: DryRunState,
+    summary: ImportSummary,
+) -> FollowOutcome:
     """Import a batch in one transaction. A dry run adds the accounts and follows to `unwritten` instead."""
+    rows = [row for row in records if isinstance(row, FollowRow)]
+    invalid = [row for row in records if isinstance(row, Refusal)]
 
     def unit() -> FollowOutcome:
         if not scope.dry_run:
@@ -140,7 +148,9 @@ def _import_batch(store: Store, rows: list[FollowRow], scope: FollowScope, unwri
         pairs, refused = _pairs(rows, people, unwritten.accounts)
         new = _unknown(pairs, unwritten) if dry_run else _insert(pairs, scope)
         mentions = sum(accounts.get_key(name, unwritten.accounts) in people.ids for name in names)
-        return FollowOutcome(people, refused, new, len(rows), mentions)
+        outcome = FollowOutcome(people, sorted([*refused, *invalid]), new, len(rows) - len(refused), mentions)
+        runs.record_counts(scope.run, summary.rows + len(records), summary.totals(_counts(outcome)))
+        return outcome
 
     outcome = (store.read(unit) if scope.dry_run else store.write(unit)).result()
     if scope.dry_run:
@@ -196,11 +206,10 @@ def _as_pairs(rows: Iterable[Sequence[Any]]) -> set[tuple[int, int]]:
     return {(follower, followed) for follower, followed in rows}
 
 
-def _add(summary: ImportSummary, outcome: FollowOutcome, refused: list[Refusal], rows: int) -> None:
-    summary.rows += rows
-    summary.refused += refused
-    follows = Counts(new=len(outcome.new), refused=len(refused))
-    follows.repeated = outcome.rows - len(outcome.refused) - follows.new
-    summary.counts["follows"].add(follows)
-    created = outcome.people.created
-    summary.counts["accounts"].add(Counts(new=created, repeated=outcome.mentions - created))
+def _counts(outcome: FollowOutcome) -> dict[str, Counts]:
+    """Return the counts of a batch by kind."""
+    new, created = len(outcome.new), outcome.people.created
+    return {
+        "follows": Counts(new=new, repeated=outcome.accepted - new, refused=len(outcome.refused)),
+        "accounts": Counts(new=created, repeated=outcome.mentions - created),
+    }

@@ -67,7 +67,7 @@ class PlayImporter:
 
     def ingest(self, batch: Sequence[Listen | Refusal], summary: ImportSummary, *, create_missing: bool) -> None:
         """Store the plays, or only count them in a dry run. Add counts and refused rows to the summary."""
-        unit = partial(self._unit, batch, create_missing=create_missing)
+        unit = partial(self._unit, batch, summary, create_missing=create_missing)
         outcome = (self.store.read(unit) if self._dry else self.store.write(unit)).result()
         self.catalog.tracks.update(outcome.tracks)
         outcome.creator.add_to(self.catalog)
@@ -79,13 +79,13 @@ class PlayImporter:
             if isinstance(row, Refusal) or at in outcome.refused
         ]
         summary.refused += refused
-        _count(summary, outcome, len(batch) - len(refused), len(refused))
+        summary.counts = summary.totals(_counts(batch, outcome))
 
     @property
     def _dry(self) -> bool:
         return self.scope.ids is not None
 
-    def _unit(self, batch: Sequence[Listen | Refusal], *, create_missing: bool) -> PlayOutcome:
+    def _unit(self, batch: Sequence[Listen | Refusal], summary: ImportSummary, *, create_missing: bool) -> PlayOutcome:
         if not self._dry:
             lock_imports()
             runs.require_running(self.run)
@@ -109,6 +109,7 @@ class PlayImporter:
                 outcome.matched.append((listen, track))
         outcome.creator.write(self.run)
         outcome.accepted = self._record(outcome.matched)
+        runs.record_counts(self.run, summary.rows, summary.totals(_counts(batch, outcome)))
         return outcome
 
     def _first(self, listen: Listen, local: set[str]) -> bool:
@@ -182,10 +183,14 @@ def refusal(row: Listen | Record, kind: str, names: tuple[str, ...] = ()) -> Ref
     return Refusal(row.line, kind, names, row.member)
 
 
-def _count(summary: ImportSummary, outcome: PlayOutcome, valid: int, refused: int) -> None:
-    """Add the results of a batch to the summary. `valid` and `refused` are numbers of rows of the batch."""
+def _counts(batch: Sequence[Listen | Refusal], outcome: PlayOutcome) -> dict[str, Counts]:
+    """Return the counts of a batch by kind."""
+    refused = len(outcome.refused) + sum(isinstance(row, Refusal) for row in batch)
+    valid = len(batch) - refused
     artists, tracks = len(outcome.creator.artists), len(outcome.creator.tracks)
     mentions = sum(len(listen.artists) for listen, _ in outcome.matched)
-    summary.counts["artists"].add(Counts(new=artists, repeated=max(0, mentions - artists)))
-    summary.counts["tracks"].add(Counts(new=tracks, repeated=valid - tracks))
-    summary.counts["plays"].add(Counts(new=outcome.accepted, repeated=valid - outcome.accepted, refused=refused))
+    return {
+        "artists": Counts(new=artists, repeated=max(0, mentions - artists)),
+        "tracks": Counts(new=tracks, repeated=valid - tracks),
+        "plays": Counts(new=outcome.accepted, repeated=valid - outcome.accepted, refused=refused),
+    }

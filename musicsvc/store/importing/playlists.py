@@ -66,9 +66,8 @@ def run(store: Store, reader: Reader, options: PlaylistOptions, *, now: int, on_
         scope, memory = PlaylistScope(owner, options.public, now, options.dry_run, run_id), PlaylistMemory()
         try:
             for records in in_batches(_parse(reader, columns, options.blanks)):
-                outcome = _import_batch(store, [row for row in records if isinstance(row, EntryRow)], scope, memory)
-                refused = sorted([*outcome.refused, *(row for row in records if isinstance(row, Refusal))])
-                _add(summary, outcome, refused, memory)
+                outcome = _import_batch(store, records, scope, memory, summary)
+                _add(summary, outcome, memory)
                 summary.rows += len(records)
                 on_progress(summary)
         except Failure as failure:
@@ -103,8 +102,16 @@ def _mention(row: rows.Cells) -> TrackMention:
     return TrackMention(None, artists, track, album)
 
 
-def _import_batch(store: Store, valid: list[EntryRow], scope: PlaylistScope, memory: PlaylistMemory) -> PlaylistOutcome:
+def _import_batch(
+    store: Store,
+    records: Sequence[EntryRow | Refusal],
+    scope: PlaylistScope,
+    memory: PlaylistMemory,
+    summary: ImportSummary,
+) -> PlaylistOutcome:
     """Import a batch in one transaction. A dry run adds playlists and tracks to `memory` instead."""
+    valid = [row for row in records if isinstance(row, EntryRow)]
+    invalid = [row for row in records if isinstance(row, Refusal)]
 
     def unit() -> PlaylistOutcome:
         if not scope.dry_run:
@@ -112,10 +119,13 @@ def _import_batch(store: Store, valid: list[EntryRow], scope: PlaylistScope, mem
             runs.require_running(scope.run)
         tracks = lookup.find([row.mention for row in valid], manager=scope.owner)
         found = [(row, track) for row, track in zip(valid, tracks, strict=True) if track is not None]
-        refused = [_unknown(row) for row, track in zip(valid, tracks, strict=True) if track is None]
+        unknown = [_unknown(row) for row, track in zip(valid, tracks, strict=True) if track is None]
         ids, created = playlist_rows.find_or_create([(row.external_id, row.name) for row, _ in found], scope, memory)
         pairs = [(playlist, track) for playlist, (_, track) in zip(ids, found, strict=True)]
-        return PlaylistOutcome(refused, pairs, created, playlist_rows.append(pairs, scope, memory))
+        new = playlist_rows.append(pairs, scope, memory)
+        outcome = PlaylistOutcome(sorted([*unknown, *invalid]), pairs, created, new)
+        runs.record_counts(scope.run, summary.rows + len(records), summary.totals(_counts(outcome, memory)))
+        return outcome
 
     outcome = (store.read(unit) if scope.dry_run else store.write(unit)).result()
     if scope.dry_run:
@@ -131,12 +141,18 @@ def _unknown(row: EntryRow) -> Refusal:
     return Refusal(row.line, NO_TRACK, (f"{named.track!r} by {', '.join(named.artists)}",))
 
 
-def _add(summary: ImportSummary, outcome: PlaylistOutcome, refused: list[Refusal], memory: PlaylistMemory) -> None:
-    summary.refused += refused
-    new = len(outcome.new)
-    summary.counts["entries"].add(Counts(new=new, repeated=len(outcome.pairs) - new, refused=len(refused)))
-    created = {playlist.id for playlist in outcome.created}
+def _add(summary: ImportSummary, outcome: PlaylistOutcome, memory: PlaylistMemory) -> None:
+    summary.refused += outcome.refused
+    summary.counts = summary.totals(_counts(outcome, memory))
+    memory.counted |= {playlist.id for playlist in outcome.created} | {playlist for playlist, _ in outcome.new}
+
+
+def _counts(outcome: PlaylistOutcome, memory: PlaylistMemory) -> dict[str, Counts]:
+    """Return the counts of a batch by kind. Each playlist counts as new or changed in one batch only."""
+    new, created = len(outcome.new), {playlist.id for playlist in outcome.created}
     changed = {playlist for playlist, _ in outcome.new} - created - memory.counted
     repeated = len(outcome.pairs) - len(created) - len(changed)
-    summary.counts["playlists"].add(Counts(new=len(created), changed=len(changed), repeated=repeated))
-    memory.counted |= created | changed
+    return {
+        "entries": Counts(new=new, repeated=len(outcome.pairs) - new, refused=len(outcome.refused)),
+        "playlists": Counts(new=len(created), changed=len(changed), repeated=repeated),
+    }

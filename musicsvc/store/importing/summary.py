@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -33,11 +33,13 @@ class Counts:
     repeated: int = 0
     refused: int = 0
 
-    def add(self, other: Counts) -> None:
-        self.new += other.new
-        self.changed += other.changed
-        self.repeated += other.repeated
-        self.refused += other.refused
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.new + other.new,
+            self.changed + other.changed,
+            self.repeated + other.repeated,
+            self.refused + other.refused,
+        )
 
 
 class Refusal(NamedTuple):
@@ -65,6 +67,10 @@ class ImportSummary:
     refused: list[Refusal] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
     run: int | None = field(default=None, compare=False)  # the id of the import, which a dry run has not
+
+    def totals(self, batch: Mapping[str, Counts]) -> dict[str, Counts]:
+        """Return the counts of the import so far plus those of a batch."""
+        return {kind: counts + batch.get(kind, Counts()) for kind, counts in self.counts.items()}
 
 
 Progress = Callable[[ImportSummary], None]

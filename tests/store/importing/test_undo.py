@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -74,12 +76,19 @@ IMPORTS = some.sampled_from(["catalog", "catalog", "plays", "plays", "follows", 
 
 @pytest.fixture
 def imported(store: Store, tmp_path: Path) -> Import:
+    """Return a function that imports rows, and checks after each batch that its counts are recorded."""
+
+    def check(summary: ImportSummary) -> None:
+        found = store.read(partial(runs.get, summary.run or 0)).result()
+        assert (found.rows, found.state) == (summary.rows, "running")
+        assert found.counts == {kind: asdict(counts) for kind, counts in summary.counts.items()}
+
     def run(kind: str, rows: Rows) -> ImportSummary:
         file = tmp_path / f"{kind}.jsonl"
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
         opened = histories.open_file(file, "jsonl") if kind == "plays" else readers.open_file(file)
         with opened as reader:
-            summary: ImportSummary = MODULES[kind].run(store, reader, OPTIONS[kind](), now=NOW, on_progress=quiet)
+            summary: ImportSummary = MODULES[kind].run(store, reader, OPTIONS[kind](), now=NOW, on_progress=check)
         return summary
 
     return run

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.records import Reader
-    from musicsvc.store.importing.summary import ImportSummary
+    from musicsvc.store.importing.summary import Counts, ImportSummary
 
 EARLIER = "Imports made before this list existed (database schema 0017) are not in it and cannot be undone."
 NO_RUN = 0  # of a dry run, which records nothing
@@ -64,19 +64,31 @@ def recording(
         yield NO_RUN
         return
     row = {"kind": kind, "file": reader.name, "user": user, "state": "running", "started_at": now}
+    row["counts"] = _to_json(summary.counts)
     run = summary.run = store.write(lambda: int(ImportRun.create(**row).id)).result()
     state = "stopped"
     try:
         yield run
         state = "done"
     finally:
-        store.write(partial(_end, run, summary, state)).result()
+        store.write(partial(_end, run, state)).result()
 
 
-def _end(run: int, summary: ImportSummary, state: str) -> None:
-    counts = orjson.dumps({kind: asdict(each) for kind, each in summary.counts.items()}).decode()
-    values = {"state": state, "rows": summary.rows, "counts": counts}
-    ImportRun.update(values).where(ImportRun.id == run, ImportRun.state == "running").execute()
+def _end(run: int, state: str) -> None:
+    ImportRun.update(state=state).where(ImportRun.id == run, ImportRun.state == "running").execute()
+
+
+def record_counts(run: int, rows: int, counts: Mapping[str, Counts]) -> None:
+    """Record how many rows of the file are imported, and their counts by kind.
+
+    Call it in the transaction of each batch, so that the counts are right even if the import is killed.
+    """
+    if run != NO_RUN:
+        ImportRun.update(rows=rows, counts=_to_json(counts)).where(ImportRun.id == run).execute()
+
+
+def _to_json(counts: Mapping[str, Counts]) -> str:
+    return orjson.dumps({kind: asdict(each) for kind, each in counts.items()}).decode()
 
 
 def require_running(run: int) -> None:
