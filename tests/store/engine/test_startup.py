@@ -1,7 +1,10 @@
 """A store that is not what it should be is refused with one line and the way out, and is left as it is."""
 
+import errno
+import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import apsw
@@ -88,6 +91,22 @@ def test_a_damaged_file_is_refused_and_not_changed(file: Path, spoil: Callable[[
         assert "\n" not in message
     files.create(file)
     assert _content(file) == before
+
+
+@sqlite
+@pytest.mark.parametrize(
+    ("code", "refused"),
+    [(errno.EIO, True), (errno.ENOSPC, True), (errno.EINVAL, False), (errno.EBADF, False), (errno.ENOTSUP, False)],
+)
+def test_a_folder_that_cannot_be_synced_is_a_failure_unless_its_file_system_never_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, *, refused: bool
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match=os.strerror(code)) if refused else nullcontext():
+        files.sync_folder(tmp_path)
 
 
 @sqlite
