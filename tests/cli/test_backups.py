@@ -60,9 +60,9 @@ def test_a_backup_is_written_to_the_backup_folder(ask: Json, file: Path) -> None
 def test_a_backup_is_written_to_the_given_place(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = run("db", "backup", str(tmp_path / "one.db")).stderr
     assert re.fullmatch(rf"Backed up [0-9,]+ rows \([0-9.]+ MB\) to {tmp_path}/one\.db, in [0-9.]+ s\.\n", said)
-    monkeypatch.setenv("MUSICSVC_BACKUPS__FOLDER", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("MUSICSVC_BACKUPS__FOLDER", str(tmp_path / "some" / "where"))
     assert run("-q", "db", "backup").stderr == ""
-    assert len(backup_folder.entries(tmp_path / "elsewhere")) == 1
+    assert len(backup_folder.entries(tmp_path / "some" / "where")) == 1
     assert "one.db exists" in run("db", "backup", str(tmp_path / "one.db"), expect=1).stderr
 
 

@@ -174,6 +174,16 @@ def test_a_graph_of_many_days_has_averages() -> None:
     assert len(graphs.graph("Plays", graphs.Line(date(1926, 1, 1), [1] * 36_600))["points"]) < 130
 
 
+@pytest.mark.parametrize(("longest", "averages"), [(131, 1), (911, 7), (3_901, 30), (11_701, 90), (36_600, 365)])
+def test_a_point_of_a_line_is_a_day_week_month_quarter_or_year(longest: int, averages: int) -> None:
+    found = [
+        graphs.graph("Plays", graphs.Line(date(1926, 1, 1), [1] * days))["title"] for days in (longest, longest + 1)
+    ]
+    expected = "Plays" if averages == 1 else f"Plays, averages of {averages} days"
+    assert found[0] == expected
+    assert (found[1] == expected) == (averages == 365)
+
+
 @pytest.mark.parametrize(("paper", "size"), [("a4", (595, 842)), ("letter", (612, 792))])
 def test_a_report_is_laid_out_for_the_paper(paper: str, size: tuple[int, int]) -> None:
     found = pypdf.PdfReader(io.BytesIO(pdf.render(content(), paper))).pages
