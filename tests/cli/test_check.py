@@ -1,8 +1,6 @@
 """`musicsvc db check --json`: the same JSON keys for every kind of problem."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import apsw
 import pytest
 
 from tests.cli.conftest import Run
+from tests.support.command import run_in_process
 
 pytestmark = pytest.mark.only_on("sqlite")
 
@@ -44,8 +43,7 @@ def test_every_problem_is_reported_as_one_json_value(
     bare("init")
     spoil(tmp_path / "folder" / "musicsvc.db")
 
-    line = [sys.executable, "-m", "musicsvc", "db", "check", "--json"]
-    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    done = run_in_process(["db", "check", "--json"])
 
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done
     found = json.loads(done.stdout)

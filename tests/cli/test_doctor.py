@@ -1,8 +1,6 @@
 """`musicsvc doctor`: every fault is found and shown with a hint, and no false problems are."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from musicsvc.store.backups import create
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.doctor import files
 from tests.cli.conftest import Run
+from tests.support.command import run_in_process
 from tests.support.damage import overwrite_middle_page
 from tests.support.program import Program, until
 
@@ -26,8 +25,7 @@ def doctor(run: Run) -> Doctor:  # noqa: ARG001 - it names the database
     """Return a function that runs the command and returns its exit code and its findings by check."""
 
     def ask() -> tuple[int, dict[str, list[dict[str, str]]]]:
-        line = [sys.executable, "-m", "musicsvc", "doctor", "--json"]
-        done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+        done = run_in_process(["doctor", "--json"])
         assert "Traceback" not in done.stderr
         answer: Any = json.loads(done.stdout)
         found: dict[str, list[dict[str, str]]] = {}
