@@ -50,7 +50,7 @@ def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
 
 
 def read_before_in(entries: Iterable[Entry], calls: Iterable[Entry]) -> set[Denial]:
-    """Return those denied `calls` whose resource the account read earlier. `entries`: all calls of the account."""
+    """Return the calls of `calls` (all denied) whose resource the account read earlier. `entries`: all its calls."""
     reads: dict[tuple[int | None, str | None], int] = {}
     for entry in entries:
         if entry.private and entry.status < FIRST_FAILURE:

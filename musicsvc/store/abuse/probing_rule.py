@@ -52,7 +52,7 @@ class ProbingRule:
         self._successes = 0
 
     def add(self, entry: Entry) -> ProbeFigures | None:
-        """Add a call to the counts. Return the counts if the call was denied (see `denies`), else None."""
+        """Add a call to the counts. Return the new counts if the call was denied access to a resource, else None."""
         denied = entry.resource if denies(entry) else None
         # Other denials are ignored: they concern a malformed id, the catalog, an unknown path or the account itself.
         if entry.status in UNANSWERED or (entry.status in DENIED and denied is None):
@@ -67,7 +67,7 @@ class ProbingRule:
         return ProbeFigures(len(self._denied), len(self._calls), self._successes, self._calls[0].at)
 
     def mostly_fails(self, figures: ProbeFigures) -> bool:
-        """Return True if the percentage of successful calls is below the limit of the rule."""
+        """Return True if the percentage of successful calls is below the minimum that the rule demands."""
         return figures.successes * 100 < self._percent * figures.calls
 
     def violated(self, figures: ProbeFigures) -> bool:

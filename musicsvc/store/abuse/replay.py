@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Replay:
-    """The result of the abuse rules for a token's calls. If a rule was violated, only violating calls are counted."""
+    """The result of the abuse rules for a token's calls. After a violation, only the violating calls are counted."""
 
     status: TokenStatus
     rules: Abuse
@@ -97,7 +97,7 @@ def _calls(log: Log, status: TokenStatus, since: int) -> Iterator[Entry]:
 
 
 def _counted(log: Log, calls: Iterator[Entry], keep_days: int) -> Iterator[Entry]:
-    """Yield the calls that the rules count. Denials of resources that the account has read before are left out."""
+    """Yield the calls that the rules count, without denials of resources that the account had read before."""
     while some := list(islice(calls, activity_calls.SLICE)):
         known = log.read(partial(earlier_reads.read_before, some, keep_days)).result()
         yield from earlier_reads.without(some, known)

@@ -71,7 +71,7 @@ class Evaluation:
 
 
 class _ListPages:
-    """Finds out whether a token got many pages of one catalog list in the last `window` microseconds."""
+    """Finds a catalog list of which a token got many pages in the last `window` microseconds."""
 
     def __init__(self, window: int) -> None:
         self._window = window

@@ -25,14 +25,14 @@ LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_00
 
 
 class AccessEntry(NamedTuple):
-    """A result of `list`: a request, with its account if one exists, or an account that has access but no request."""
+    """A request for access, with its account if one exists, or (without request) an account that has access."""
 
     request: AccessRequest | None
     user: User | None
 
 
 class Approval(NamedTuple):
-    """An approved request and its account. If the approval created the account, `link` serves to set its password."""
+    """An approved request and its account. For an account created by the approval, `link` sets its password."""
 
     request: AccessRequest
     user: User
@@ -173,7 +173,10 @@ def _add_event(kind: Kind, asked: AccessRequest, now: int, actor: Actor) -> None
 
 
 def _find(asked: int | str) -> AccessRequest:
-    """Lock and return the request with this id, or this e-mail's pending request, else its newest. Raises NotFound."""
+    """Lock and return the request with this id or e-mail. Raises NotFound.
+
+    If several requests have the e-mail, the pending one is returned or, without one, the newest.
+    """
     by_id = isinstance(asked, int)
     wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
     exact = email_addresses.exact_first(AccessRequest)
@@ -185,7 +188,7 @@ def _find(asked: int | str) -> AccessRequest:
 
 
 def _regrant(found: AccessRequest) -> str:
-    """Return a hint if access was revoked after the request was approved, else an empty string."""
+    """Return a hint for the operator if access was revoked after the request was approved, else an empty string."""
     user = users.find_by_email(found.email)
     if found.state != "approved" or user is None or user.api_access:
         return ""
@@ -193,7 +196,7 @@ def _regrant(found: AccessRequest) -> str:
 
 
 def _decide(found: AccessRequest, state: str, reason: str | None, now: int, *, hint: str = "") -> AccessRequest:
-    """Store the decision on a pending request. Raises Conflict, with `hint` in its message, if already decided."""
+    """Store the decision on a pending request. Raises Conflict, with `hint` in its message, for a decided request."""
     if found.state != "pending":
         raise Conflict(f"Request {found.id} by {found.email} is {found.state} already.{hint}")
     found.state, found.reason, found.decided_at = state, reason, now

@@ -67,12 +67,12 @@ def problem(email: str) -> str | None:
 
 
 def matches(table: type[User | AccessRequest], email: str) -> Expression:
-    """Return an SQL condition for rows with `email` in any spelling, or exactly if their `email_key` is NULL."""
+    """Return an SQL condition for rows with `email` in any spelling. Rows without `email_key` must match exactly."""
     return (table.email_key == normalize(email)) | (table.email_key.is_null() & (table.email == email.strip()))
 
 
 def exact_first(table: type[User | AccessRequest]) -> Ordering:
-    """Return an SQL ordering that puts rows whose `email_key` is NULL first: they matched exactly."""
+    """Return an SQL ordering that puts rows without `email_key` first, because they matched the e-mail exactly."""
     return table.email_key.is_null().desc()
 
 

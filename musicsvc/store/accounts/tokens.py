@@ -67,7 +67,7 @@ class Identity(NamedTuple):
 
     @property
     def account(self) -> tuple[object, ...]:
-        """The values of the account that responses may depend on. A cached response is valid while they are equal."""
+        """The values of the account that responses may depend on. A cached response is valid until a value changes."""
         return self[:7]
 
 
@@ -78,7 +78,7 @@ def generate() -> str:
 
 
 def plausible(value: str) -> bool:
-    """Return whether the value has the length and the prefix of a token. Much faster than `well_formed`."""
+    """Return whether the value has the length and the prefix of a token. The checksum is not verified."""
     return len(value) == LENGTH and value.isascii() and value.startswith(PREFIX)
 
 

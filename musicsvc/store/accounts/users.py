@@ -177,7 +177,7 @@ def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "
 
 
 def _check_suspender(admin_id: int, user_id: int) -> None:
-    """Raise Conflict unless the administrator may suspend the account now."""
+    """Raise Conflict if both ids are the same, or if the administrator is suspended."""
     if admin_id == user_id:
         raise Conflict("You cannot suspend your own account. Another administrator can.")
     # The lock keeps two administrators from suspending each other at the same time.

@@ -55,7 +55,7 @@ class LogFile(Log):
         return self._store is not None and self._store.read(exists).result()
 
     def replace(self) -> None:
-        """Rename the damaged file and create a new log, unless another process has already done so."""
+        """Rename the damaged file and create a new log, unless another process has already replaced the file."""
         with self._changing:
             if self._store is not None:
                 with _exclusive(self.path):

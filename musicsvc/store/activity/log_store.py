@@ -27,14 +27,14 @@ class Outdated(Failure):
 
 
 class Log(Store):
-    """The activity log. Call `prepare` or `open_existing` first. Before that, other methods may raise Unavailable."""
+    """The activity log. Until `prepare` or `open_existing` was called, all other methods may raise Unavailable."""
 
     def prepare(self) -> None:
         """Open the log; create, repair or migrate it if necessary. May be repeated. Raises Failure if this fails."""
         raise NotImplementedError
 
     def open_existing(self) -> bool:
-        """Open the log without changing it. Return False if there is none. Raises Failure if it cannot be read."""
+        """Open the log without changing it. Return False if there is no log. Raises Failure if it cannot be read."""
         raise NotImplementedError
 
     def replace(self) -> None:

@@ -25,7 +25,7 @@ OVERLAP = 1_000
 def build_filters(
     kind: str, of_calls: Mapping[str, Any], common: Mapping[str, Any]
 ) -> tuple[activity_calls.Filter | None, security_events.Filter | None]:
-    """Return the filters for API calls and for security events; a filter of None excludes them.
+    """Return two filters, for API calls and for security events. None in place of a filter excludes calls or events.
 
     `kind`: `all`, `calls` or `events`. `of_calls`: conditions that only calls can meet, so any of them excludes events.
     """
@@ -84,7 +84,7 @@ class Tail(Generic[T]):
         self._seen: Collection[int] = ()
 
     def begin(self, find: Callable[[], list[T]]) -> list[T]:
-        """Return the result of `find`, and remember the newest row. The next `more` returns the rows written later."""
+        """Return the result of `find`, and remember the newest row. The next `more` returns rows written after this."""
 
         def unit() -> tuple[list[T], int, list[tuple[int, T]]]:
             last = self._last_id()

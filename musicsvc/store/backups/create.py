@@ -69,7 +69,7 @@ def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> B
 
 
 def _verified(path: Path, target: Path, draft: Path, on_progress: OnProgress | None) -> Facts:
-    """Verify the copy `draft`. Return its row counts and migrations. Errors name `path` or `target`, not `draft`."""
+    """Verify the temporary copy `draft`. Return its row counts and migrations. Errors do not name this file."""
     try:
         return verify.check(draft, on_progress)
     except verify.DanglingRows:

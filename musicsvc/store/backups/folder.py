@@ -32,7 +32,7 @@ AHEAD = 5 * MINUTE  # a backup dated later than this from now was created with a
 
 @dataclass(frozen=True, slots=True)
 class BackupFile:
-    """A file named like a backup. `kind` (such as `scheduled`, or empty) and the time `at` are parts of its name."""
+    """A file named like a backup. The kind (such as `scheduled`, or empty) and the time `at` are parts of the name."""
 
     file: Path
     kind: str
@@ -67,7 +67,7 @@ def entries(folder: Path) -> list[BackupFile]:
 def newest(folder: Path, now: int, kind: str | None = None, damaged: Collection[str] = ()) -> BackupFile | None:
     """Return the newest backup, or None. Skip files with a damaged header, a future date, or an id in `damaged`.
 
-    `kind` selects backups of one kind, such as `scheduled`. The ids in `damaged` are results of `file_id`.
+    `kind` selects backups of one kind, such as `scheduled`. `damaged` has ids of files (see `file_id`).
     """
     for entry in entries(folder):
         if entry.at <= now + AHEAD and kind in {None, entry.kind}:
@@ -140,7 +140,7 @@ class Draft:
 
 @contextmanager
 def draft(target: Path) -> Iterator[Draft]:
-    """Create an empty file for a backup to `target`, and delete it after the `with` block unless `place` was called."""
+    """Create an empty file for a backup. After the `with` block, delete it unless it was renamed to `target`."""
     if os.path.lexists(target):
         raise _taken(target)
     path = target.with_name(f".{target.name}{PARTIAL}")

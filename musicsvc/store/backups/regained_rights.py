@@ -34,7 +34,10 @@ class RegainedRights:
 
 
 def find(database: Path, before: Path) -> RegainedRights | None:
-    """Return the rights in `database` that `before` lacks, or None if one file is unreadable. Neither may be in use."""
+    """Return the rights that exist in `database` but not in `before`, or None if a file cannot be read.
+
+    Neither file may be in use.
+    """
     try:
         connection = open_immutable(database)
         try:

@@ -118,7 +118,7 @@ def _move(path: Path, target: Path, suffixes: Iterable[str]) -> None:
 
 @contextmanager
 def _staged(file: Path, path: Path, on_progress: OnProgress | None) -> Iterator[tuple[Path, Facts]]:
-    """Yield a verified copy of the backup in the folder of the database, and its row counts and migrations."""
+    """Copy the backup into the database's folder, and verify the copy. Yield its path, row counts and migrations."""
     staged = _staging(path)
     try:
         _copy_whole(file, path, on_progress)
@@ -174,7 +174,7 @@ def _copy(source: Path, target: Path, on_progress: OnProgress | None) -> None:
 
 
 def _close(path: Path) -> bool:
-    """Merge the old database's WAL into its file. Return False if the file is damaged or missing.
+    """Merge the WAL of the old database into the database file. Return False if the file is damaged or missing.
 
     Raises Failure if the database belongs to another program, cannot be opened, or is in use.
     """
@@ -204,7 +204,7 @@ def _leave_wal_mode(path: Path) -> None:
 
 
 def _link(path: Path) -> None:
-    """Give the old database, if any, a second name, which remains when `path` is replaced."""
+    """Give the old database, if there is one, a second name, under which it remains when `path` is replaced."""
     with suppress(FileNotFoundError):
         try:
             _replaced(path).hardlink_to(path)
@@ -228,7 +228,7 @@ def _set_journal_mode(file: Path, journal: str) -> None:
 
 
 def _end_sign_ins(file: Path) -> None:
-    """Delete sessions and links to set a password: they may have been ended or used since the backup."""
+    """Delete sessions and password links, because they may have been ended or used after the backup was created."""
     connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.pragma("journal_mode", "memory")  # the file is a copy, and is synced before it takes its place

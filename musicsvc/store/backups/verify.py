@@ -43,7 +43,7 @@ class Facts:
 
 
 class DanglingRows(Damaged):
-    """Rows refer to missing rows. Not a sign of a faulty disk, unlike other damage."""
+    """The file has rows that refer to missing rows. Unlike other damage, this is not a sign of a faulty disk."""
 
 
 def read_facts(connection: apsw.Connection) -> Facts:
@@ -87,7 +87,7 @@ def address(file: Path) -> str:
 
 
 def check_header(file: Path) -> None:
-    """Check only the header and the length of the file. Raises the same exceptions as `check`."""
+    """Check only the header and the length of the file. Raises Damaged, Foreign or another Failure."""
     try:
         with file.open("rb") as opened:
             header = opened.read(HEADER_BYTES)

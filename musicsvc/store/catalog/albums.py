@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class AlbumRow:
-    """An album. The function `with_contents` adds artists and tracks, `with_labels` adds genres and tags."""
+    """An album. Artists, tracks, genres and tags are empty until they are loaded by separate functions."""
 
     id: int
     name: str
@@ -106,7 +106,7 @@ def measure(rows: Sequence[AlbumRow]) -> list[int]:
 
 
 def with_labels(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
-    """Set `genres` and `tags` of the row, if `parts` contains their names. Both include those of the album's tracks."""
+    """Set `genres` and `tags` of the row, if named in `parts`. Genres and tags of the album's tracks are included."""
     if "genres" in parts:
         row.genres = sorted(_genres(row.id))
     if "tags" in parts:

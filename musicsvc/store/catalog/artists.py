@@ -43,7 +43,7 @@ def _counts() -> tuple[Any, Any]:
 
 
 def _count(counted: LongList, rows: Any) -> Any:
-    """Return SQL for the length of an artist's list: the sum of its blocks (`list_blocks`), if any, else `rows`."""
+    """Return SQL for the length of an artist's list: stored for a long list, otherwise counted by the query `rows`."""
     blocks = ListBlock.select(fn.SUM(ListBlock.size).cast("bigint"))
     return fn.COALESCE(blocks.where(ListBlock.list == counted.number, ListBlock.owner == Artist.id), rows)
 

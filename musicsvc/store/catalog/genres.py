@@ -33,7 +33,7 @@ def slug(text: str) -> str:
 
 
 def _kept(text: str) -> Iterable[str]:
-    """Yield the letters and digits of the text with their combining marks, and `-` for every other character."""
+    """Yield letters and digits with their combining marks as they are, and `-` in place of every other character."""
     within = False
     for character in text:
         within = character.isalnum() or (within and unicodedata.category(character).startswith("M"))

@@ -60,7 +60,7 @@ def spellings_of_upc(text: str) -> list[str]:
 
 
 def tracks_by_isrc(codes: Collection[str], manager: int | None) -> dict[str, int]:
-    """Return track ids by ISRC, of tracks whose artists have this manager. None: artists without a manager."""
+    """Return track ids by ISRC, for tracks of artists with this manager, or without a manager if `manager` is None."""
     if not codes:
         return {}
     among, values = dialect.in_list(codes)

@@ -26,14 +26,14 @@ def find_artists(text: str) -> list[ArtistRow]:
 
 
 def find_albums(text: str) -> Listing[AlbumRow]:
-    """Return albums with the text as their UPC, newest first, then those whose names contain it."""
+    """Return albums with the text as their UPC, newest first, then albums whose names contain the text."""
     codes = identifiers.spellings_of_upc(text)
     exact = [each for (each,) in _albums_by_upc(codes, MOST)] if codes else []
     return _listing(exact, ALBUMS.find(text, MOST), albums.find)
 
 
 def find_tracks(text: str) -> Listing[TrackRow]:
-    """Return tracks with the text as their ISRC, newest first, then those whose names contain it."""
+    """Return tracks with the text as their ISRC, newest first, then tracks whose names contain the text."""
     code = identifiers.as_isrc(text)
     exact = [each for (each,) in _tracks_by_isrc(code, MOST)] if code else []
     return _listing(exact, TRACKS.find(text, MOST), tracks.find)

@@ -63,7 +63,10 @@ LABEL_SIZES = """
 
 
 class AlbumSize(NamedTuple):
-    """An album's JSON size in bytes: `own`, plus the album image (`image`) for each of the `imageless` tracks."""
+    """The JSON size of an album in bytes. Each of its `imageless` tracks repeats the album image (`image` bytes).
+
+    `own` is the size of everything else.
+    """
 
     tracks: int  # their number
     imageless: int  # the number of tracks that repeat the album image
@@ -126,7 +129,7 @@ def measure_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
 
 @cache
 def _album_sizes(among: str) -> str:
-    """Return the statement for the sizes of albums. `among`: the SQL condition on their ids (see `in_list`)."""
+    """Return SQL that computes the JSON sizes of albums. `among`: SQL condition on their ids, such as `= ANY(?)`."""
     return ALBUM_SIZES.format(
         among=among,
         album=ALBUM,
@@ -156,7 +159,7 @@ def measure_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[in
 
 @cache
 def _track_sizes(among: str, *, full: bool) -> str:
-    """Return the statement for the sizes of tracks. `among`: the SQL condition on their ids (see `in_list`)."""
+    """Return SQL that computes the JSON sizes of tracks. `among`: SQL condition on their ids, such as `= ANY(?)`."""
     return (TRACK_SIZES + LABEL_SIZES * full).format(
         among=among,
         track=TRACK + FULL_TRACK * full,

@@ -67,7 +67,7 @@ def _listing(ids: list[int], total: int, page: Page) -> Listing[TrackRow]:
 
 @cache
 def _query(names: tuple[str, ...]) -> Callable[..., ListQuery]:
-    """Return a function that builds the query for filters with these names. Its arguments are their values."""
+    """Return a function that takes the values of the filters with these names, and builds the query for them."""
 
     def build(*values: Any) -> ListQuery:
         wanted = dict(zip(names, values, strict=True))
@@ -83,7 +83,7 @@ def _query(names: tuple[str, ...]) -> Callable[..., ListQuery]:
 
 
 def _shortest(names: Collection[str]) -> Any:
-    """Return the track id column to select from: that of the table with the fewest rows for these filters."""
+    """Return the track id column of the table that has the fewest rows for these filters, to select from it."""
     if "isrc" in names or "external_id" in names:
         return Track.id
     if "artist_id" in names:
@@ -92,7 +92,7 @@ def _shortest(names: Collection[str]) -> Any:
 
 
 def _condition(key: Any, name: str, value: Any) -> Any:
-    """Return the SQL condition of the filter `name` with this value on the track id column `key`."""
+    """Return the SQL condition for the filter `name` with this value. `key`: the track id column of the query."""
     if name in {"isrc", "external_id"}:
         return getattr(Track, name) == value
     link, column = (TrackArtist, TrackArtist.artist) if name == "artist_id" else (TrackGenre, TrackGenre.genre)
@@ -102,7 +102,7 @@ def _condition(key: Any, name: str, value: Any) -> Any:
 
 
 def _named(phrases: Sequence[Any]) -> Any:
-    """Return SQL for the ids of tracks whose names match one of the phrases of the search index."""
+    """Return SQL for the ids of tracks whose names match one of `phrases`, patterns for the search index."""
     before, between = TRACKS.ids_where()
     first, *others = phrases
     rest = [each for other in others for each in (SQL(between), other)]

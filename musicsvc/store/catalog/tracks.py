@@ -186,7 +186,7 @@ def measure_nested(ids: Sequence[int]) -> list[int]:
 
 @compiled
 def _labels(track_ids: Collection[int]) -> Any:
-    """Build the query for (track id, genre or tag id, name, display name). Tags have no display name."""
+    """Return a query for the genres and tags of tracks: (track id, genre or tag id, name, display name or NULL)."""
     genre = (TrackGenre.track, Genre.id, Genre.name, Genre.display_name)
     genres = TrackGenre.select(*genre).join(Genre).where(TrackGenre.track.in_(track_ids))
     tag = (TrackTag.track, Tag.id, Tag.name, SQL("NULL"))

@@ -28,8 +28,8 @@ MANAGED = {
 def find(text: str, user_id: int) -> list[Related]:
     """Return artists, albums and tracks of the account with the text in their names, ignoring case and accents.
 
-    Of each kind, those with the text as their ISRC (with or without hyphens) or UPC come first, then names that begin
-    with the text, then shorter ones.
+    Of each kind, results with the text as their ISRC (with or without hyphens) or UPC come first, then names that begin
+    with the text, then all other names. Within each of these groups, shorter names come first.
     """
     wanted = fold(text)
     found: list[Related] = []

@@ -1,4 +1,4 @@
-"""Contents of the statistics page of a track, album or artist, read by the same functions as for the API."""
+"""Contents of the statistics page of a track, album or artist, with the same statistics as in the API."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ OTHER_ALBUMS = """
 
 
 class Related(NamedTuple):
-    """A track, album or artist that the page of another one links to."""
+    """A track, album or artist that a statistics page links to."""
 
     subject: Subject
     name: str
 
 
 class Dashboard(NamedTuple):
-    """Statistics of a track, album or artist (`subject`) in a window. `before`: daily plays of the window before.
+    """Statistics of a track, album or artist (`subject`) in a window. `before`: daily plays of the earlier window.
 
-    `tracks`: all tracks of an album, the most played ones of an artist. `albums`: an artist's most played ones.
+    `tracks`: all tracks of an album, or an artist's most played tracks. `albums`: an artist's most played albums.
     `releases`: an album, and the albums it is compared with. Fields that do not apply to the subject are None or empty.
     """
 
@@ -96,7 +96,7 @@ def report(subject: Subject, window: Window) -> Dashboard:
 
 
 def build(subject: Subject, window: Window, user_id: int, now: int) -> Dashboard:
-    """Return the statistics that the page shows to the account, with links to related subjects that it manages."""
+    """Return the statistics that the page shows to an account, with links to other pages that the account may see."""
     found = report(subject, window)._replace(milestones=milestones.build(subject))
     if subject.kind == ARTIST:
         return found._replace(collaborations=collaborations.load(subject.id))
@@ -108,7 +108,7 @@ def build(subject: Subject, window: Window, user_id: int, now: int) -> Dashboard
 
 
 def _related(subject: Subject, user_id: int) -> list[Related]:
-    """Return the artists of a track or album, and the album of a track, that the account manages."""
+    """Return those artists of a track or album, and the album of a track, that the account manages."""
     query = MANAGED_ARTISTS.format(kind=figures.noun(subject))
     found = [Related(Subject(ARTIST, each), name) for each, name in fetch(query, subject.id, user_id)]
     if subject.kind == TRACK:

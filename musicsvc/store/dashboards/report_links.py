@@ -42,7 +42,7 @@ class SharedReport(NamedTuple):
 
 
 class LinkRow(NamedTuple):
-    """A link in its owner's list. `name` is that of the track, album or artist, or None if that was deleted."""
+    """A link in its owner's list. `name`: the name of the track, album or artist, or None if it was deleted."""
 
     id: int
     subject: Subject

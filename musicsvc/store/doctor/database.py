@@ -113,7 +113,7 @@ def _check_postgres(store: Store, now: int) -> Iterator[Finding]:
 
 
 def _postgres_settings() -> tuple[list[str], int]:
-    """Return (names of durability settings that are off, PostgreSQL's time in microseconds). Call in a transaction."""
+    """Return the names of the durability settings that are off, and PostgreSQL's time. Call in a transaction."""
     off = [name for name in SAFEGUARDS if current().execute_sql(f"SHOW {name}").fetchone()[0] == "off"]
     server_time = current().execute_sql("SELECT extract(epoch FROM clock_timestamp()) * 1000000").fetchone()[0]
     return off, int(server_time)

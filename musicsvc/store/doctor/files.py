@@ -60,7 +60,7 @@ def _check_folder(folder: Path) -> Finding | None:
 
 
 def check_disks(database: Path, backups: Path, more: Iterable[Path]) -> list[Finding]:
-    """Check the free space of each disk that holds the database, the backups or a folder of `more`."""
+    """Check the free space of each disk that holds the database, the backups or one of the folders `more`."""
     size = sum(file.stat().st_size for file in database.parent.glob(f"{database.name}*") if file.is_file())
     disks: dict[int, tuple[Path, int]] = {}
     for folder, needed in ((database.parent, 0), (backups, size), *((other, 0) for other in more)):

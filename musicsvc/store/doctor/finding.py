@@ -35,6 +35,6 @@ def problem(check: str, finding: str, hint: str) -> Finding:
 
 
 def failed(check: str, failure: Failure, default_hint: str = CHECK_ACCESS) -> Finding:
-    """Return a problem described by the failure's first sentence. The hint is the other sentences or `default_hint`."""
+    """Convert a failure to a finding: its first sentence is the problem, the rest (or `default_hint`) the hint."""
     fault, _, hint = failure.here.partition(". ")
     return problem(check, fault.rstrip(".") + ".", hint or default_hint)

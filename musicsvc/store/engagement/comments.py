@@ -107,7 +107,7 @@ def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
 def delete(comment: Comment) -> None:
     """Delete the comment or, if it has replies, only its text.
 
-    Parent comments whose text was deleted earlier are deleted too, if no other reply is left.
+    Comments whose text was deleted earlier are deleted too when their last reply is deleted.
     """
     _lock(comment.track)
     found: Comment | None = Comment.get_or_none(Comment.id == comment.id)
@@ -127,9 +127,10 @@ def delete(comment: Comment) -> None:
 
 
 def _first_removable_place(comment: Comment, depth_after: int) -> int:
-    """Return the `place` of the first comment to delete: the topmost deleted parent without other replies, if any.
+    """Return the sort key (`place`) of the first comment to delete. All comments from there to `comment` are deleted.
 
-    Otherwise it is the `place` of `comment`. `depth_after` is the depth of the comment that follows `comment`, or 0.
+    The first one is the topmost parent without text and without other replies or, if there is none, `comment` itself.
+    `depth_after` is the depth of the comment that follows `comment`, or 0.
     """
     start, depth = comment.place, comment.depth
     if depth > depth_after:
@@ -172,7 +173,7 @@ def _next_root(track_id: int, position: int) -> int | None:
 
 
 def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
-    """Return the sort key (`place`) of the comment after all replies to the parent, or None. `depth`: the parent's."""
+    """Return the sort key (`place`) of the comment after all replies to a comment with this id and `depth`, or None."""
     place = Comment.select(Comment.place).where(Comment.id == parent_id)
     after = Comment.select(Comment.place).where(
         Comment.track == track_id, Comment.place > place, Comment.depth <= depth
@@ -182,7 +183,7 @@ def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
 
 
 def _renumber(track_id: int, parent: Comment | None, position: int) -> int:
-    """Spread the sort keys (`place`) of the track's comments evenly. Return an unused key for the new comment."""
+    """Spread the sort keys (`place`) of the track's comments evenly. Return an unused key for a new comment."""
     gap = min(GAP, LAST // (Comment.select().where(Comment.track == track_id).count() + 2))
     run(RENUMBER, gap, track_id)
     return _free_place(track_id, parent, position)

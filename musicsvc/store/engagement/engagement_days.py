@@ -57,7 +57,7 @@ WRONG = f"""
 
 
 class WrongDay(NamedTuple):
-    """A day with a wrong number of likes or reposts of a track, album or artist. `counted` has the correct ones."""
+    """A day with wrong stored numbers of likes or reposts of a track, album or artist. `counted`: correct numbers."""
 
     kind: int
     subject: int
@@ -67,14 +67,17 @@ class WrongDay(NamedTuple):
 
 
 def lock(*, shared: bool = False) -> None:
-    """Lock the assignment of tracks to albums and artists until the transaction ends. Lock it `shared` to read it."""
+    """Prevent tracks from being assigned to other albums and artists until this transaction ends.
+
+    Several transactions may hold a `shared` lock, to rely on the assignment. To change it, `shared` must be False.
+    """
     dialect.lock(LOCK, shared=shared)
 
 
 def add(track_id: int, given_at: int, *, likes: int = 0, reposts: int = 0) -> None:
     """Add likes and reposts (negative: subtract) given at a time (microseconds) to the counts of their day.
 
-    Call `lock(shared=True)` before.
+    The caller must hold the shared lock of this module (see `lock`).
     """
     run(ADD, given_at // DAY, likes, reposts, track_id)
 

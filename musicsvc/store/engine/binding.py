@@ -26,7 +26,7 @@ class CurrentDatabase(DatabaseProxy):
 
     @obj.setter
     def obj(self, value: Database | None) -> None:
-        """Ignore any assignment, because Peewee assigns None on initialization. Use `bind` instead."""
+        """Ignore any assignment, because Peewee assigns None on initialization. The database is set with `bind`."""
 
 
 def bind(database: Database) -> None:

@@ -23,9 +23,9 @@ P = ParamSpec("P")
 def compiled(build: Callable[P, Any]) -> Callable[P, list[Any]]:
     """Decorate a function that builds a Peewee query: calls return the query's rows as tuples, without conversion.
 
-    The first call builds the query, with a placeholder for each positional argument, and stores its SQL with the
-    database. An argument may be any value except None, or a list for `Field.in_`. Keyword arguments become constants of
-    the query: each combination of them has a separate statement.
+    The first call builds the query, with a placeholder for each positional argument, and keeps its SQL as long as the
+    database object. An argument may be any value except None, or a list for `Field.in_`. Keyword arguments become
+    constants of the query: each combination of keyword arguments has its own SQL.
     """
     build_query: Callable[..., Any] = build
 

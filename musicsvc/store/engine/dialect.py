@@ -67,16 +67,16 @@ def gathered(values: Any) -> list[int]:
 
 
 def in_list(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
-    """Return SQL to append to a column name, which means "is one of `values`", and its only parameter."""
+    """Return SQL to append to a column name, such as `= ANY(?)` for "is one of the values", and its parameter."""
     if is_sqlite():
         return "IN (SELECT value FROM json_each(?))", orjson.dumps(list(values)).decode()
     return "= ANY(?)", list(values)
 
 
 def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
-    """Return SQL to append to the name of an id column, to select `ids`, and its parameters. `ids` must ascend.
+    """Return an SQL condition on an id column, to append to the column name, and its parameters.
 
-    If `ids` has few gaps, the SQL is a BETWEEN, which also selects the ids in the gaps.
+    `ids` must be in ascending order. If they have few gaps, the condition is a BETWEEN, which also matches the gaps.
     """
     if ids[-1] - ids[0] < DENSE * len(ids):
         return "BETWEEN ? AND ?", [ids[0], ids[-1]]
@@ -90,7 +90,7 @@ def batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def insert_many(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Run an INSERT statement for all `rows`. It must contain `{rows}` in place of its VALUES clause.
+    """Insert all `rows` with an INSERT statement that contains `{rows}` in place of its VALUES clause.
 
     `types` are the PostgreSQL types of the columns. With ON CONFLICT, two rows must not update the same stored row.
     """
@@ -104,7 +104,7 @@ def insert_many(statement: str, types: Sequence[str], rows: Sequence[Sequence[An
 
 
 def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Run a statement that has `{rows}` in place of a VALUES clause for `rows`. Return its rows in any order."""
+    """Run a statement that contains `{rows}` in place of a VALUES clause. Return the resulting rows in any order."""
     if not rows:
         return []
     if not is_sqlite():
@@ -113,7 +113,7 @@ def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequen
 
 
 def insert_new(table: str, columns: Mapping[str, str], rows: Sequence[R]) -> Sequence[R | tuple[Any, ...]]:
-    """Insert the rows that are not stored yet. Return the inserted rows in any order.
+    """Insert those rows that are not stored yet. Return the inserted rows in any order.
 
     `columns` are the names of all columns of a row, with their PostgreSQL types.
     """

@@ -73,10 +73,10 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LongList:
-    """A kind of list, such as a track's comments. `owner` is the column of track ids, or 0 for a list of all rows.
+    """A kind of list, such as the comments of a track. `owner` is the column with the id of the track, account, etc.
 
-    `keys` are the two columns that sort the blocks; the second may be 0. `descending` is True if pages show the reverse
-    order, False if they show the same order, and None for any other order.
+    It is 0 for a list of all rows of the table. `keys` are the two columns that sort the blocks; the second may be 0.
+    Pages show this order reversed if `descending` is True, this order if False, and another order if None.
     """
 
     number: int
@@ -87,12 +87,12 @@ class LongList:
     descending: bool | None = True
 
     def total(self, owner: object = 0) -> int:
-        """Return the number of rows in the list of this owner."""
+        """Return the number of rows in the list of the track, account, etc. with the id `owner`."""
         ((total,),) = fetch(TOTAL.format(list=self), owner, owner)
         return int(total)
 
     def locate(self, owner: object, row: int) -> Block | None:
-        """Return the block with the row at position `row` in ascending order, or None if the list has no blocks."""
+        """Return the block that contains the row with index `row` in ascending order, or None without blocks."""
         before = 0
         for first_key, first_id, size in fetch(BLOCKS, self.number, owner):
             if row < before + size:
@@ -125,7 +125,7 @@ NEWEST_ARTIST_TRACKS = replace(ARTIST_TRACKS, descending=True)  # the same block
 
 
 def differences() -> list[str]:
-    """Return one line for each list with a wrong row count of a block, or with a wrong rank of a track."""
+    """Return one line for each list with a wrong stored row count, or with wrong plays of a ranked track."""
     found: dict[str, str] = {}
     for each in LISTS:
         for owner, _, _, size, actual in fetch(DIFFERENCES.format(list=each, order=ORDER)):
@@ -136,7 +136,7 @@ def differences() -> list[str]:
 
 
 def rebuild() -> None:
-    """Recount all long lists, and rank the tracks of artists with long lists again. Call in a write transaction."""
+    """Count all long lists again, and rank the tracks of artists with long lists again. Call in a write transaction."""
     if not is_sqlite():
         run(f"LOCK TABLE {', '.join(sorted({each.table for each in LISTS}))}, track_plays IN SHARE MODE")
     run("DELETE FROM track_rank")

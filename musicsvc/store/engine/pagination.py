@@ -35,9 +35,9 @@ class Page:
 
 @dataclass
 class Listing(Generic[Row]):
-    """A page of a list: the ids of its rows, and the number of rows of the whole list.
+    """A page of a list: the ids of the rows on the page, and the number of rows of the whole list (`total`).
 
-    `load` returns the rows with these ids in the order of the list. The rows are loaded when they are needed.
+    `load` returns the rows with the given ids, in the order of the list. Rows are loaded only when they are used.
     """
 
     ids: list[int]
@@ -52,7 +52,7 @@ class Listing(Generic[Row]):
 
 
 class ListQuery(NamedTuple):
-    """The queries of a list: `keys` selects the id of every row, `rows` the columns; `order` sorts both."""
+    """The queries of a list: `keys` selects only the id of each row, `rows` all columns; `order` sorts both queries."""
 
     keys: Any
     rows: Any
@@ -60,7 +60,7 @@ class ListQuery(NamedTuple):
 
 
 def columns(row: type[Any], table: type[Model], **expressions: Any) -> tuple[Any, ...]:
-    """Return a query column for each required field of dataclass `row`. `expressions` replace columns of `table`."""
+    """Return a column to select for each required field of the dataclass `row`: from `expressions`, else of `table`."""
     names = [each.name for each in fields(row) if each.default is MISSING and each.default_factory is MISSING]
     return tuple(expressions[name] if name in expressions else getattr(table, name) for name in names)
 
@@ -75,9 +75,9 @@ def paginate(
 ) -> Listing[Row]:
     """Return one page of a list. `build` builds the queries from `arguments`; `make` creates a row from its columns.
 
-    The queries are compiled (see `compiled`), so `build` gets placeholders and must be a function of a module.
-    `counted` is the list with a stored length whose owner is the first of `arguments`; if None, the rows are counted.
-    `more` are ids of a few rows outside this list to merge into it. The list must then be in descending order of id.
+    The SQL is kept for further calls (see `compiled`), so `build` gets placeholders and must be a function of a module.
+    `counted`: the kind of list, if its length is stored by owner (the first of `arguments`); if None, rows are counted.
+    `more`: ids of a few further rows to merge into the list, which must then be in descending order of id.
     """
     if counted is None:
         ((own,),) = _count(*arguments, build=build)
@@ -103,7 +103,10 @@ def _read(
     total: int,
     counted: LongList | None,
 ) -> list[int]:
-    """Return the ids of a page. Read from the nearer end of the list or, if it is long, from the page's block."""
+    """Return the ids of `size` rows after the first `before` rows of the list.
+
+    Read from the nearer end of the list or, if the list is long, from the block that contains the page.
+    """
     after = total - before - size
     if counted is not None and counted.descending is not None and min(before, after) > LONGEST:
         smaller = after if counted.descending else before
@@ -138,7 +141,7 @@ def _ids_from_end(limit: int, offset: int, *arguments: object, build: Callable[.
 def _ids_from_block(
     limit: int, offset: int, first_key: int, first_id: int, *arguments: object, build: Callable[..., ListQuery]
 ) -> Any:
-    """Return the query for the ids in ascending order, starting with the row whose sort key is given."""
+    """Return a query for ids in ascending order, beginning with the row that has the sort key (first_key, first_id)."""
     query = build(*arguments)
     key, *rest = columns = [each.node if isinstance(each, Ordering) else each for each in query.order]
     begin = Tuple(key, *rest) >= Tuple(first_key, first_id) if rest else key >= first_key

@@ -82,9 +82,9 @@ class Store(ABC):
         return {}
 
     def others(self) -> Hashable:
-        """Return a value that differs after a commit that `table_versions` may not show. May block.
+        """Return a value that differs after commits that the values of `table_versions` may not show. May block.
 
-        These are the commits of other programs and, on SQLite, those of other processes of musicsvc. On PostgreSQL, the
+        On SQLite, the value differs after each commit of another process, including other programs. On PostgreSQL, the
         value differs after every commit.
         """
         return object()

@@ -42,10 +42,10 @@ _noted: ContextVar[set[str] | None] = ContextVar("musicsvc_statements", default=
 
 
 class Tables:
-    """The tables of a database, and the search for their names in statements."""
+    """The tables of a database. Finds the tables that a statement reads or changes, by their names in its text."""
 
     def __init__(self, rows: Iterable[tuple[str, str | None]]) -> None:
-        """`rows`: (table, None), or (table, parent) for a foreign key that changes the table if a parent is deleted."""
+        """`rows`: (table, None) or, if deleting rows of `parent` changes rows of the table, (table, parent)."""
         names = set()
         self._changed_by_deletes: dict[str, set[str]] = {}
         for name, parent in rows:
@@ -96,7 +96,7 @@ def noting() -> Iterator[set[str]]:
 
 @contextmanager
 def counting() -> Iterator[None]:
-    """Mark the statements of the `with` block as changes of counters only, which responses may show 5 seconds later."""
+    """Mark statements of the `with` block as changes of counters, which responses may show up to 5 seconds late."""
     outer, noted = _noted.get(), set[str]()
     token = _noted.set(noted)
     try:
@@ -132,7 +132,7 @@ def current_tables() -> Tables:
 
 
 class Noting:
-    """Mixin for a driver's cursor class that records the text of each statement. List it before that class.
+    """Mixin for the cursor class of a driver: records the text of each statement. List it before the driver's class.
 
     The methods are not type-checked, because drivers have different signatures.
     """

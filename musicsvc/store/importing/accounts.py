@@ -22,7 +22,7 @@ Key = tuple[str, str]  # ("email", normalized address), ("exact", address as sto
 
 @dataclass(slots=True)
 class ResolvedAccounts:
-    """Ids of found and created accounts, by key. `problems` has the reason, by key, why an account is missing."""
+    """Ids of the accounts that were found or created, by key. `problems`: why an account is missing, by key."""
 
     ids: dict[Key, int]
     created: int = 0
@@ -31,7 +31,7 @@ class ResolvedAccounts:
 
 
 def load_exact() -> dict[Key, int]:
-    """Return account ids by exact e-mail, for accounts whose normalized e-mail belongs to an older account."""
+    """Return account ids by key ("exact", e-mail), for accounts whose normalized e-mail belongs to an older account."""
     return {("exact", email): user_id for user_id, email in users.without_key().items()}
 
 
@@ -39,7 +39,7 @@ def get_key(name: str, known: Container[Key]) -> Key:
     """Return the key of the account with this `name`: an e-mail address, or an id in another service.
 
     All spellings of an address have the same key. A placeholder address that was generated for an id has the key of
-    the id. `known` are the keys of existing accounts, with those that `load_exact` returned.
+    the id. `known`: keys of existing accounts, in particular those that are found only by their exact e-mail.
     """
     if ("exact", name) in known:
         return "exact", name
@@ -53,7 +53,7 @@ def get_key(name: str, known: Container[Key]) -> Key:
 def resolve(
     names: Iterable[str], known: Mapping[Key, int], *, create: bool, dry_run: bool, now: int
 ) -> ResolvedAccounts:
-    """Find the accounts with these names: e-mail addresses, or ids in another service. Create missing ones if `create`.
+    """Find accounts by name: an e-mail address, or an id in another service. If `create` is set, create missing ones.
 
     `known` must include the result of `load_exact` and, in a dry run, the `created_ids` of earlier batches. A dry run
     writes nothing: accounts that it would create get negative ids.
@@ -85,7 +85,7 @@ def _find(keys: list[Key]) -> dict[Key, int]:
 
 
 def _creatable(missing: Mapping[Key, str], found: ResolvedAccounts) -> dict[Key, NewUser]:
-    """Return the missing accounts that can be created. Add the reasons for all others to `found.problems`."""
+    """Return the missing accounts that can be created. For each other one, add the reason to `found.problems`."""
     people = {key: _new(key, name) for key, name in missing.items()}
     taken = _find([("email", new.email_key) for (kind, _), new in people.items() if kind == "id"])
     for (kind, value), new in people.items():

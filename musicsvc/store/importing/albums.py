@@ -22,7 +22,7 @@ COLUMNS = (Album.id, Album.external_id, *(getattr(Album, name) for name in FIELD
 
 
 def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> list[int | None]:
-    """Create or update the albums of the rows. Return one album id for each row, or None for a row without album."""
+    """Create or update the albums that the rows name. Return for each row an album id, or None if it names no album."""
     with_album = [row for row in rows if row.album]
     batch.bounds.load_artists({artists[name] for row in with_album for name in row.album_credits}, artists)
     _load(with_album, artists, batch)
@@ -40,7 +40,7 @@ def _key(row: CatalogRow, artists: Mapping[str, int]) -> Key:
 
 
 def _load(rows: Iterable[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
-    """Load the albums that the rows may name into the batch, including those that exist only in a dry run."""
+    """Load the albums that the rows may name into the batch, including albums that only a dry run has created."""
     keys = {_key(row, artists) for row in rows}
     found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
     found += _by_name([key for key in keys if key[0] == "name"])
@@ -104,7 +104,7 @@ def _merge(row: CatalogRow, artists: Mapping[str, int], batch: Batch) -> ItemSta
 
 
 def _growth(before: Sequence[str | None], state: ItemState, fresh: Sequence[int], batch: Batch) -> AlbumSize:
-    """Return the size that a row adds to its album: new artists (`fresh`) and values that differ from `before`."""
+    """Return the JSON size that a row adds to its album: new artists (`fresh`) and values that differ from `before`."""
     texts = [
         sizes.measure_text(state.values.get(name)) - sizes.measure_text(old)
         for name, old in zip(FIELDS, before, strict=True)

@@ -1,4 +1,4 @@
-"""Find or create the artists of a catalog import. An artist is found by exact name among those of the manager."""
+"""Find or create the artists of a catalog import. Only the manager's artists are searched, by exact name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def resolve(rows: Sequence[CatalogRow], batch: Batch) -> dict[str, int]:
-    """Find or create the artists that the rows name. Return artist ids by name. Adds to `batch.counts`."""
+    """Find or create the artists that the rows name, and count them in `batch.counts`. Return artist ids by name."""
     names = list(dict.fromkeys(name for row in rows for name in (*row.artists, *row.album_artists)))
     found = batch.memory.artists | _find(names, batch.scope)
     missing = [name for name in names if name not in found]

@@ -32,7 +32,7 @@ def lock_imports() -> None:
 
 
 def read_cells(record: Record, columns: Columns, blanks: Sequence[str]) -> dict[str, list[Any]]:
-    """Return lists of cells by field, for one row of a file. Cells that equal a text in `blanks` become None."""
+    """Return the cells of a row of a file by field, as lists. Cells that equal a text in `blanks` become None."""
     found = columns.apply(record.values)
     if blanks:
         found = {name: [None if cell in blanks else cell for cell in held] for name, held in found.items()}

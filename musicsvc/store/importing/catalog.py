@@ -70,7 +70,7 @@ def _manager(store: Store, email: str | None) -> int | None:
 def _parse(
     reader: Reader, columns: Columns, blanks: Sequence[str], summary: ImportSummary
 ) -> Iterator[CatalogRow | None]:
-    """Yield the validated row of each record, or None if the row is refused. Counts and refusals go to `summary`."""
+    """Validate each record. Yield its row, or None if it is refused. Counts and refusals are added to `summary`."""
     for record in reader:
         summary.rows += 1
         yield _row(record, columns, blanks, summary)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """Maps columns of a file to `fields`: by `pairs` (`column=field`), otherwise to the field of the same name.
+    """Maps each column of a file to a field: by `pairs` (`column=field`), otherwise to the field of the same name.
 
     Only fields in `several` may have more than one column. Raises Invalid for a malformed or conflicting pair.
     """
@@ -30,7 +30,7 @@ class Columns:
             self._mapped[column] = field
 
     def check(self, names: list[str], required: Collection[str]) -> None:
-        """Raise Failure unless the file's columns `names` include all mapped ones, and one for each required field."""
+        """Raise Failure if the file's columns (`names`) lack a mapped column, or a column for a required field."""
         listed = f"The columns are {', '.join(names)}."
         for column in self._mapped:
             if column not in names:
@@ -50,7 +50,7 @@ class Columns:
         return [name for name in names if self.field(name) is None]
 
     def apply(self, values: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Return lists of cells by field, from the cells of a row by column. Lists are in the order of the columns."""
+        """Return the cells of a row by field, as lists in the order of the columns. `values`: the cells by column."""
         found: dict[str, list[Any]] = {}
         for column, value in values.items():
             if field := self.field(column):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CreationScope:
-    """The manager and creation time of new artists and tracks. In a dry run, `ids` yields their ids."""
+    """The manager and creation time of new artists and tracks. In a dry run, `ids` yields negative ids for them."""
 
     manager: int | None
     now: int
@@ -38,7 +38,7 @@ class CreatedTrack(NamedTuple):
 
 
 class MissingCreator:
-    """Collects the artists and tracks that a batch of plays names and the catalog lacks. `write` inserts them."""
+    """Collects the artists and tracks that a batch of plays names and the catalog lacks, to insert them together."""
 
     def __init__(self, lookup: TrackLookup, scope: CreationScope, listens: Sequence[Listen]) -> None:
         self.artists: list[Artist] = []
@@ -52,7 +52,7 @@ class MissingCreator:
         self._ids: dict[type[ArtistTable | TrackTable], Iterator[int]] = {}
 
     def create(self, listen: Listen) -> int:
-        """Collect the track of a play, and its artists that do not exist. Return the new track's id."""
+        """Add the track of a play, and its artists that do not exist, to the collection. Return the track's id."""
         credit = tuple(dict.fromkeys(self._artist(name) for name in listen.artists))
         external_id = next(iter(listen.external_ids), None)
         track = Track(self._id(TrackTable), listen.track or "", None, len(credit))

@@ -47,7 +47,7 @@ class FollowOptions:
 
 
 class FollowScope(NamedTuple):
-    """Values for all rows of an import; `run` is its id."""
+    """Values for all rows of an import; `run` is the id of the import."""
 
     create_missing: bool
     dry_run: bool
@@ -65,7 +65,10 @@ class FollowRow(NamedTuple):
 
 @dataclass(slots=True)
 class DryRunState:
-    """Accounts (id by key) and follows that a dry run would create. `accounts` also has the result of `load_exact`."""
+    """Accounts (id by key) and follows that a dry run would create.
+
+    `accounts` also has the existing accounts that are found only by their exact e-mail.
+    """
 
     accounts: dict[Key, int] = field(default_factory=dict)
     follows: set[tuple[int, int]] = field(default_factory=set)
@@ -133,7 +136,7 @@ def _import_batch(
     unwritten: DryRunState,
     summary: ImportSummary,
 ) -> FollowOutcome:
-    """Import a batch in one transaction. A dry run adds the accounts and follows to `unwritten` instead."""
+    """Import a batch of rows in one transaction. A dry run adds accounts and follows to `unwritten` instead."""
     rows = [row for row in records if isinstance(row, FollowRow)]
     invalid = [row for row in records if isinstance(row, Refusal)]
 
@@ -162,7 +165,7 @@ def _import_batch(
 def _pairs(
     rows: list[FollowRow], people: ResolvedAccounts, known: Container[Key]
 ) -> tuple[list[tuple[int, int]], list[Refusal]]:
-    """Return follows as (follower id, followed id), in the order of the rows without repetitions, and refused rows."""
+    """Return the follows, as distinct pairs (follower id, followed id) in the order of the rows, and refused rows."""
     pairs: dict[tuple[int, int], None] = {}
     refused = []
     for row in rows:
@@ -182,7 +185,7 @@ def _pairs(
 
 
 def _join(faults: Sequence[tuple[str, str, str]]) -> str:
-    """Return the faults (field, value, problem) of a row as one text that names each problem once."""
+    """Return the faults of a row, given as (field, value, problem), in one text that names each problem once."""
     problems = {
         problem: " and ".join(field_ for field_, _, other in faults if other == problem) for *_, problem in faults
     }
@@ -198,7 +201,7 @@ def _insert(pairs: list[tuple[int, int]], scope: FollowScope) -> set[tuple[int, 
 
 
 def _unknown(pairs: list[tuple[int, int]], unwritten: DryRunState) -> set[tuple[int, int]]:
-    """Return the follows that are neither stored nor part of earlier batches of the dry run."""
+    """Return the follows that are not stored, and that earlier batches of the dry run would not have created."""
     return set(pairs) - _as_pairs(dialect.insert_returning(FIND, PAIR, pairs)) - unwritten.follows
 
 

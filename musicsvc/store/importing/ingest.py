@@ -46,7 +46,7 @@ MatchedPlay = tuple[Listen, int]  # a row and the id of its track
 
 @dataclass(slots=True)
 class PlayOutcome:
-    """The result of importing a batch: plays with known tracks, refused rows, and created tracks and artists."""
+    """The result of importing a batch: plays whose track was found, refused rows, and created tracks and artists."""
 
     tracks: Tracks
     creator: MissingCreator
@@ -57,7 +57,7 @@ class PlayOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PlayImporter:
-    """Imports the plays of a file in batches. Attributes change only after a transaction, because it may be retried."""
+    """Imports the plays of a file in batches. As transactions may be retried, attributes change only after them."""
 
     store: Store
     catalog: CatalogIndex
@@ -113,7 +113,7 @@ class PlayImporter:
         return outcome
 
     def _first(self, listen: Listen, local: set[str]) -> bool:
-        """Return True unless an earlier row has the same client_id. `local` has the client_ids of this batch."""
+        """Return True unless an earlier row has the same client_id. `local`: the client_ids of the batch so far."""
         if listen.client_id is None:
             return True
         if listen.client_id in local or self.seen.has(("client", listen.client_id)):
@@ -153,7 +153,7 @@ def _is_creatable(listen: Listen) -> bool:
 
 
 def _play_key(listen: Listen, track: int) -> tuple[object, ...]:
-    """Return a key of the play. All rows of the same play have the same key."""
+    """Return a key that identifies the play: rows of a file with the same play have the same key."""
     when = listen.played_at // SLOT if listen.client_id is None else listen.played_at
     return track, listen.listener, when, listen.client_id
 
@@ -165,7 +165,7 @@ def _row(listen: Listen, track: int, listener: int, run: int) -> PlayRow:
 
 
 def _unknown(listen: Listen, several: Sequence[int]) -> Reason:
-    """Return why a row without a known track is refused. `several`: ids of matches that differ only in case."""
+    """Return why a row is refused whose track was not found. `several`: ids of matches that differ only in case."""
     if listen.track_id is not None:
         return NO_ID, (str(listen.track_id),)
     if listen.track is None or not listen.artists:

@@ -34,10 +34,10 @@ class StoredPlay(NamedTuple):
 
 
 class KnownPlays:
-    """The plays that earlier imports stored for the listeners and times of a batch of rows."""
+    """The plays that earlier imports stored and that have the listener and the time of a row in the batch."""
 
     def __init__(self, listens: Sequence[Listen], run: int) -> None:
-        """Load the plays. `run`: the id of this import. Call in a transaction."""
+        """Load the plays of all imports except `run`, the running one. Call in a transaction."""
         self._plays: dict[tuple[int, str], list[StoredPlay]] = defaultdict(list)
         slots, numbers = dialect.in_list({listen.played_at // SLOT for listen in listens})
         keys, names = dialect.in_list({listeners.opaque_key(listen.listener) for listen in listens})
@@ -47,7 +47,7 @@ class KnownPlays:
     def find(self, listen: Listen, lookup: TrackLookup) -> int | None:
         """Return the track of the stored play that this row repeats, or None.
 
-        The row repeats a play if that was imported with the same names, or if its track matches the row now.
+        The row repeats a play that was imported with the same names, or whose track now matches the row's ids or names.
         """
         stored = self._plays.get((listen.played_at // SLOT, listeners.opaque_key(listen.listener)), ())
         if not stored or listen.track_id is not None:
@@ -64,7 +64,7 @@ class KnownPlays:
 
 
 def hash_names(listen: Listen) -> int | None:
-    """Return a 63-bit hash of the row's names or codes of the track and of its client_id. None if it has a track_id."""
+    """Return a 63-bit hash of the row's client_id and its track's names or codes, or None if it has a track_id."""
     if listen.track_id is not None:
         return None
     named = (listen.artists, listen.track) if listen.artists and listen.track else (listen.external_ids, listen.isrc)
@@ -78,9 +78,9 @@ def _digest(named: tuple[object, ...], when: tuple[str, int] | None) -> int:
 
 
 def client_key(listen: Listen, track: int) -> bytes:
-    """Return the key by which the row's play of this track is stored.
+    """Return the key that is stored with the row's play of this track: a hash of client_id, listener, track and time.
 
-    A client_id is unique only in its file. Plays of two files are the same if listener, track and time match too.
+    A client_id is unique only in its file, so the client_id alone does not identify a play.
     """
     if listen.client_id is None:
         return WITHOUT_ID

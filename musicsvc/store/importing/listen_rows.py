@@ -98,7 +98,7 @@ def _id(value: Any) -> int | None:
 
 
 def _album(cells: Mapping[str, list[Any]]) -> str | None:
-    """Return the album name, or None if it is missing or invalid. It only helps to choose between tracks."""
+    """Return the album name, or None if it is missing or invalid: it only helps to choose between several tracks."""
     try:
         return values.text(cells.get("album", [None])[0], NAME_LENGTH)
     except ValueError:

@@ -14,7 +14,7 @@ Name = tuple[frozenset[str], str]  # the names of the artists, and of the track
 
 
 class TrackMention(NamedTuple):
-    """A track as an imported row names it. `album` decides between tracks with the same artists and name."""
+    """A track as an imported row names it. `album` decides between several tracks with the same artists and name."""
 
     external_id: str | None
     artists: tuple[str, ...] = ()
@@ -23,12 +23,12 @@ class TrackMention(NamedTuple):
 
     @property
     def name(self) -> Name:
-        """The names of the artists and of the track. They identify a track if there is no external id."""
+        """The names of the artists and of the track, which identify the track if there is no external id."""
         return frozenset(self.artists), self.track or ""
 
 
 def find(mentions: Sequence[TrackMention], *, manager: int) -> list[int | None]:
-    """Return the track id for each mention, or None if no track matches.
+    """Return a list with the track id of each mention, or None for a mention that no track matches.
 
     Among tracks with the same external id, those imported for the manager are preferred, then those without manager.
     Among tracks with the same artists and name, those on the row's album are preferred, then those by artists of the
@@ -53,7 +53,7 @@ def _by_external_id(external_ids: Iterable[str], manager: int) -> dict[str, int]
 
 
 def _by_name(mentions: Iterable[TrackMention], manager: int) -> dict[Name, list[tuple[int, str | None]]]:
-    """Return lists of (track id, album name) by artists and track name. The manager's tracks come first."""
+    """Return lists of (track id, album name) by (artist names, track name). The manager's tracks come first."""
     wanted = {each.name for each in mentions}
     artists = {artist_id for artist_id, _ in _artists({name for names, _ in wanted for name in names})}
     rows: dict[int, tuple[str, str | None]] = {}
@@ -90,5 +90,5 @@ def _credits(track_ids: Sequence[int]) -> Iterator[Any]:
 
 
 def _best(found: Sequence[tuple[int, str | None]], album: str | None) -> int | None:
-    """Return the id of the first track on this album, else that of the first track, or None if there is none."""
+    """Return the id of the first track on this album; without one, of the first track; None if `found` is empty."""
     return next((track_id for track_id, on in found if album and on == album), found[0][0] if found else None)

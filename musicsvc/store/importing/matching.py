@@ -1,4 +1,4 @@
-"""Match plays of a listening history with tracks, by id, ISRC or names. Names with the same case are preferred."""
+"""Find the tracks of plays in a listening history, by id, ISRC or names. Names with the same case are preferred."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def fold_case(name: str) -> str:
 
 @dataclass(slots=True)
 class CatalogIndex:
-    """All artists by case-folded name, and the tracks of those artists that earlier batches named."""
+    """All artists of the catalog by case-folded name, and the tracks of the artists that earlier batches named."""
 
     manager: int | None  # the account whose artists and tracks are preferred
     artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by case-folded name
@@ -80,7 +80,7 @@ def load(manager: int | None) -> CatalogIndex:
 
 
 class TrackLookup:
-    """Finds the track of each play of a batch. Tracks that the caller creates must be added to `created`."""
+    """Finds the track of each play in a batch. The caller must add artists and tracks that it creates to `created`."""
 
     def __init__(self, listens: Sequence[Listen], catalog: CatalogIndex) -> None:
         """Load the tracks that the rows may name. Call in a transaction."""
@@ -96,7 +96,7 @@ class TrackLookup:
         self.fresh = _tracks(met - catalog.tracks.keys())
 
     def find(self, listen: Listen) -> int | None:
-        """Return the id of the play's track, None if none matches, or AMBIGUOUS if several differ only in case."""
+        """Return the id of the play's track, None if no track matches, AMBIGUOUS if several differ only in case."""
         if listen.track_id is not None:
             return listen.track_id if listen.track_id in self._ids else None
         for each in listen.external_ids:
@@ -124,7 +124,7 @@ class TrackLookup:
         return sorted(track.id for track, _ in self._candidates(listen)) if self.find(listen) == AMBIGUOUS else []
 
     def managed(self, name: str) -> Artist | None:
-        """Return the manager's artist with this name, or the only one whose name differs in case, or None."""
+        """Return the manager's artist with this name or, if only one has it in other case, that artist. Else None."""
         mine = [artist for artist in self._alike(name) if artist.manager == self.created.manager]
         exact = [artist for artist in mine if artist.name == name]
         return min(exact) if exact else mine[0] if len(mine) == 1 else None
@@ -138,7 +138,10 @@ class TrackLookup:
         return [*known.get(key, ()), *self.created.tracks.get(artist, {}).get(key, ())]
 
     def _candidates(self, listen: Listen) -> Collection[tuple[Track, Artist]]:
-        """Return (track, first artist) of tracks by all artists of the play, else by its first artist, in any case."""
+        """Return the tracks by all artists of the play or, if there are none, by its first artist, ignoring case.
+
+        The result has pairs of a track and its artist that matches the first artist of the play.
+        """
         artists = [self._alike(name) for name in listen.artists]
         key = fold_case(listen.track or "")
         first = {track.id: (track, by) for by in artists[0] for track in self._named(by.id, key)}
@@ -169,7 +172,7 @@ def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: in
 
 
 def _exact(found: Collection[tuple[Track, Artist]], listen: Listen) -> list[tuple[Track, Artist]]:
-    """Return the candidates whose track name and first artist equal those of the row, including case."""
+    """Return the candidates in `found` whose track name and first artist are spelled exactly as in the row."""
     wanted = (listen.artists[0], listen.track)
     return [(track, artist) for track, artist in found if (artist.name, track.name) == wanted]
 
@@ -180,7 +183,7 @@ def _ids(ids: Collection[int]) -> set[int]:
 
 
 def _by_code(statement: str, codes: Collection[str], manager: int | None) -> dict[str, list[int]]:
-    """Return track ids by external id or ISRC: tracks of the manager first, then those without manager."""
+    """Return lists of track ids by external id or ISRC: the manager's tracks first, then tracks without manager."""
     if not codes:
         return {}
     condition, values = dialect.in_list(codes)

@@ -38,7 +38,7 @@ class PlaylistRef(NamedTuple):
 
 @dataclass(slots=True)
 class PlaylistMemory:
-    """State for later batches: ids of playlists already counted, playlists and tracks that a dry run would add."""
+    """Results of earlier batches: ids of counted playlists, and playlists and tracks that a dry run did not write."""
 
     counted: set[int] = field(default_factory=set)
     unwritten: list[PlaylistRef] = field(default_factory=list)
@@ -61,7 +61,10 @@ class PlaylistIndex:
         self._by_name.setdefault(each.name, []).append(each)
 
     def find(self, external_id: str | None, name: str) -> PlaylistRef | None:
-        """Find a playlist by external id or, without one, by name: preferably one that has no external id."""
+        """Return the playlist with this external id, or None. If the id is None, search by name instead.
+
+        Of several playlists with the name, one without external id is preferred.
+        """
         if external_id is not None:
             return self._by_id.get(external_id)
         return min(self._by_name.get(name, ()), key=lambda each: each.external_id is not None, default=None)
@@ -75,7 +78,7 @@ class PlaylistIndex:
 def find_or_create(
     wanted: Sequence[tuple[str | None, str]], scope: PlaylistScope, memory: PlaylistMemory
 ) -> tuple[list[int], list[PlaylistRef]]:
-    """Return the ids of playlists given as (external id, name), in this order, and the playlists created for them."""
+    """Return the ids of the playlists in `wanted`, (external id, name) pairs, in order, and the created playlists."""
     index = PlaylistIndex([*_load(wanted, scope), *memory.unwritten])
     ids = []
     for external_id, name in wanted:

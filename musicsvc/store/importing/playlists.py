@@ -91,7 +91,7 @@ def _row(record: Record, columns: Columns, blanks: Sequence[str]) -> EntryRow | 
 
 
 def _mention(row: rows.Cells) -> TrackMention:
-    """Return the track that the row names. Artists, track name and album are ignored if the row has an external id."""
+    """Return the values by which the row names a track: the external id alone or, without one, the names."""
     external_id = row.text("external_id")
     if external_id is not None or "external_id" in row.faults:
         return TrackMention(external_id)
@@ -109,7 +109,7 @@ def _import_batch(
     memory: PlaylistMemory,
     summary: ImportSummary,
 ) -> PlaylistOutcome:
-    """Import a batch in one transaction. A dry run adds playlists and tracks to `memory` instead."""
+    """Import a batch of rows in one transaction. A dry run adds playlists and tracks to `memory` instead."""
     valid = [row for row in records if isinstance(row, EntryRow)]
     invalid = [row for row in records if isinstance(row, Refusal)]
 

@@ -80,12 +80,12 @@ class CatalogRow:
 
     @property
     def album_credits(self) -> tuple[str, ...]:
-        """The artists of the album that the row names, in order; the first identifies an album without an id."""
+        """The artists of the row's album, in order. An album without external id is found by name and first artist."""
         return tuple(dict.fromkeys((*self.album_artists, *self.artists)))
 
 
 class RefusedError(Exception):
-    """The row of a catalog file is invalid. `kind`, such as `tracks`, is the kind of row to count as refused."""
+    """The row of a catalog file is invalid. The row is counted as refused under `kind`, such as `tracks`."""
 
     def __init__(self, faults: Mapping[str, str]) -> None:
         super().__init__("; ".join(f"{field} {reason}" for field, reason in faults.items()))
@@ -93,7 +93,7 @@ class RefusedError(Exception):
 
 
 class Cells:
-    """The cells of one row by field. Parsing an invalid cell adds the reason to `faults`, also by field."""
+    """The cells of one row by field. If a cell is invalid, parsing adds the reason to `faults`, by field."""
 
     def __init__(self, cells: Mapping[str, list[Any]]) -> None:
         self._cells = cells
@@ -112,7 +112,7 @@ class Cells:
         return found
 
     def several(self, field: str, longest: int) -> list[str]:
-        """Return the distinct texts in all columns of the field, or an empty list if one is invalid."""
+        """Return the distinct texts in all columns of the field, or an empty list if one text is invalid."""
         try:
             found = [part for cell in self._cells.get(field, ()) for part in values.several(cell, longest)]
         except ValueError as error:
@@ -121,7 +121,7 @@ class Cells:
         return list(dict.fromkeys(found))
 
     def refuse(self, field: str, reason: str, *, when: bool) -> None:
-        """If `when` is true, record `reason` as the fault of this field. An earlier fault is kept."""
+        """If `when` is true, add `reason` to the faults of the row, unless the field already has a fault."""
         if when:
             self.faults.setdefault(field, reason)
 

@@ -26,7 +26,7 @@ NOTES = {
 
 @dataclass(slots=True)
 class Counts:
-    """Numbers of rows that created or changed something, that only repeated known values, and that were refused."""
+    """Numbers of rows that created or changed something, of rows with only known values, and of refused rows."""
 
     new: int = 0
     changed: int = 0
@@ -58,7 +58,7 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class ImportSummary:
-    """The result of an import. `notes` has row counts by key of NOTES; `unused` has the ignored columns."""
+    """The result of an import. `notes`: numbers of rows by remark (a key of NOTES). `unused`: the ignored columns."""
 
     dry_run: bool
     unused: list[str] = field(default_factory=list)

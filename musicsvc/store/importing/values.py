@@ -25,7 +25,7 @@ SEPARATOR = ";"
 
 
 class Day(NamedTuple):
-    """A date. `padded` is `month` if the cell had only the year, `day` if it lacked the day, and None otherwise."""
+    """A date. `padded` is `month` if the cell had only a year, `day` if it had a year and a month, otherwise None."""
 
     date: str
     padded: str | None

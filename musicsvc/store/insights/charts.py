@@ -23,7 +23,7 @@ class Point(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A point for each day, and a point of totals. The totals count a listener of several days only once."""
+    """A point for each day, and a point of totals. In the totals, a listener of several days counts once."""
 
     window: Window
     points: list[Point]

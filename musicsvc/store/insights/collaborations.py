@@ -39,7 +39,10 @@ class Collaborator(NamedTuple):
 
 
 class Collaborations(NamedTuple):
-    """Artists by shared tracks, and ids of shared tracks by plays, up to 100 each. `total`: number of shared tracks."""
+    """Other artists, most shared tracks first, and ids of shared tracks, most played first; up to 100 of each.
+
+    `total` is the number of all shared tracks.
+    """
 
     total: int
     collaborators: list[Collaborator]
@@ -47,7 +50,7 @@ class Collaborations(NamedTuple):
 
 
 def load(artist_id: int) -> Collaborations:
-    """Return the artist's tracks with other artists, and these other artists. At most a hundred of each."""
+    """Return the tracks that the artist shares with others, and these other artists; at most a hundred of each."""
     ((total,),) = fetch(COUNT, artist_id)
     order = [track_id for (track_id,) in fetch(MOST_PLAYED, artist_id)]
     partners = [Collaborator._make(row) for row in fetch(PARTNERS, artist_id)]

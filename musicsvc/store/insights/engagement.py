@@ -20,7 +20,7 @@ GIVEN = """
 
 
 class Engagement(NamedTuple):
-    """Numbers of likes and of reposts, both by day or both by id of the track, album or artist."""
+    """Numbers of likes and of reposts, either by day or by id of the track, album or artist."""
 
     likes: Counter[int]
     reposts: Counter[int]
@@ -32,7 +32,7 @@ def by_subject(kind: int, ids: Collection[int], window: Window) -> Engagement:
 
 
 def by_day(kind: int, ids: Collection[int], window: Window) -> Engagement:
-    """Return the sums of the likes and reposts of these tracks, albums or artists, by day of the window."""
+    """Return the likes and reposts of all these tracks, albums or artists together, by day of the window."""
     return _read("day", kind, ids, window)
 
 

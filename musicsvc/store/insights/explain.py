@@ -48,7 +48,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A recount from single plays, the API's statistics (`served`), and the differences between both."""
+    """Numbers recounted from single plays, the statistics of the API (`served`), and the differences."""
 
     window: Window
     window_before: Window
@@ -64,7 +64,7 @@ class Explanation:
 
 
 def build(subject: Subject, window: Window, now: int) -> Explanation:
-    """Recount plays in the window, in the window before and of all time. Compare with the statistics. May be slow."""
+    """Recount the plays of the window, of the earlier window and of all time, and compare with the API. May be slow."""
     ((kept_from,),) = fetch(KEPT_FROM)
     ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
     earlier = window.before.countable(kept_from)

@@ -1,4 +1,4 @@
-"""Read the rows of export files from the database in batches, so that memory use does not depend on their number."""
+"""Read the rows of export files in batches, so that memory use does not depend on the number of rows."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ExportRow:
 
 @contextmanager
 def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """Open an export as an iterator of rows (tuples with the columns COLUMNS[type_]), ordered by id or day.
+    """Yield an iterator over the rows of an export, as tuples with the columns COLUMNS[type_], ordered by id or day.
 
     Use it in a transaction. Leaving the `with` block closes the iterator, even if writing the file fails.
     """
@@ -99,7 +99,7 @@ def rows(kind: int, scope: Scope, window: Window) -> Iterator[ExportRow]:
 
 
 def read_batch(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iterator[ExportRow]:
-    """Yield the rows of some hundreds of tracks, albums or artists. `ids` must ascend."""
+    """Yield the rows of some hundreds of tracks, albums or artists. `ids` must be in ascending order."""
     named, credited = names(kind, ids), authors(kind, ids)
     for each, found in figures.stream(kind, ids, window, reader).items():
         yield ExportRow(each, named[each], tuple(credited.get(each, ())), found)
@@ -112,7 +112,7 @@ def names(kind: int, ids: Sequence[int]) -> dict[int, str]:
 
 
 def authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
-    """Return the names of the artists by track or album id, in credited order. Ids of artists have no names."""
+    """Return lists of artist names, in credited order, by track or album id. Empty if `ids` are ids of artists."""
     found: dict[int, list[str]] = defaultdict(list)
     if kind in CREDITS:
         condition, value = dialect.in_list(ids)

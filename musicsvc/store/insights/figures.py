@@ -1,6 +1,6 @@
 """Statistics of tracks, albums and artists, for the API, exports, pages and the command line (docs/insights.md).
 
-They are always current: the transaction that stores a play also updates the counts.
+The statistics are always current: the transaction that stores a play also updates the counts.
 """
 
 from __future__ import annotations
@@ -129,7 +129,10 @@ def figures(subject: Subject, window: Window) -> Figures:
 
 
 def stream(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> dict[int, Figures]:
-    """Return id → statistics in `window`. `ids` must ascend. `reader` must be a `Reader(window, window.before)`."""
+    """Return the statistics of tracks, albums or artists in `window`, by id. `ids` must be in ascending order.
+
+    `reader` must be a `Reader(window, window.before)`.
+    """
     given = engagement.by_subject(kind, ids, window)
     stats = reader.stream(kind, ids)
     return {each: build(window, stats[each], given.likes[each], given.reposts[each]) for each in ids}

@@ -1,4 +1,4 @@
-"""Collect the data of reports on a whole scope. A listener of several tracks or artists is counted once."""
+"""Collect the data of reports on an account, an artist or the whole catalog. Each listener is counted once."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SubjectMilestones(NamedTuple):
 
 
 class Details(NamedTuple):
-    """Listening statistics, hours of the week, milestones of the most played subjects, and compared albums."""
+    """Further data of a full report: skips and completion, hours of the week, milestones, and compared albums."""
 
     listening: Listening
     hours: Hours
@@ -95,8 +95,8 @@ def build(scope: Scope, window: Window) -> Overview:
 def build_for_print(scope: Scope, window: Window, now: int, compared: Compared = NEWEST) -> Overview:
     """Collect the data of a full report. Use it in a transaction. `compared`: the albums to compare.
 
-    Unlike a short report, it has top albums and artists, daily plays of the window before, the last day with plays and
-    details.
+    Unlike a short report, a full report has top albums and artists, the daily plays of the earlier window, the last day
+    with plays, and `details`.
     """
     with scopes.limited_memory(scope):
         found, heard, hours = _Build(scope, window).whole()
@@ -122,7 +122,7 @@ class _Build:
         return self._overview(totals.figures(), totals.chart())
 
     def whole(self) -> tuple[Overview, Listening, Hours]:
-        """Return the overview of a full report without details, its listening statistics, and its hours."""
+        """Return the data of a full report without `details`, and two parts of the details: `listening` and `hours`."""
         window = self._window
         if (subject := self._only_artist()) is not None:
             found = self._overview(figures.figures(subject, window), charts.build(subject, window))
@@ -142,7 +142,7 @@ class _Build:
         return whole, heard, hours
 
     def _before(self) -> list[PlayCounts]:
-        """Return the plays and listeners of each day of the window before, and of its part of a day if it has one."""
+        """Return the plays and listeners of each day of the earlier window, which may end within a day."""
         window = self._window.before
         if (subject := self._only_artist()) is None:
             return _counts_by_day(self._parts, window)
@@ -154,7 +154,7 @@ class _Build:
         return [PlayCounts(*days.get(day, (0, 0))) for day in range(window.first, window.last + 1)]
 
     def _only_artist(self) -> Subject | None:
-        """Return the artist whose statistics equal those of the scope, or None if parts must be added up."""
+        """Return the only artist of the report, whose statistics need no adding up; None if there are several parts."""
         artists = self._ids[ARTIST]
         return Subject(ARTIST, artists[0]) if len(artists) == len(self._parts) == 1 else None
 
@@ -174,9 +174,9 @@ class _Build:
 
 
 def _counts_by_day(parts: Iterable[Part], window: Window) -> list[PlayCounts]:
-    """Return the plays and listeners of each day of the window, added up over the parts of a scope.
+    """Return the plays and listeners of all parts together, for each day of the window.
 
-    If the window ends within a day, the last entry counts that part of the day.
+    If the window ends within a day, the last entry counts only the part of that day.
     """
     days: dict[int, Total] = defaultdict(Total)
     rest = Reader(window._replace(first=window.end), all_time=False) if window.seconds else None
@@ -191,7 +191,7 @@ def _counts_by_day(parts: Iterable[Part], window: Window) -> list[PlayCounts]:
 
 
 def _last_played(artists: BitMap64) -> int | None:
-    """Return the newest day on which one of the artists was played."""
+    """Return the last day on which one of the artists was played, or None if none was."""
     return max(
         (day for batch in scopes.batches(artists, export_rows.SUBJECTS_PER_BATCH) for (day,) in _newest_day(batch)),
         default=None,

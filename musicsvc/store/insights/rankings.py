@@ -83,9 +83,9 @@ def _ranked(kind: int, members: str, owner: int, window: Window, top: int | None
 
 
 def _plays(kind: int, ever: Mapping[int, int], reader: Reader, count: int, least: int = 0) -> dict[int, int]:
-    """Return the plays in the window of all ids that may be among the `count` most played ones.
+    """Return the plays in the window, by id, of all ids that may be among the `count` most played ones.
 
-    `ever` has all-time plays by id. Ids with too few of them, or fewer than `least`, are not read.
+    `ever` has all-time plays by id. Ids with fewer than `least` all-time plays, or with too few to rank, are skipped.
     """
     order = sorted(ever, key=ever.__getitem__, reverse=True)
     found: dict[int, int] = {}

@@ -68,7 +68,7 @@ class Scope(NamedTuple):
         return len(fetch(several, *values, FEW_TRACKS + 1)) <= FEW_TRACKS
 
     def uneven(self) -> dict[int, BitMap64]:
-        """Return the ids of the tracks with several artists in the scope (or none), by the number of these artists."""
+        """Return the ids of tracks with several artists in the scope, or with none, by the number of artists."""
         found: dict[int, BitMap64] = defaultdict(BitMap64)
         for track, count in sql.stream_rows(*self._query(UNEVEN, UNEVEN_OF_ALL)):
             found[count].add(track)
@@ -80,14 +80,14 @@ class Scope(NamedTuple):
         return [row[0] for row in fetch(statement, *values, until.isoformat(), count)]
 
     def _query(self, some: str, every: str) -> list[Any]:
-        """Return a statement and its values: `some` with the scope's conditions, or `every` for the whole catalog."""
+        """Return SQL and its parameters: `some` with the scope's conditions, or `every` for the whole catalog."""
         bounds = {"a.manager_id = ?": self.manager, "a.id = ?": self.artist}
         given = {condition: value for condition, value in bounds.items() if value is not None}
         return [some.format(which=" AND ".join(given)) if given else every, *given.values()]
 
 
 class Part(NamedTuple):
-    """Artists or tracks (`kind`) whose plays count `times` times in the sum of a scope. `times` may be negative."""
+    """Artists or tracks (`kind`) whose plays are added to a sum `times` times, or subtracted if `times` is negative."""
 
     kind: int
     ids: BitMap64
@@ -95,7 +95,7 @@ class Part(NamedTuple):
 
 
 def parts(scope: Scope, artists: BitMap64) -> Iterator[Part]:
-    """Yield the parts whose plays add up to those of the scope: its artists, and tracks as a correction.
+    """Yield parts whose plays, added up, are the plays of the scope: its artists, and tracks to correct the sum.
 
     The sum over the artists has the plays of a track once for each of its artists. So tracks of several artists are
     subtracted, and tracks without artist are added.

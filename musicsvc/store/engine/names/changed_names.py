@@ -31,7 +31,7 @@ BATCH = 10_000
 
 
 def index_changed_names(statements: Iterable[str]) -> None:
-    """Update the indexes if one of these statements, all those of the transaction, may have changed a name."""
+    """Update the indexes if a statement may have changed a name. `statements`: all SQL of the transaction."""
     tables = current_tables()
     if all(INDEXES.keys().isdisjoint(tables.changed(each)) for each in statements) or NOTES not in tables.names:
         return

@@ -61,7 +61,7 @@ def _ignored(char: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NameIndex:
-    """A search index of names, stored in the table `table`. It finds the ids of the rows that have these names."""
+    """A search index of names, stored in the table `table`, that finds the ids of rows by their names."""
 
     table: str
 
@@ -83,7 +83,7 @@ class NameIndex:
         return list(ids | dict.fromkeys(others))[:limit]
 
     def newest(self, text: str, limit: int, offset: int) -> tuple[list[int], int]:
-        """Return a page of all ids that `find` can return, newest first, and their total number."""
+        """Return a page of the ids of all rows whose names match `text`, newest first, and the number of these rows."""
         values = self.conditions(text)
         if not values:
             return [], 0
@@ -93,13 +93,16 @@ class NameIndex:
         return _first_column(NEWEST.format(ids=ids), *values, limit, offset) if offset < total else [], total
 
     def conditions(self, text: str) -> list[str]:
-        """Return parameters for the SQL of `ids_where`, to match all names with `text`; an empty list for no text."""
+        """Return patterns, as SQL parameters, that match all names with `text`, or an empty list if `text` is empty."""
         starts, anywhere = _patterns(fold(text))
         patterns = anywhere or starts
         return [" OR ".join(map(_phrase, patterns))] if is_sqlite() and patterns else [*map(_like, patterns)]
 
     def ids_where(self) -> tuple[str, str]:
-        """Return SQL for the ids of names that match one of several parameters: the parts before and between these."""
+        """Return SQL for the ids of names that match one of several patterns, in two parts.
+
+        The first part belongs before the placeholder of the first pattern, the second before each further one.
+        """
         key, condition = ("rowid", f"{self.table} MATCH ") if is_sqlite() else ("key", "name LIKE ")
         return IDS.format(table=self.table, key=key, mask=ID_MASK) + condition, f" OR {condition}"
 
@@ -115,7 +118,7 @@ class NameIndex:
         return found
 
     def add(self, names: Iterable[tuple[int, str]]) -> None:
-        """Add names, given as (id, name) pairs. The index must not contain them yet."""
+        """Add names, given as (id, name) pairs, to the index, which must not contain these pairs yet."""
         folded = [(row_id, fold(name)) for row_id, name in names]
         rows = [(_key(row_id, name), NAME_BEGINS + _marked(name)) for row_id, name in folded]
         connection: Any = current().connection()
@@ -127,14 +130,17 @@ class NameIndex:
                 copy.write_row(row)
 
     def remove(self, names: Iterable[tuple[int, str]]) -> None:
-        """Remove names, given as (id, name) pairs, if the index contains them."""
+        """Remove names, given as (id, name) pairs, from the index. Ignore pairs that the index does not contain."""
         key = "rowid" if is_sqlite() else "key"
         rows = [(_key(row_id, fold(name)),) for row_id, name in names]
         run_many(DELETE.format(table=self.table, key=key), rows)
 
 
 def _patterns(folded: str) -> tuple[list[str], list[str]]:
-    """Return two lists of index strings: for the start of a name and of a word, and for any place (may be empty)."""
+    """Return two lists of search patterns: for the beginning of a name or a word, and for any part of a name.
+
+    The second list is empty for texts of one or two characters.
+    """
     if not folded:
         return [], []
     marked = _marked(folded)
@@ -142,7 +148,7 @@ def _patterns(folded: str) -> tuple[list[str], list[str]]:
 
 
 def _marked(folded: str) -> str:
-    """Return the text with `WORD_BEGINS` before each word, except before a word at the very beginning."""
+    """Return the text with the mark `WORD_BEGINS` before each word except the first."""
     before = [True, *(char.isalnum() for char in folded)]
     return "".join(
         WORD_BEGINS + char if char.isalnum() and not within else char
@@ -156,7 +162,7 @@ def _phrase(pattern: str) -> str:
 
 
 def _like(pattern: str) -> str:
-    """Return the pattern for LIKE, to match it anywhere in a name."""
+    """Return an SQL LIKE pattern that matches `pattern` anywhere in a name."""
     return "%" + pattern.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_") + "%"
 
 

@@ -43,12 +43,12 @@ NUMBERS = """
 
 
 def default_folder() -> Path:
-    """Return the folder of the shared files: one in memory if the system has one, else that of temporary files."""
+    """Return the folder for the shared files: `/dev/shm`, which is in memory, or the folder for temporary files."""
     return MEMORY if MEMORY.is_dir() else Path(tempfile.gettempdir())
 
 
 def marks_file(folder: Path, connection: Any) -> Path:
-    """Return the path of the file that this user's processes share for the database. Servers create it."""
+    """Return the path of the memory-mapped file that this user's processes share for the database."""
     ((cluster, database),) = connection.execute(IDENTITY)
     return folder / f"musicsvc-changes-{os.geteuid()}-{cluster}-{database}"
 
@@ -67,12 +67,12 @@ def mark(file: Path, tables: Iterable[str], number: int) -> None:
 
 
 def _position(table: str) -> int:
-    """Return the offset of a table's word. Tables may share a word: then a change of one also shows for the other."""
+    """Return the offset of the table's word. If two tables share a word, a change of one also shows for the other."""
     return WORD * (1 + crc32(table.encode()) % (SIZE // WORD - 1))
 
 
 class Marks:
-    """The memory-mapped file, as a reader uses it. The last reader deletes it."""
+    """The memory-mapped file, opened to read it. The last process that closes the file deletes it."""
 
     def __init__(self, path: Path) -> None:
         """Create or open the file. Raises OSError if that fails or the file belongs to another user."""
@@ -105,9 +105,9 @@ class Marks:
 
 
 class Seen(NamedTuple):
-    """The version numbers that the thread read last, starting at the time `began`.
+    """The version numbers that the thread read last. `began`: when it began to read them.
 
-    `opened` counts new connections and files: after each of them, all tables may have changed.
+    `opened` is the number of connections and files opened so far. A new one means that all tables may have changed.
     """
 
     began: float
@@ -119,7 +119,7 @@ class Seen(NamedTuple):
 
 
 class ChangeWatch:
-    """Detects changes for caches. The first call of `changes` starts the thread."""
+    """Detects commits, so that caches can drop old results. The first call of `changes` starts its thread."""
 
     def __init__(self, database: PostgresDatabase, folder: Path) -> None:
         self._database = database
@@ -132,7 +132,7 @@ class ChangeWatch:
         self._opened = 0
 
     def changes(self) -> Hashable | None:
-        """Return a value that differs after each commit, or None if it was last read more than a second ago."""
+        """Return a value that differs after each commit, or None if the value is not known (or is a second old)."""
         seen = self._seen
         if seen is None or time.monotonic() - seen.began > MAX_AGE:
             self._start()
@@ -149,7 +149,7 @@ class ChangeWatch:
         return {table: (seen.opened, seen.versions.get(table), words[place : place + WORD]) for table, place in places}
 
     def others(self) -> Hashable:
-        """Return a value that differs after every commit, as of the thread's last reading."""
+        """Return a value that differs after every commit, as the thread read it last."""
         seen = self._seen
         return object() if seen is None else (seen.opened, seen.versions[""])
 
@@ -191,7 +191,7 @@ class ChangeWatch:
         self._seen = Seen(began, number, self._opened, versions, self._database.tables.names, self._marks)
 
     def _reopened(self, file: Path) -> Marks:
-        """Open the file. Repeat this if another process deleted it at the same time."""
+        """Open the file. If another process deleted the file at the same time, open it again."""
         if self._marks is not None:
             self._marks.close()
             self._marks = None

@@ -28,7 +28,7 @@ TABLES = """
 
 
 class NotingCursor(Noting, psycopg.Cursor[Any]):
-    """A cursor whose statements are recorded (see `Noting`)."""
+    """A cursor that records the text of each statement, to find the tables that a transaction reads and changes."""
 
     def copy(self, statement: Any, *arguments: Any, **options: Any) -> Any:
         note(statement)
@@ -36,7 +36,7 @@ class NotingCursor(Noting, psycopg.Cursor[Any]):
 
 
 class NotingServerCursor(Noting, psycopg.ServerCursor[Any]):
-    """A server-side cursor whose statements are recorded (see `Noting`)."""
+    """A server-side cursor that records the text of each statement."""
 
 
 class PostgresDatabase(peewee.PostgresqlDatabase):
@@ -59,7 +59,7 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
 
     @property
     def tables(self) -> Tables:
-        """The tables of the database. Not cached until migrations have created the table `table_version`."""
+        """The tables of the database, read once. Before the table `table_version` exists, they are read every time."""
         if self._tables is None or not self._tables.versioned:
             connection: Any = self.connection()
             self._tables = Tables(connection.execute(TABLES))

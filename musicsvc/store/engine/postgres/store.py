@@ -124,7 +124,7 @@ class PostgresStore(Store):
     def _advance(self, statements: set[str]) -> Collection[str]:
         """Increment the version numbers of the tables that these statements change. Return the names of the tables.
 
-        Changes of counters alone do not increment them, to save a statement per play. `others` shows these changes.
+        Changes of counters alone increment no number, to save a statement per play. `others` shows these changes.
         """
         tables = self._database.tables
         changed = sorted(tables.names & frozenset[str]().union(*map(tables.changed, statements)))

@@ -30,14 +30,14 @@ PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap
 
 
 class NotingCursor(Noting, apsw.Cursor):
-    """A cursor whose statements are recorded (see `Noting`)."""
+    """A cursor that records the text of each statement, to find the tables that a transaction reads and changes."""
 
 
 class SqliteDatabase(APSWDatabase):
     """Peewee's SQLite database on apsw, with one connection per thread."""
 
     def __init__(self, path: Path, pragmas: dict[str, object], *, statements: int = 100) -> None:
-        """Prepare for connections to a file. `statements` is the number of prepared statements that each keeps."""
+        """Prepare for connections to a file. `statements`: how many prepared statements each connection keeps."""
         flags = apsw.SQLITE_OPEN_READWRITE
         # IMMEDIATE for migrations: a transaction that upgrades from reading to writing fails instead of waiting.
         super().__init__(
@@ -54,7 +54,7 @@ class SqliteDatabase(APSWDatabase):
 
     @property
     def tables(self) -> Tables:
-        """The tables of the database. Not cached until migrations have created the table `table_version`."""
+        """The tables of the database, read once. Before the table `table_version` exists, they are read every time."""
         if self._tables is None or not self._tables.versioned:
             self._tables = Tables(self.connection().execute(TABLES))
         return self._tables
@@ -76,7 +76,7 @@ class SqliteDatabase(APSWDatabase):
     def execute_sql(self, sql: str, params: Sequence[Any] | None = None) -> apsw.Cursor:
         """Run a statement. Raises Unavailable if SQLite has rolled back the transaction after an earlier error.
 
-        This bypasses Peewee's method and NotingCursor, which together take longer than a short statement.
+        Peewee's method and NotingCursor are not used, because they take longer than a short statement.
         """
         connection: apsw.Connection = self.connection()
         if self.in_transaction() and not connection.in_transaction:

@@ -52,7 +52,10 @@ class GroupWriter:
         self._thread.start()
 
     def submit(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:
-        """Queue `unit` and return its future. The options are fields of Job. Raises Unavailable if closing."""
+        """Queue `unit` and return its future. Raises Unavailable if the database is closing.
+
+        An `urgent` unit may use reserved disk space. `counters_only`: it changes only counters and times of use.
+        """
         future: Future[T] = Future()
         job = Job(unit, time.monotonic() + self._timeout, future, urgent=urgent, counters_only=counters_only)
         with self._closing_lock:
@@ -62,7 +65,7 @@ class GroupWriter:
         return future
 
     def submit_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:
-        """Queue `unit` together with others of this iteration of the running event loop, which costs less."""
+        """Queue `unit` together with all other units of this iteration of the running event loop, which costs less."""
         return self._turns.add(unit, counters_only=counters_only)
 
     def _enqueue(self, jobs: list[Job]) -> None:
@@ -146,7 +149,7 @@ class GroupWriter:
         return jobs
 
     def _fail_expired(self, jobs: list[Job], error: Exception) -> list[Job]:
-        """If the database is locked, fail only jobs past their deadline, else all. Return the jobs to try again."""
+        """Fail all jobs or, if the database is locked, the jobs past their deadline. Return the jobs to try again."""
         locked = isinstance(driver_error(error), (apsw.BusyError, apsw.LockedError))
         if not locked and not isinstance(error, Unavailable):
             self._disconnect()
@@ -224,7 +227,7 @@ class GroupWriter:
             self._disconnect()
 
     def _disconnect(self) -> None:
-        """Close the connection, which rolls back its transaction. `_begin` opens a new connection."""
+        """Close the connection, which rolls back its transaction. The next transaction opens a new connection."""
         with suppress(*ERRORS):
             self._database.close()
 

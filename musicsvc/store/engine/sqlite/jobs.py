@@ -47,7 +47,7 @@ class Job:
 
 
 def settle(jobs: Iterable[Job]) -> None:
-    """Complete the futures of the jobs that are not settled yet. Each event loop is woken once for all of its jobs."""
+    """Complete the futures of all jobs that are not settled. Each event loop is woken once for all of its jobs."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Job]] = {}
     for job in jobs:
         if job.settled:
@@ -71,7 +71,7 @@ class Turns:
     """Collects the jobs of each iteration of an event loop, so that they are queued and committed together."""
 
     def __init__(self, queue: Callable[[list[Job]], None]) -> None:
-        """`queue` is called with the jobs of each iteration."""
+        """Call `queue` with the jobs of each iteration of an event loop."""
         self._queue = queue
         self._turns: dict[asyncio.AbstractEventLoop, list[Job]] = {}
 

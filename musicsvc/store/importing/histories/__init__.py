@@ -1,4 +1,4 @@
-"""Listening histories exported by other services: detect the format, and convert them to rows for the import."""
+"""Listening histories exported by other services: detect the format of a file, and convert its plays to rows."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ FORMATS: dict[str, Callable[[Path], Reader]] = {
 
 
 def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> bool:
-    """Return True if the file is a listening history of another service, False if it is a table.
+    """Return True if the file is a listening history in another service's format, False if it is a plain table.
 
-    If `mapped` (the user maps columns to fields), it is a table. Raises Failure if the file cannot be read.
+    If `mapped` is set (the user maps columns to fields), it is a table. Raises Failure if the file cannot be read.
     """
     if form is not None:
         return form not in readers.FORMATS
@@ -45,9 +45,9 @@ def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> 
 
 
 def open_file(path: Path, form: str | None = None, *, mapped: bool = False) -> Reader:
-    """Open the file in the format `form`, or detect it. Raises Failure for bad files.
+    """Open the file in the format `form`; if it is None, detect the format. Raises Failure for bad files.
 
-    `mapped`: the user said which columns hold which fields, so the file is a table.
+    `mapped`: the user maps columns to fields, so the file is a plain table.
     """
     if not is_history(path, form, mapped=mapped):
         return readers.open_file(path, form)

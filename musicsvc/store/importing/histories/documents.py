@@ -57,7 +57,7 @@ class Document(Reader):
 
     @abstractmethod
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a play, or a key of summary.NOTES to skip the entry. Raises ValueError if invalid."""
+        """Return the fields of a play, or a reason to skip the entry (a key of summary.NOTES). Raises ValueError."""
 
     @property
     def position(self) -> int:

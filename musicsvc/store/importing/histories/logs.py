@@ -46,7 +46,7 @@ def _rockbox(row: Mapping[str, str]) -> Mapping[str, Any] | str:
 
 
 class Table(TextReader):
-    """Base class for CSV files with other lines before the header. `names` maps lower-case columns to import fields."""
+    """Base class for CSV files with other lines before the header. `names`: import fields by lower-case column name."""
 
     columns = None
     names: Mapping[str, str]

@@ -27,7 +27,7 @@ class SpotifyExtended(Document):
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a play, or a key of summary.NOTES to skip it. The file has the end time of the play."""
+        """Return the fields of a play, or a reason to skip it (a key of summary.NOTES). The file has its end time."""
         played = entry["ms_played"]
         if entry.get("master_metadata_track_name") is None:
             return "no_track"
@@ -54,7 +54,7 @@ class SpotifyAccount(Document):
         return value
 
     def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a play, or a key of summary.NOTES to skip it. The file has the play's end in UTC."""
+        """Return the fields of a play, or a reason to skip it (a key of summary.NOTES). The file has its end in UTC."""
         played = entry["msPlayed"]
         if played < SHORTEST:
             return "short"

@@ -20,7 +20,7 @@ DAYS_OF_WEEK, HOURS_OF_DAY = 7, 24
 
 
 class Completion(NamedTuple):
-    """Mean and median of the percentage of the track that plays lasted. None if it is known of no play."""
+    """Mean and median of completion: the percentage of the track that was played. None if no play has a known one."""
 
     mean: float | None
     median: float | None
@@ -94,7 +94,10 @@ def summarize(plays: Sequence[int]) -> Completion:
 
 
 def _percent(up_to: Sequence[int], place: int) -> int:
-    """Return the completion of the play at `place` (from 0) in ascending order. `up_to[n]`: plays of n % or less."""
+    """Return the completion of the play at index `place`, if plays are sorted by completion.
+
+    `up_to[n]` is the number of plays with a completion of n % or less.
+    """
     return next(percent for percent, plays in enumerate(up_to) if place < plays)
 
 

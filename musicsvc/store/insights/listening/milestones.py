@@ -45,21 +45,24 @@ class Milestone(NamedTuple):
 
 
 class BestDay(NamedTuple):
-    """The day (days since 1970-01-01) with the most plays. If there are several, the first one."""
+    """The day (days since 1970-01-01) with the most plays; the first one if several days have as many."""
 
     day: int
     plays: int
 
 
 class Milestones(NamedTuple):
-    """All milestones reached, and the best day, or None without plays."""
+    """All milestones reached, and the day with the most plays (None without plays)."""
 
     plays: list[Milestone]
     best_day: BestDay | None
 
 
 class _Reached(NamedTuple):
-    """A milestone of a subject: the number of the play, its day, and its position among that day's plays, from 0."""
+    """A milestone of a track, album or artist (id `subject`): the number of the play, such as 1,000, and its day.
+
+    `place` is the position of the play among the plays of that day, from 0.
+    """
 
     subject: int
     number: int
@@ -68,7 +71,7 @@ class _Reached(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """The position of a play: the first 30-second slot of its hour, and its `place` among the hour's plays, from 0."""
+    """The position of a play: its day, the first 30-second slot of its hour, and its index among the hour's plays."""
 
     number: int  # the index of its milestone in a list
     subject: int
@@ -80,7 +83,7 @@ class _Place(NamedTuple):
 def build(subject: Subject) -> Milestones:
     """Return the milestones of all time of a track, album or artist.
 
-    If the single plays of a day were deleted, the time of its milestones is the beginning of the hour.
+    If the single plays of a day were deleted, a milestone on that day has the time at which the hour began.
     """
     return build_each(subject.kind, [subject.id])[subject.id]
 
@@ -103,7 +106,7 @@ def _best(counts: list[BestDay]) -> BestDay | None:
 
 
 def _by_day(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> list[Any]:
-    """Return (id, day, plays) of each day with plays, in order of the days."""
+    """Return (id, day, number of plays) of each track, album or artist and each day with plays, ordered by day."""
     stored = monthly.stored_days(kind, ids, range(watermark.month))
     counted = [
         (subject, month * monthly.DAYS + index, plays)
@@ -120,7 +123,7 @@ def _by_day(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> li
 
 
 def _reached(counts: list[BestDay]) -> Iterator[tuple[int, int, int]]:
-    """Yield each milestone: the number of the play, its day, and its position among that day's plays, from 0."""
+    """Yield (number of the play, its day, its index among the plays of that day) for each milestone."""
     goal = FIRST
     for (day, plays), total in zip(counts, accumulate(each.plays for each in counts), strict=True):
         while total >= goal:
@@ -129,7 +132,7 @@ def _reached(counts: list[BestDay]) -> Iterator[tuple[int, int, int]]:
 
 
 def _times(kind: int, reached: list[_Reached], kept_from: int) -> list[int]:
-    """Return the time of each play, or the beginning of its hour if single plays of its day were deleted."""
+    """Return the time of each milestone, or the beginning of its hour if single plays of the day were deleted."""
     hours = _hours_of_days(kind, {(each.day, each.subject) for each in reached})
     times: list[int] = []
     places: list[_Place] = []
@@ -147,9 +150,9 @@ def _times(kind: int, reached: list[_Reached], kept_from: int) -> list[int]:
 
 
 def _times_of_plays(kind: int, places: list[_Place]) -> list[Any]:
-    """Return (`number`, time) of the single plays at these places. Plays that were deleted are absent.
+    """Return (`number`, time) of the single play at each place. Deleted plays are absent.
 
-    The slots of all plays of an hour are read first, from an index alone; then only the times in the wanted slot.
+    First, the 30-second slots of all plays of the hour are read, from an index alone; then the times in one slot.
     """
     statement = SLOTS.format(index="{index}", slots=dialect.gather("p.slot"), plays=PLAYS[kind])
     parts = [statement.format(index=each.number) for each in places]
@@ -167,7 +170,7 @@ def _times_of_plays(kind: int, places: list[_Place]) -> list[Any]:
 
 
 def _hours_of_days(kind: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
-    """Return the hourly numbers of plays (24 for each day) by (day, subject id)."""
+    """Return lists of 24 hourly numbers of plays by (day, id). `keys`: (day, id) pairs."""
     values = [value for day, subject in keys for value in (day, kind, subject)]
     rows = fetch(" UNION ALL ".join([HISTOGRAM] * len(keys)), *values) if keys else ()
     return {(day, subject): _hours(packed, day) for day, subject, packed in rows}

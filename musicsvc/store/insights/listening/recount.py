@@ -1,4 +1,4 @@
-"""Recount listening statistics, hours, milestones and releases from single plays, to explain and check the API."""
+"""Recount skips, completion, listeners, hours, milestones and releases from single plays, to check the API."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BY_DAY = f"SELECT p.played_at / {DAY}, p.listener_id {WITHIN}"
 
 
 class Recount(NamedTuple):
-    """Statistics of a track, album or artist. `release`: those of an album by day since its release, otherwise None."""
+    """Statistics of a track, album or artist. `release`: daily statistics since an album's release, otherwise None."""
 
     listening: Listening
     hours: Hours
@@ -55,7 +55,7 @@ class Recount(NamedTuple):
 
 
 class Recounted(NamedTuple):
-    """Recounted statistics, those of the API (`served`), and numbers of plays without duration or track length."""
+    """Recounted statistics, statistics of the API (`served`), and numbers of plays without duration or track length."""
 
     counted: Recount
     served: Recount
@@ -63,7 +63,10 @@ class Recounted(NamedTuple):
     without_length: int
 
     def differences(self, kept_from: int) -> list[tuple[str, Any, Any]]:
-        """Return (name, served, counted) of each differing value. Values that depend on deleted plays are skipped."""
+        """Return (name, API value, recounted value) of each statistic that differs.
+
+        Statistics that depend on plays before the day `kept_from`, which were deleted, are skipped.
+        """
         pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
         if kept_from <= self.served.listening.window.first:
             pairs.append((_in_window(self.served), _in_window(self.counted)))
@@ -78,7 +81,7 @@ class Recounted(NamedTuple):
 
 
 def _in_window(found: Recount) -> dict[str, Any]:
-    """Return the values by name that depend only on the plays in the window."""
+    """Return those statistics that depend only on the plays in the window, by name."""
     of = found.listening
     return {
         "plays with a known completion": of.with_duration,
@@ -94,7 +97,7 @@ def _in_window(found: Recount) -> dict[str, Any]:
 
 
 def _of_all_time(found: Recount) -> dict[str, Any]:
-    """Return the values by name that also depend on plays outside the window."""
+    """Return those statistics that also depend on plays outside the window, by name."""
     best = found.milestones.best_day
     return {
         "new listeners": found.listening.new_listeners,
@@ -110,7 +113,7 @@ def _of_all_time(found: Recount) -> dict[str, Any]:
 
 
 def build(subject: Subject, window: Window, now: int) -> Recounted:
-    """Recount the statistics from all single plays that are not deleted. May be slow."""
+    """Recount statistics of a track, album or artist from the stored single plays. May be slow."""
     found = _Plays(subject)
     ((plays, people, without_duration, without_length),) = found.within(COUNTED, window)
     released = releases.build([subject.id], DEFAULT_DAYS, now)[0] if subject.kind == ALBUM else None
@@ -169,7 +172,7 @@ class _Plays:
         return Milestones(found, best[0] if best else None)
 
     def release(self, served: Release) -> Release:
-        """Recount the plays and listeners of an album since its release, for as many days as `served` has."""
+        """Recount the plays and listeners of the album since its release, for the same days as `served`."""
         if not served.points:
             return served
         window = releases.window(served)

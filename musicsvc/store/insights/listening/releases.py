@@ -31,7 +31,7 @@ MOST_CHOSEN = 4  # albums that a report compares by itself
 
 
 class Compared(NamedTuple):
-    """The albums that a report compares, and for how many days. None means the newest albums in its scope."""
+    """The ids of the albums that a report compares (None: its newest albums), and the number of days to compare."""
 
     albums: tuple[int, ...] | None = None
     days: int = DEFAULT_DAYS
@@ -58,7 +58,7 @@ class Release(NamedTuple):
 
 
 def build(ids: Sequence[int], days: int, now: int) -> list[Release]:
-    """Return the points of each album for the first `days` days since its release, up to the day of `now`."""
+    """Return each album with its plays and listeners on the first `days` days since its release, up to `now`."""
     among, values = dialect.in_list(ids)
     found = {each: (each, name, released) for each, name, released in fetch(ALBUMS.format(among=among), values)}
     numbers = {each: _numbers(released, days, now) for each, _, released in found.values()}
@@ -67,9 +67,9 @@ def build(ids: Sequence[int], days: int, now: int) -> list[Release]:
 
 
 def compare(scope: Scope, window: Window, now: int, compared: Compared) -> list[Release]:
-    """Return the albums that a report on a scope and a window compares.
+    """Return the albums to compare in a report on `scope` (an account, an artist or all) and `window`.
 
-    By default, these are the scope's newest albums at the end of the window, without those that were not played.
+    By default, these are the newest albums of the scope that were released by the end of the window and were played.
     Raises Invalid if `compared` names an album that is not in the scope.
     """
     if compared.albums is None:
@@ -82,7 +82,7 @@ def compare(scope: Scope, window: Window, now: int, compared: Compared) -> list[
 
 
 def window(release: Release) -> Window:
-    """Return the range of days for which `release` has points."""
+    """Return the window of the days for which `release` has points."""
     first = to_day(date.fromisoformat(release.release_date or ""))
     return Window("", first, first + len(release.points))
 
@@ -93,9 +93,9 @@ def open_day(release: Release, now: int) -> int | None:
 
 
 def albums_of(album: Subject, against: Sequence[int], *, actor: Identity) -> list[int]:
-    """Return the distinct ids of the album and of the albums to compare it with (`against`).
+    """Return the id of the album, followed by the distinct ids of the albums to compare it with (`against`).
 
-    Raises Invalid if one of the latter does not exist, Forbidden if `actor` manages none of its artists.
+    Raises Invalid if an album of `against` does not exist, Forbidden if the actor manages none of its artists.
     """
     others = [each for each in dict.fromkeys(against) if each != album.id]
     require_existing(others)
@@ -104,13 +104,13 @@ def albums_of(album: Subject, against: Sequence[int], *, actor: Identity) -> lis
 
 
 def require_existing(against: Sequence[int]) -> None:
-    """Raise Invalid if one of the albums to compare with does not exist."""
+    """Raise Invalid for the request field `against` if one of these albums does not exist."""
     if unknown := albums.missing(against):
         raise Invalid({"against": f"{min(unknown)} does not exist."})
 
 
 def _numbers(release_date: str | None, days: int, now: int) -> range:
-    """Return the first `days` days from the release on, up to the day of `now`, as days since 1970-01-01."""
+    """Return the first `days` days since the release, but none after `now`, as days since 1970-01-01."""
     if release_date is None:
         return range(0)
     first = to_day(date.fromisoformat(release_date))

@@ -1,4 +1,4 @@
-"""Add up the statistics of all artists and tracks in a scope, with each listener counted once."""
+"""Statistics of a whole account or catalog: add up those of its artists and tracks, counting each listener once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Total:
-    """The sum of the plays and the union of the listeners of many artists or tracks."""
+    """The sum of the plays, and the set of the listeners, of many artists or tracks."""
 
     plays: int = 0
     listeners: BitMap = field(default_factory=BitMap)
@@ -37,7 +37,7 @@ class Total:
 
 
 class ScopeTotals:
-    """Adds up artists and tracks in batches, and returns their total statistics and chart."""
+    """Adds up the plays, listeners, likes and reposts of artists and tracks. Returns total statistics and a chart."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -47,11 +47,11 @@ class ScopeTotals:
         self._given = Engagement(Counter(), Counter())
 
     def _windows(self) -> tuple[Window, ...]:
-        """Return the ranges of days to total: the window, the window before it and, in a subclass, others."""
+        """Return the ranges of days to add up: the window, its earlier window and, in a subclass, more."""
         return self._window, self._window.before
 
     def add_all(self, parts: Iterable[Part]) -> None:
-        """Add the plays, likes and reposts of each part, multiplied by its `times`, and its listeners once."""
+        """Add artists and tracks: plays, likes and reposts multiplied by the part's `times`, each listener once."""
         for part in parts:
             for batch in scopes.batches(part.ids, export_rows.SUBJECTS_PER_BATCH):
                 self._add(part.kind, batch, part.times)
@@ -78,7 +78,7 @@ class ScopeTotals:
 
 
 class DetailedTotals(ScopeTotals):
-    """Totals of a scope with listening statistics and plays by hour of the week."""
+    """Totals that also have skips, completion, new listeners, and plays by hour of the week."""
 
     def __init__(self, window: Window) -> None:
         super().__init__(window)
