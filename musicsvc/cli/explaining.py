@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 RELEASE_DAYS = 28
 NOT_STORED = "Repeated and refused plays are reported to the client but not stored; each stored play counts once."
+# The lines of text that cannot be recounted after plays of the window, or any plays, were deleted.
+OF_WINDOW = ("sum of the days", "whole window", "skips", "completion", "plays per listener", "not in skips")
+OF_ALL_TIME = ("all time", "new listeners", "milestones", "best day")
 
 
 def as_json(found: "Explanation") -> JSON:
@@ -29,11 +32,12 @@ def as_json(found: "Explanation") -> JSON:
         "tracks": found.tracks,
         "plays_kept_from": to_date(found.kept_from).isoformat() if found.kept_from else None,
         "not_stored": NOT_STORED,
+        "not_recounted": _deleted(found),
         "days": [{"date": to_date(day).isoformat()} | each._asdict() for day, each in sorted(found.days.items())],
         "counted": {
-            "period": found.within._asdict(),
-            "before": found.before._asdict(),
-            "all_time": found.ever._asdict(),
+            "period": found.within._asdict() if found.kept.within else None,
+            "before": found.before._asdict() if found.kept.before else None,
+            "all_time": found.ever._asdict() if found.kept.ever else None,
         },
         "growth": _growth(found),
         "listening": _listening(found),
@@ -69,17 +73,29 @@ def _window(window: "Window") -> JSON:
 
 
 def _growth(found: "Explanation") -> JSON:
-    """Map `plays` and `listeners` to their growth: `formula` (text with the actual numbers) and `percent`."""
+    """Map `plays` and `listeners` to their growth: `formula` (text with the actual numbers) and `percent` (served)."""
     from musicsvc.store.insights.figures import change_formula
 
-    return {
-        name: {"formula": change_formula(getattr(found.within, name), getattr(found.before, name)), "percent": change}
-        for name, change in (("plays", found.served.plays_change), ("listeners", found.served.listeners_change))
+    served = {"plays": found.served.plays_change, "listeners": found.served.listeners_change}
+    formulas = {
+        name: change_formula(getattr(found.within, name), getattr(found.before, name))
+        if found.kept.before
+        else _deleted(found)
+        for name in served
     }
+    return {name: {"formula": formulas[name], "percent": change} for name, change in served.items()}
+
+
+def _deleted(found: "Explanation") -> str | None:
+    """Return why some figures cannot be recounted, or None if no plays were deleted."""
+    from musicsvc.store.plays.periods import to_date
+
+    return None if found.kept.ever else f"cannot be recounted: plays before {to_date(found.kept_from)} were deleted"
 
 
 def _head(title: str, found: "Explanation") -> JSON:
     quiet = found.window.days - len(found.days)
+    days = f"{len(found.days)} with plays, {quiet} without" if found.kept.within else _deleted(found)
     return {
         "figures of": title,
         "window": _span(found.window),
@@ -87,7 +103,7 @@ def _head(title: str, found: "Explanation") -> JSON:
         "tracks": f"{found.tracks:,}",
         "single plays": NOT_STORED,
         "kept from": _kept(found),
-        "days": f"{len(found.days)} with plays, {quiet} without",
+        "days": days,
     }
 
 
@@ -106,13 +122,17 @@ def _kept(found: "Explanation") -> str:
 
 def _sums(found: "Explanation") -> JSON:
     plays, people = (sum(column) for column in zip(*found.days.values(), strict=True)) if found.days else (0, 0)
+    equals = " =" if found.kept.before else "; the API returns"
     growth = _growth(found)
-    return {
+    lines = {
         "sum of the days": f"{quantity(plays, 'play')}; {quantity(people, 'listener')}, once per day",
         "whole window": _pair(found.within),
         "window before": _pair(found.before),
         "all time": _pair(found.ever),
-        **{f"growth of {name}": f"{each['formula']} = {_result(each['percent'])}" for name, each in growth.items()},
+        **{
+            f"growth of {name}": f"{each['formula']}{equals} {_result(each['percent'])}"
+            for name, each in growth.items()
+        },
         "likes and reposts": _given(found.served),
         **listening.lines(_recount(found.listening.counted)),
         "not in skips": (
@@ -120,14 +140,22 @@ def _sums(found: "Explanation") -> JSON:
             f" {found.listening.without_length:,} of tracks of unknown length"
         ),
     }
+    of = {OF_WINDOW: found.kept.within, ("window before",): found.kept.before, OF_ALL_TIME: found.kept.ever}
+    return lines | {name: _deleted(found) for names, kept in of.items() if not kept for name in names}
 
 
 def _listening(found: "Explanation") -> JSON:
-    more = found.listening
+    more, kept = found.listening, found.kept
+    counted = _recount(more.counted)
+    if not kept.ever:
+        counted["listening"] |= {"new_listeners": None, "returning_listeners": None}
+        counted |= {name: None for name in ("milestones", "release") if name in counted}
+    if not kept.within:
+        counted |= {"listening": None, "hours": None}
     return {
-        "plays_without_duration": more.without_duration,
-        "plays_of_unknown_length": more.without_length,
-        "counted": _recount(more.counted),
+        "plays_without_duration": more.without_duration if kept.within else None,
+        "plays_of_unknown_length": more.without_length if kept.within else None,
+        "counted": counted,
         "served": _recount(more.served),
     }
 
@@ -162,6 +190,10 @@ def _spelled(counted: "Counted") -> JSON:
 
 def _result_lines(found: "Explanation") -> list[str]:
     if not found.differences:
-        return ["The API returns the same figures."]
+        if found.kept.ever:
+            return ["The API returns the same figures."]
+        if found.kept.within:
+            return ["The API returns the same figures, as far as they can be recounted."]
+        return ["No figure was compared, because plays of this window were deleted."]
     differences = [f"{each.figure}: served {each.served}, counted {each.counted}" for each in found.differences]
     return [*differences, "The API returns other figures. Repair them with: musicsvc plays recount"]

@@ -145,15 +145,38 @@ def test_explain_leaves_out_what_is_no_longer_kept(ask: Json, run: Run, store: S
     kept = now // DAY - 9
     store.write(lambda: PlayMark.update(kept_from=kept).execute()).result()
     store.write(lambda: Play.delete().where(Play.slot < kept * DAY // SLOT).execute()).result()
-    line = ["insights", "explain", "track", str(made.tracks[0]), "--period"]
+    line = ["insights", "explain", "album", str(made.albums[0]), "--period"]
+    gone = f"cannot be recounted: plays before {to_date(kept * DAY)} were deleted"
+
+    def lines(period: str) -> dict[str, str]:
+        found = [each.split("  ", 1) for each in run(*line, period).stdout.splitlines()]
+        return {name: text.strip() for name, text in (each for each in found if len(each) == 2)}
 
     week = ask(*line, "7-days")
     assert week["equal"] is True
     assert week["served"]["growth"]["plays_change"] == 0.0
-    assert week["counted"]["all_time"]["plays"] == 50
+    assert week["counted"]["period"]["plays"] == 35
+    assert week["counted"]["before"] is week["counted"]["all_time"] is None
     assert week["served"]["plays"]["total"] == 200
     assert week["plays_kept_from"] is not None
-    assert "older plays were deleted" in run(*line, "30-days").stdout
+    assert week["not_recounted"] == gone
+    assert week["growth"]["plays"] == {"formula": gone, "percent": 0.0}
+    counted = week["listening"]["counted"]
+    assert counted["listening"]["new_listeners"] is counted["milestones"] is counted["release"] is None
+    assert counted["listening"]["plays_per_listener"] == week["listening"]["served"]["listening"]["plays_per_listener"]
+    shown = lines("7-days")
+    assert shown["whole window"].startswith("35 plays; ")
+    assert {shown[name] for name in ("window before", "all time", "new listeners", "best day")} == {gone}
+    assert shown["growth of plays"] == f"{gone}; the API returns 0.0 %"
+    assert run(*line, "7-days").stdout.endswith("The API returns the same figures, as far as they can be recounted.\n")
+
+    month = ask(*line, "30-days")["listening"]
+    assert (month["counted"]["listening"], month["plays_without_duration"]) == (None, None)
+    shown = lines("30-days")
+    assert "older plays were deleted" in shown["kept from"]
+    assert {shown[name] for name in ("days", "sum of the days", "whole window", "skips", "not in skips")} == {gone}
+    assert run(*line, "30-days").stdout.endswith("No figure was compared, because plays of this window were deleted.\n")
+    assert lines("all")["growth of plays"] == "none, as the window before is empty = null"
 
 
 def test_what_is_not_there_is_named(run: Run) -> None:

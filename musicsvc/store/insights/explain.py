@@ -46,6 +46,14 @@ class Difference(NamedTuple):
     counted: float | str | None
 
 
+class Kept(NamedTuple):
+    """Whether all single plays are kept of the window, of the window before and of all time, else they cannot count."""
+
+    within: bool
+    before: bool
+    ever: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Numbers recounted from single plays, the statistics of the API (`served`), and the differences."""
@@ -54,6 +62,7 @@ class Explanation:
     window_before: Window
     tracks: int
     kept_from: int  # plays before this day were deleted; statistics that include them are not compared
+    kept: Kept
     days: dict[int, Counted]  # only days with plays
     within: Counted
     before: Counted
@@ -68,25 +77,30 @@ def build(subject: Subject, window: Window, now: int) -> Explanation:
     ((kept_from,),) = fetch(KEPT_FROM)
     ((tracks,),) = fetch(TRACKS[subject.kind], subject.id)
     earlier = window.before.countable(kept_from)
+    kept = Kept(
+        within=kept_from <= window.first,
+        before=window.compared_with is None or kept_from <= earlier.first,
+        ever=kept_from == 0,
+    )
     within, before = (Counted._make(_count(COUNTED, subject, each)[0]) for each in (window, earlier))
     ever = Counted._make(fetch(EVER.format(tracks=OF_TRACKS[subject.kind]), subject.id)[0])
     days = {day: Counted(*counted) for day, *counted in _count(BY_DAY, subject, window)}
     served = figures.figures(subject, window)
     compared: list[Difference] = []
-    if kept_from <= window.first:
+    if kept.within:
         compared += _of_counts("in the window", Counted(served.plays, served.listeners), within)
         for day, point in enumerate(charts.build(subject, window).points, window.first):
             compared += _of_counts(f"on {to_date(day)}", Counted(*point[:2]), days.get(day, Counted(0, 0)))
-    if kept_from <= earlier.first:
+    if kept.before:
         plays, listeners = (figures.change(*pair) for pair in zip(within, before, strict=True))
         compared.append(Difference("growth of plays", served.plays_change, plays))
         compared.append(Difference("growth of listeners", served.listeners_change, listeners))
-    if kept_from == 0:
+    if kept.ever:
         compared += _of_counts("of all time", Counted(served.plays_total, served.listeners_total), ever)
     differences = [each for each in compared if each.served != each.counted]
     more = recount.build(subject, window, now)
     differences += [Difference(*each) for each in more.differences(kept_from)]
-    return Explanation(window, earlier, tracks, kept_from, days, within, before, ever, served, more, differences)
+    return Explanation(window, earlier, tracks, kept_from, kept, days, within, before, ever, served, more, differences)
 
 
 def _count(statement: str, subject: Subject, window: Window) -> list[Any]:
