@@ -80,6 +80,20 @@ def test_a_track_is_as_large_as_it_was_measured(store: Store) -> None:
         assert 0 <= left <= sizes.FULL_TRACK
 
 
+def test_every_genre_and_tag_of_a_track_is_measured(store: Store) -> None:
+    store.write(fill).result()
+    ids = [1, 2, 3]
+    rows = store.read(lambda: tracks.find(ids)).result()
+    nested = store.read(lambda: sizes.measure_tracks(ids)).result()
+    whole = store.read(lambda: sizes.measure_tracks(ids, full=True)).result()
+    shapes = [catalog.track_full(row) for row in store.read(lambda: tracks.complete(rows)).result()]
+    labels = {shape["id"]: [*shape["genres"], *shape["tags"]] for shape in shapes}
+    assert [len(labels[each]) for each in ids] == [4, 1, 0]
+    for each, some in labels.items():
+        listed = sum(len(orjson.dumps(widened(label))) + len(",") for label in some)
+        assert whole[each] - nested[each] - listed == whole[3] - nested[3]
+
+
 def test_parts_of_equal_size_are_all_counted(store: Store) -> None:
     """Each album has one track, and both have the same artist, whose name gets longer by a byte from one to the next.
 
