@@ -9,13 +9,15 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.engine import binding
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import Genre
-from tests.faults import system, workload
+from tests.faults import disk, system, workload
 from tests.faults.workload import Ledger
 from tests.support import databases
 
@@ -57,6 +59,25 @@ class Failing:
 
     def __repr__(self) -> str:
         return f"{os.strerror(self.error)} on {self.kinds}, {self.first} to {self.last}"
+
+
+def test_a_disk_that_cannot_be_read_is_reported_when_changes_are_looked_for(store_url: str) -> None:
+    path = Path(store_url.removeprefix("sqlite:///"))
+    fails = False
+
+    def fault(operation: str, file: str) -> None:
+        if fails and operation == "read" and file.startswith(path.name):
+            raise disk.error(apsw.SQLITE_IOERR)
+
+    with disk.mounted(path.parent, fault), opening.connect(store_url) as store:
+        before = store.table_versions()
+        store.write(lambda: Genre.create(name="new", display_name="New").id).result()
+        fails = True
+        with pytest.raises(files.DiskFault) as failure:
+            store.table_versions()
+        assert str(path) in failure.value.here
+        fails = False
+        assert store.table_versions() != before
 
 
 def _session(stores: Sequence[Store], chance: Random, ledger: Ledger, session: int) -> None:
