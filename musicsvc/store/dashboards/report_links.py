@@ -13,6 +13,7 @@ from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures
 from musicsvc.store.models import ReportLink, User
+from musicsvc.store.plays import history
 from musicsvc.store.plays.periods import CUSTOM, Window, between, to_date
 from musicsvc.store.plays.subjects import Subject
 from musicsvc.store.security import security_events
@@ -121,7 +122,7 @@ def end(link: ReportLink, *, user_id: int, now: int, actor: Actor = "page") -> N
 
 
 def _between(first: int, end: int, now: int) -> Window:
-    return between(to_date(first), to_date(end - 1), now)
+    return history.adapt(between(to_date(first), to_date(end - 1), now))
 
 
 def _about(link_id: int, subject: Subject) -> str:

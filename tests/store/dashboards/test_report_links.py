@@ -12,7 +12,7 @@ from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.insights import figures
-from musicsvc.store.models import Artist, Track
+from musicsvc.store.models import Artist, PlayMark, Track
 from musicsvc.store.plays.periods import Window, window
 from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
 from musicsvc.store.security import security_events
@@ -59,6 +59,15 @@ def test_a_link_opens_its_report_on_fixed_days_until_it_expires(
         opened(store, shared, now + 30 * DAY)
     with pytest.raises(NotFound):
         opened(store, (shared[0], shared[1] + 1), now)
+
+
+def test_a_report_says_that_growth_compares_with_a_whole_day(
+    store: Store, clock: MovableClock, shared: tuple[int, int]
+) -> None:
+    now = clock.now()
+    assert opened(store, shared, now).window.before.label == "previous 30 days"
+    store.write(PlayMark.update(kept_from=now // DAY).execute).result()
+    assert opened(store, shared, now).window.before.label == "previous 30 days, counted whole"
 
 
 def _give_away(made: Catalog, *numbers: int) -> None:
