@@ -62,7 +62,7 @@ def window(rules: Abuse) -> int:
 
 
 def token_statuses(token_ids: Collection[int]) -> dict[int, TokenStatus]:
-    """Return the statuses of these tokens by token id. Unknown ids are absent."""
+    """Return the status of each token, by token id. Ids of tokens that do not exist are absent."""
     wanted = list(token_ids)
     columns = (Token.id, User.id, User.email, Token.created_at, Token.revoked_at, Token.revoked_reason)
     found = Token.select(*columns).join(User).where(Token.id.in_(wanted)).tuples()

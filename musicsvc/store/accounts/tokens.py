@@ -231,7 +231,7 @@ def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Tok
 
 
 def delete(token: Token, *, now: int, actor: Actor) -> None:
-    """Revoke a token on the owner's request. It remains in lists. May be repeated."""
+    """Revoke a token on its owner's request. The revoked token remains in lists. May be repeated."""
     revoke(token.id, DELETED, now=now, actor=actor)
 
 

@@ -33,7 +33,7 @@ def _summaries(ids: Sequence[int]) -> Any:
 
 
 def add(people: Iterable[tuple[int, str]]) -> None:
-    """Add accounts, given as (id, display name) pairs, to the search index, which must not contain them yet."""
+    """Add new accounts, given as (id, display name) pairs, to the search index."""
     INDEX.add(people)
 
 

@@ -67,7 +67,7 @@ def entries(folder: Path) -> list[BackupFile]:
 def newest(folder: Path, now: int, kind: str | None = None, damaged: Collection[str] = ()) -> BackupFile | None:
     """Return the newest backup, or None. Skip files with a damaged header, a future date, or an id in `damaged`.
 
-    `kind` selects backups of one kind, such as `scheduled`. `damaged` has ids of files (see `file_id`).
+    `kind` selects backups of one kind, such as `scheduled`. `damaged` has ids that the function `file_id` returned.
     """
     for entry in entries(folder):
         if entry.at <= now + AHEAD and kind in {None, entry.kind}:
@@ -131,7 +131,7 @@ class Draft:
     target: Path
 
     def place(self) -> None:
-        """Rename the file to `target`, and sync the folder to disk. Raises Failure if `target` exists."""
+        """Rename the file to its final name, and sync the folder to disk. Raises Failure if that name exists."""
         try:
             sqlite_files.rename_durably(self.path, self.target)
         except FileExistsError:

@@ -76,7 +76,7 @@ def _restore(file: Path, path: Path, *, now: int, keep: bool, on_progress: OnPro
 
 
 def clean_up(path: Path, now: int) -> Path | None:
-    """Delete temporary files of a finished or killed restore. Return the new path of the replaced database, if any."""
+    """Delete temporary files of a finished or killed restore. Return the new path of the replaced database, or None."""
     for suffix in ("", *SUFFIXES, OLD):
         _with(_staging(path), suffix).unlink(missing_ok=True)
     replaced = _replaced(path)

@@ -59,7 +59,7 @@ def _by_id(album_id: int) -> Any:
 
 
 def find(ids: Sequence[int]) -> list[AlbumRow]:
-    """Return the albums with these ids, in this order, without artists and tracks. All of them must exist."""
+    """Return the albums with these ids, in the order of `ids`, without artists and tracks. All albums must exist."""
     known = {row[0]: AlbumRow(*row) for row in _by_ids(ids)} if ids else {}
     return [known[album_id] for album_id in ids]
 

@@ -60,7 +60,7 @@ def _by_id(artist_id: int) -> Any:
 
 
 def find(ids: Sequence[int]) -> list[ArtistRow]:
-    """Return the artists with these ids, in this order. All of them must exist."""
+    """Return the artists with these ids, in the order of `ids`. All of these artists must exist."""
     known = {row[0]: ArtistRow(*row) for row in _by_ids(ids)} if ids else {}
     return [known[artist_id] for artist_id in ids]
 

@@ -90,7 +90,7 @@ def _existing(track_id: int) -> Any:
 
 
 def find(ids: Sequence[int]) -> list[TrackRow]:
-    """Return the tracks with these ids, in this order, with their artists. All of the tracks must exist."""
+    """Return the tracks with these ids, in the order of `ids`, with their artists. All of these tracks must exist."""
     rows = [TrackRow(*values) for values in _by_ids(set(ids))]
     known = {row.id: row for row in with_artists(rows)}
     return [known[track_id] for track_id in ids]

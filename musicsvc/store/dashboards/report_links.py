@@ -1,6 +1,6 @@
-"""Share links, which show the statistics of a track, album or artist on fixed days to anybody until they expire.
+"""Share links, which show the statistics of a track, album or artist on fixed days to anybody, until the link expires.
 
-A link works as long as the account that created it may read these statistics. `server/shapes` signs its id.
+A link works as long as the account that created it may read these statistics. The link contains a signed id.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class LinkRow(NamedTuple):
 def create(
     subject: Subject, window: Window, *, user_id: int, now: int, lifetime: int = LIFETIME, actor: Actor = "page"
 ) -> LinkRow:
-    """Create a link to the subject's statistics on the days of the window. The account must manage the subject.
+    """Create a link to the statistics of a track, album or artist, which the account must manage, in the window.
 
     Raises Conflict if the account has too many links.
     """

@@ -120,7 +120,7 @@ def _postgres_settings() -> tuple[list[str], int]:
 
 
 def _listed(lines: list[str]) -> str:
-    """Return the first three lines, joined by semicolons. The text ends with `and 2 more.` if two lines are omitted."""
+    """Join the first three lines by semicolons. If there are more lines, add their number, such as `and 2 more`."""
     more = f"; and {len(lines) - MAX_LINES} more" if len(lines) > MAX_LINES else ""
     return " ".join(f"{'; '.join(lines[:MAX_LINES])}{more}.".split())
 

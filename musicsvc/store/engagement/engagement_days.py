@@ -77,7 +77,7 @@ def lock(*, shared: bool = False) -> None:
 def add(track_id: int, given_at: int, *, likes: int = 0, reposts: int = 0) -> None:
     """Add likes and reposts (negative: subtract) given at a time (microseconds) to the counts of their day.
 
-    The caller must hold the shared lock of this module (see `lock`).
+    The caller must hold the shared lock that the function `lock` acquires.
     """
     run(ADD, given_at // DAY, likes, reposts, track_id)
 

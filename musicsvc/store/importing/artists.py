@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def resolve(rows: Sequence[CatalogRow], batch: Batch) -> dict[str, int]:
-    """Find or create the artists that the rows name, and count them in `batch.counts`. Return artist ids by name."""
+    """Find or create the artists that the rows name, and count the artists in `batch.counts`. Return ids by name."""
     names = list(dict.fromkeys(name for row in rows for name in (*row.artists, *row.album_artists)))
     found = batch.memory.artists | _find(names, batch.scope)
     missing = [name for name in names if name not in found]

@@ -57,7 +57,7 @@ class PlayOutcome:
 
 @dataclass(frozen=True, slots=True)
 class PlayImporter:
-    """Imports the plays of a file in batches. As transactions may be retried, attributes change only after them."""
+    """Imports the plays of a file in batches. Attributes change only after each transaction, which may be retried."""
 
     store: Store
     catalog: CatalogIndex

@@ -51,7 +51,7 @@ ARTIST_COUNTS = """
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Statistics of a day range, and of all time (`…_total`). `…_change`: growth in percent since the range before."""
+    """Statistics of a range of days, and of all time (`…_total`). `…_change`: growth since an earlier range, in %."""
 
     window: Window
     plays_total: int
@@ -93,7 +93,7 @@ def _managed(subject: Subject, actor: Identity) -> Subject:
 
 
 def check_manager(subject: Subject, user_id: int) -> None:
-    """Raise NotFound if there is no such track, album or artist, Forbidden if the account does not manage it."""
+    """Raise NotFound if the track, album or artist does not exist, Forbidden if the account does not manage it."""
     for (managed,) in fetch(MANAGED[subject.kind], user_id, subject.id):
         if managed:
             return
@@ -122,7 +122,7 @@ def name(subject: Subject) -> str:
 
 
 def figures(subject: Subject, window: Window) -> Figures:
-    """Return the statistics of a track, album or artist in the window, with the growth since the window before."""
+    """Return the statistics of a track, album or artist in the window, with the growth since the earlier window."""
     stats = Reader(window, window.before).read(subject.kind, [subject.id])
     given = engagement.by_subject(subject.kind, [subject.id], window)
     return build(window, stats[subject.id], given.likes.total(), given.reposts.total())
@@ -139,7 +139,7 @@ def stream(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> dic
 
 
 def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) -> Figures:
-    """Build statistics from `stats` (of the window, of the window before, and of all time), likes and reposts."""
+    """Build statistics from `stats` (of the window, of the earlier window, and of all time), likes and reposts."""
     within, before, ever = stats
     listeners = len(within.listeners)
     return Figures(

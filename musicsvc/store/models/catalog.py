@@ -164,7 +164,7 @@ Comment.add_index(
 
 
 class ListBlock(Table):
-    """The number of rows in a part of a long list, kept by triggers (`store/engine/list_blocks.py`)."""
+    """The number of rows in a part of a long list, such as a playlist's tracks. Triggers keep the number up to date."""
 
     list = IntegerField()
     owner = BigIntegerField()  # the id of the row whose list it is, or 0
@@ -178,7 +178,7 @@ class ListBlock(Table):
 
 
 class TrackRank(Table):
-    """A track with its number of plays, sorted for an artist with thousands of tracks (`store/plays/ranks.py`)."""
+    """A track of an artist with thousands of tracks, and its number of plays, to list the artist's tracks by plays."""
 
     artist = BigIntegerField(column_name="artist_id")
     plays = BigIntegerField()

@@ -8,7 +8,10 @@ from musicsvc.store.models.table import Table
 
 
 class ImportRun(Table):
-    """A run of `musicsvc import`. `counts`: JSON of counts by kind of row. Slots: the first and last with its plays."""
+    """A run of `musicsvc import`. `counts`: JSON with numbers of rows by kind.
+
+    `first_slot` and `last_slot`: the first and the last half minute (since 1970) with plays of this import.
+    """
 
     id = BigAutoField()
     kind = TextField()  # catalog, plays, follows or playlists
@@ -26,8 +29,8 @@ class ImportRun(Table):
 class ImportItem(Table):
     """A record that an import created a row or, with `changes` as JSON, changed it. An undo deletes the record.
 
-    If `changes` has no fields, the row is the earlier album or an earlier artist of a changed track. The record keeps
-    it from being deleted.
+    If `changes` is an empty object, the row is the earlier album or an earlier artist of a changed track. The record
+    prevents the undo of another import from deleting that album or artist.
     """
 
     run = BigIntegerField(column_name="run_id")

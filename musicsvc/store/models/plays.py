@@ -20,7 +20,7 @@ class Listener(Table):
 class Play(Table):
     """A play of a track. `client_key` is a hash of the id that the API client gave to the play, or empty.
 
-    The primary key rejects duplicates. Without the client's id, it allows one play per track, listener and `slot`.
+    The primary key rejects repeated plays. Plays without `client_key`: one per track, listener and `slot` (30 seconds).
     """
 
     slot = BigIntegerField()  # Unix seconds // 30
@@ -82,7 +82,7 @@ PlayBlock.add_index(
 
 
 class PlayStretch(Table):
-    """Plays and listeners of a popular track, album or artist in a week of 8 days. `stretch`: day since 1970 // 8."""
+    """Plays and listeners of a track, album or artist with many plays in 8 days. `stretch`: day since 1970 // 8."""
 
     kind = IntegerField()
     subject = BigIntegerField()
@@ -96,7 +96,7 @@ class PlayStretch(Table):
 
 
 class PlayPart(Table):
-    """Plays and listeners of a popular track, album or artist in two hours. `part`: hour since 1970 // 2."""
+    """Two-hour plays and listeners of a track, album or artist with many plays. `part`: hour since 1970 // 2."""
 
     kind = IntegerField()
     subject = BigIntegerField()

@@ -28,7 +28,7 @@ EXISTING = {
 
 @dataclass(slots=True)
 class Invitation:
-    """An invitation to edit a playlist. When it expires, `state` stays `pending`, but `state_at` returns `expired`."""
+    """An invitation to edit a playlist. After it has expired, the `state` is still `pending`; use `state_at`."""
 
     id: int
     playlist: PlaylistRow

@@ -88,7 +88,7 @@ def get_readable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
 
 
 def get_editable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
-    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden if they may not edit it."""
+    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden without a right to edit."""
     lock(playlist_id)
     playlist = get_readable(playlist_id, actor=actor)
     if not _may_edit(playlist, actor):
@@ -97,7 +97,7 @@ def get_editable(playlist_id: int, *, actor: Identity) -> PlaylistRow:
 
 
 def get_owned(playlist_id: int, *, actor: Identity) -> PlaylistRow:
-    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden if they do not own it."""
+    """Lock and return the playlist. Raises NotFound if the actor may not see it, Forbidden if not its owner."""
     lock(playlist_id)
     playlist = get_readable(playlist_id, actor=actor)
     if playlist.owner_id != actor.user_id:
@@ -177,7 +177,7 @@ def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
 
 
 def _end_collaborations(playlist_id: int) -> None:
-    """Delete accepted and pending invitations, so that they do not count if collaboration is allowed again."""
+    """Delete accepted and pending invitations, which would be valid if collaboration were allowed again."""
     shared = PlaylistInvite.playlist == playlist_id, PlaylistInvite.state.in_(("pending", "accepted"))
     PlaylistInvite.delete().where(*shared).execute()
 

@@ -176,7 +176,10 @@ def _by_key(rows: Iterable[tuple[int, int, int, int, bytes, bytes]]) -> dict[Key
 
 
 def compare_month(month: int, kind: int, subject: int, end: int | None) -> Comparison:
-    """Compare the counts of a month with daily counts, for ids from `subject` to `end` - 1 (no upper limit if None)."""
+    """Compare monthly with daily counts of tracks, albums or artists (`kind`), for ids from `subject` to `end` - 1.
+
+    If `end` is None, there is no upper limit.
+    """
     watermark = monthly.watermark()
     counts = monthly.count(month, kind, subject, end)
     expected = {(kind, each, month): some for each, some in counts.items() if watermark.rolled_up(month, kind, each)}

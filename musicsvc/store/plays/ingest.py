@@ -116,7 +116,7 @@ def _refusal(play: ReportedPlay, now: int, actor: Identity) -> str | None:
 
 
 def refuse_time(played_at: int, kept_from: int, now: int) -> str | None:
-    """Return why a play at this time (microseconds) is refused (in the future or before `kept_from`), else None."""
+    """Return an error message for a play in the future or before `kept_from`, else None. Times are in microseconds."""
     if played_at > now + AHEAD:
         return FUTURE
     return PRUNED if played_at < kept_from else None

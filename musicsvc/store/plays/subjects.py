@@ -48,7 +48,7 @@ class PlayedTracks(NamedTuple):
     artists: defaultdict[int, list[int]]
 
     def subjects(self) -> dict[int, list[Subject]]:
-        """Return the subjects for which the plays of each track count: the track, its album and its artists."""
+        """Return by track id what the plays of the track count for: the track itself, its album and its artists."""
         found = {track: [Subject(TRACK, track)] for track in self.lengths}
         for track, album in self.albums.items():
             if album is not None:

@@ -197,7 +197,7 @@ class MachineHitCounter:
         self._connections[1].uncount(hits)
 
     def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
-        """Undo counting in advance. Call this on the event loop. Raises Busy, as `count_now` does."""
+        """Subtract requests counted in advance. Call this on the event loop. Raises Busy instead of waiting long."""
         self._connections[0].give_back(unused)
 
     def purge(self) -> None:

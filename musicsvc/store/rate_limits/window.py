@@ -60,7 +60,7 @@ class Limit:
 class Hit(NamedTuple):
     """A request to count against one limit. `subject` identifies the token or the network address that sent it.
 
-    If the request is allowed, up to `ahead` further ones are counted in advance, see `Status`.
+    If the request is allowed, up to `ahead` further requests are counted in advance, to save the counting later.
     """
 
     limit: Limit
@@ -113,7 +113,7 @@ class HitCounter(ABC):
         return [self._count_ahead(hit, count, now) for hit, (count, now, _) in zip(hits, counted, strict=True)]
 
     def _count_ahead(self, hit: Hit, count: Count, now: int) -> Status:
-        """Count further requests in advance, unless few remain or the window ends soon. Return the status."""
+        """Count further requests in advance, unless few more are allowed or the window ends soon. Return the status."""
         found = status(hit.limit, count, now, allowed=True)
         ahead = min(hit.ahead, found.remaining // SHARE_AHEAD) if found.wait > LAST_AHEAD else 0
         if not ahead:
@@ -122,7 +122,7 @@ class HitCounter(ABC):
         return replace(found, ahead=ahead)
 
     def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
-        """Uncount requests counted in advance. `unused`: hit, start of its window, number of unused requests."""
+        """Subtract requests that were counted in advance and not used. `unused`: (hit, start of the window, number)."""
         for hit, began, number in unused:
             self._add(hit, -number, began)
 
@@ -151,7 +151,7 @@ class HitCounter(ABC):
 class SharedHitCounter(Protocol):
     """Counts the requests to several processes. Every method raises Unavailable if counting is impossible.
 
-    All methods may block, so call them in a thread. Exceptions: `count_now` and, if `is_local` is set, `give_back`.
+    All methods may block, so call them in a thread, except `count_now` and, if `is_local` is set, `give_back`.
     """
 
     threads: int
@@ -170,20 +170,20 @@ class SharedHitCounter(Protocol):
         """Undo the counting of a request that was allowed but could not be served."""
 
     def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
-        """Uncount requests counted in advance. `unused`: hit, start of its window, number of unused requests."""
+        """Subtract requests that were counted in advance and not used. `unused`: (hit, start of the window, number)."""
 
     def purge(self) -> None:
         """Delete expired counts, and the oldest counts if too many are stored."""
 
     def in_place(self) -> bool:
-        """Return False if the file with the counts was moved or replaced: new processes would use another file."""
+        """Return False if the file with the counts was moved or replaced, so new processes would use another file."""
 
     def close(self) -> None:
         """Close files and connections."""
 
 
 def advance(limit: Limit, count: Count, now: int) -> Count:
-    """Return `count` or, if its window ended before `now`, the count of the window of time that contains `now`."""
+    """Return `count` or, if its window has ended, the count for the window of time that contains `now`."""
     if count.began > now + AHEAD or now >= count.began + 2 * limit.window:
         return Count(now, 0, 0)
     if now >= count.began + limit.window:
@@ -204,7 +204,7 @@ def status(limit: Limit, count: Count, now: int, *, allowed: bool) -> Status:
 
 
 def _unexpired(limit: Limit, count: Count, now: int) -> int:
-    """Return how many requests of the previous window still count against the limit at `now`."""
+    """Return the number of requests of the previous window that still count against the limit at `now`."""
     elapsed = min(limit.window, max(0, now - count.began) + GRACE)
     return count.previous * (limit.window - elapsed) // limit.window
 

@@ -1,4 +1,4 @@
-"""Progress of a running migration, which the migration reports and `schema.upgrade` passes on."""
+"""Pass the progress that a running migration reports to the function that shows it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def report(done: float, total: float) -> None:
 
 @contextmanager
 def reported_to(listener: Callable[[float, float], None]) -> Iterator[None]:
-    """Pass the reports of migrations in the `with` block to `listener`."""
+    """Call `listener` with the progress (done, total) that migrations in the `with` block report."""
     token = _listener.set(listener)
     try:
         yield

@@ -101,7 +101,7 @@ def _pass_on(on_progress: Callable[[float, float], None], before: int, count: in
 
 
 def problems() -> list[str]:
-    """Return one line for each defect of the file, each difference between tables and models, and each wrong count."""
+    """Return one line for each defect of the database file, each unexpected table or column, and each wrong count."""
     return damage() + (differences() or list_blocks.differences() + changed_names.differences())
 
 
@@ -172,7 +172,7 @@ def _migrating_postgres(url: str) -> Iterator[Database]:
 
 
 def _failure(error: Exception, translated: BaseException) -> Failure:
-    """Return `translated` if it is a Failure, else a Failure that reports `error` as the cause of a failed upgrade."""
+    """Return `translated` if it is a Failure, else a Failure with `error` as the reason why the upgrade failed."""
     if isinstance(translated, Failure):
         return translated
     return Failure(f"The database could not be upgraded: {error}.")

@@ -98,7 +98,7 @@ def last_id() -> int:
 
 
 def written_after(event_id: int, conditions: Filter = ALL) -> list[tuple[int, Event]]:
-    """Return the matching events with ids above `event_id`, as (id, event) pairs ordered by id."""
+    """Return the events that match the conditions and have ids above `event_id`, as (id, event), ordered by id."""
     rows = _select(conditions, SecurityEvent.id).where(SecurityEvent.id > event_id).order_by(SecurityEvent.id)
     return [(row[0], Event._make(row[1:])) for row in rows.tuples()]
 

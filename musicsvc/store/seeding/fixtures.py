@@ -30,7 +30,7 @@ DEMO_EMAIL = "demo@musicsvc.test"
 
 
 def folder(package: Path = Path(musicsvc.__file__).parent) -> Path:
-    """Return the folder of the fixture files: part of an installed package, but beside `package` in a source tree."""
+    """Return the folder of the fixture files: inside an installed package, but beside the package in a source tree."""
     packed = package / "_fixtures"
     return packed if packed.is_dir() else package.parent / "fixtures"
 
@@ -136,7 +136,7 @@ def _album(entry: Entry, world: World) -> int:
 
 
 def _track(entry: Entry, world: World) -> bool:
-    """Create the track if it is missing. Return True if it was created."""
+    """Create the track if the database lacks it. Return True if the track was created."""
     identity = _identity(entry, world)
     found: Track | None = Track.get_or_none(**identity)
     if found is not None:

@@ -60,7 +60,7 @@ def load(*, now: int) -> int:
 
 
 def _oldest(day: int) -> int:
-    """Return the lowest number of the listeners in the audience on this day: the earliest to join it."""
+    """Return the lowest listener number of the audience on this day. Later days have newer listeners."""
     return day // NEWCOMER
 
 

@@ -51,7 +51,7 @@ def _at(entry: Entry, world: World, name: str = "days_ago") -> int:
 
 
 def _caller(key: str, world: World) -> Identity:
-    """Return the account with this key as the caller of a request, without a token."""
+    """Return the identity of the account with this key, as if it had sent a request without a token."""
     user = world.accounts[key]
     rights = (user.admin, user.api_access, user.reports_plays, user.suspended_at is not None)
     return Identity(user.id, user.display_name, user.avatar, *rights, token_id=0, token_name="", expires_at=0)
@@ -106,7 +106,7 @@ def _repost(entry: Entry, world: World) -> None:
 
 
 def _add_missing(kind: likes.Kind, entry: Entry, world: World) -> int:
-    """Create the likes or reposts of the entry that the database lacks. Return how many were created."""
+    """Create those likes or reposts of the entry that the database lacks. Return the number of created ones."""
     by = _caller(entry["by"], world)
     new = [each for each in _tracks(entry["tracks"], world) if kind.get_or_none(track=each, user=by.user_id) is None]
     for track_id in new:
@@ -135,7 +135,7 @@ def _conversation(entry: Entry, world: World) -> None:
 
 
 def _have_conversation(people: set[int]) -> bool:
-    """Return True if a conversation exists whose participants are exactly these accounts (ids)."""
+    """Return True if there is a conversation with exactly these participants, given by account id."""
     theirs = Participant.select(Participant.conversation).where(Participant.user.in_(people))
     found: dict[int, set[int]] = {}
     query = Participant.select(Participant.conversation, Participant.user).where(Participant.conversation.in_(theirs))

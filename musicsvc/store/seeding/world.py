@@ -1,4 +1,4 @@
-"""The state while fixtures are loaded: database rows by key in the fixture files, and numbers of created rows."""
+"""The state while fixtures are loaded: the rows created or found so far, by their keys in the fixture files."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class PostgresStore(Store):
     def __init__(self, url: str, folder: Path | None = None) -> None:
         """Create reader and writer threads, which connect on first use. Raises Failure if the URL is malformed.
 
-        `folder`: where processes of this machine share files (see `changes.py`). Tests use several folders.
+        `folder`: for the files by which processes of this machine detect each other's commits.
         """
         self.url = url
         self.workload = Workload()

@@ -104,7 +104,7 @@ def in_use(path: Path) -> str:
 
 @contextmanager
 def one_at_a_time(path: Path) -> Iterator[None]:
-    """Let one process at a time migrate or restore the database. Others wait until the `with` block ends."""
+    """Let one process at a time migrate or restore the database. Other processes wait until the `with` block ends."""
     path = path.resolve()
     descriptor = os.open(path.with_name(path.name + ".migrating"), os.O_CREAT | os.O_RDWR, 0o600)
     try:

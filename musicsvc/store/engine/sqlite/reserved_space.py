@@ -76,7 +76,7 @@ class ReservedSpace:
             return 0
 
     def _grow(self) -> None:
-        """Append random bytes up to 4 MiB. A file system may store zeros without using disk space."""
+        """Append random bytes up to a size of 4 MiB: a file system may store zeros without using disk space."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
         descriptor = os.open(self._path, flags, 0o600)
         try:

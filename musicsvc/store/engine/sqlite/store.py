@@ -131,7 +131,7 @@ class SqliteStore(Store):
         return self._watched(lambda watch: dict(watch.execute("SELECT name, number FROM table_version")))
 
     def others(self) -> Hashable:
-        """Return the `data_version` of the writer's connection, which its own commits do not change."""
+        """Return the `data_version` of the writer's connection, which only commits of other connections change."""
 
         def version() -> Hashable:
             connection = current().connection()

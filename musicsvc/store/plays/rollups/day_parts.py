@@ -1,8 +1,8 @@
 """Two-hour play counts (12 parts of a day) of often played tracks, albums and artists.
 
-They speed up reading a window that ends within a day. A subject (track, album or artist) with at least LEAST_PLAYS
-plays on a day has a row for each part of that day, also for parts without plays. Subjects with fewer plays, and days
-whose single plays were deleted, have no rows.
+Two-hour counts speed up reading a window that ends within a day. A track, album or artist with at least LEAST_PLAYS
+plays on a day has a row for each part of that day, also for parts without plays. Tracks, albums and artists with fewer
+plays, and days whose single plays were deleted, have no rows.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _compact(day: int, kind: int, subject: int) -> None:
 def count(day: int, kind: int, ids: Collection[int]) -> dict[Key, tuple[int, bytes]]:
     """Recount a day from single plays. Return (number of plays, packed listener ids) for each two-hour part.
 
-    The keys are (kind, track/album/artist id, part).
+    The keys of the result are (kind, track/album/artist id, part).
     """
     parts = range(day * PER_DAY, (day + 1) * PER_DAY)
     counts: dict[Key, tuple[int, bytes]] = {(kind, each, part): (0, b"") for each in ids for part in parts}

@@ -143,7 +143,10 @@ def batch_end(month: int, kind: int, subject: int, limit: int) -> int | None:
 
 
 def count(month: int, kind: int, subject: int, end: int | None) -> dict[int, Counts]:
-    """Add up the daily counts of a month by id, for ids from `subject` to `end` - 1 (no upper limit if None)."""
+    """Add up the daily counts of a month by id, for ids from `subject` to `end` - 1.
+
+    `subject` is the first id of a track, album or artist (`kind`). If `end` is None, there is no upper limit.
+    """
     condition, days = dialect.in_list(days_of(month))
     return tables.add_up(fetch(ROWS.format(days=condition), days, kind, subject, last(end)))
 

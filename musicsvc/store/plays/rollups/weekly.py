@@ -84,5 +84,5 @@ def roll_up() -> bool:
 
 
 def delete(kind: int, subject: int) -> None:
-    """Delete a track's, album's or artist's weekly counts because past plays changed. Daily counts are read instead."""
+    """Delete the weekly counts of a track, album or artist whose past plays changed. Daily counts are read instead."""
     run("DELETE FROM play_stretch WHERE kind = ? AND subject = ?", kind, subject)

@@ -142,7 +142,7 @@ def _recount_months(kind: int, days: Mapping[int, set[int]]) -> None:
 
 
 def _recount_weeks(kind: int, days: Mapping[int, set[int]]) -> None:
-    """Recompute weekly counts from daily counts, where they exist. `days`: the changed days by id."""
+    """Recompute the weekly counts that exist from daily counts. `days`: the changed days by id."""
     touched = {(subject, day // weekly.DAYS) for subject, some in days.items() for day in some}
     among, ids = dialect.in_list(days)
     weeks, numbers = dialect.in_list({week for _, week in touched})
