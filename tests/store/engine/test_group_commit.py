@@ -36,8 +36,14 @@ def _tags() -> set[str]:
 
 def _together(store: Store, units: list[Callable[[], Any]]) -> list[Future[Any]]:
     """Queue the units while the writer is busy, so that they form one group."""
-    release = threading.Event()
-    first = store.write(lambda: release.wait(30) and None)
+    running, release = threading.Event(), threading.Event()
+
+    def busy() -> None:
+        running.set()
+        release.wait(30)
+
+    first = store.write(busy)
+    assert running.wait(30)
     futures = [store.write(unit) for unit in units]
     release.set()
     first.result(30)
@@ -59,6 +65,19 @@ def test_waiting_units_share_one_commit(store: Store, statements: list[str]) -> 
     assert [future.result(30) for future in futures] == [None] * 50
     assert statements.count("COMMIT") <= 2
     assert len(store.read(_tags).result()) == 50
+
+
+@pytest.mark.parametrize("failing_first", [False, True])
+def test_a_failing_unit_does_not_roll_back_the_only_other_one(store: Store, *, failing_first: bool) -> None:
+    def failing() -> None:
+        Tag.create(name="half")
+        raise Failure("No.")
+
+    units = [failing, _tag("a")] if failing_first else [_tag("a"), failing]
+    futures = _together(store, units)
+
+    assert sorted(str(future.exception(30)) for future in futures) == ["No.", "None"]
+    assert store.read(_tags).result() == {"a"}
 
 
 def test_a_failing_unit_does_not_roll_back_its_group(store: Store) -> None:
