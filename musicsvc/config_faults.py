@@ -29,7 +29,10 @@ def source(error: ValidationError, prefix: str, variables: Collection[str], file
 
 
 def json_message(prefix: str, variables: Mapping[str, str], settings: Mapping[str, Any]) -> str:
-    """Return the message for the first variable whose list or table is not valid JSON. `settings`: defaults by name."""
+    """Return the error message for the first variable whose list or table is not valid JSON.
+
+    `settings`: the default value of each setting by the setting's name.
+    """
     tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
     lists = {variable_name(prefix, name) for name, value in settings.items() if isinstance(value, list)}
     for variable, value in variables.items():

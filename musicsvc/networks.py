@@ -1,4 +1,4 @@
-"""Networks of clients, and the address of the service itself."""
+"""The network of a client address, which counts as one client, and the root URL of the service."""
 
 import ipaddress
 from typing import TYPE_CHECKING

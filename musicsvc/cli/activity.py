@@ -78,7 +78,7 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
 def _filters(
     kind: str, call_filters: dict[str, Any], common_filters: dict[str, Any]
 ) -> "tuple[calls.Filter | None, security_events.Filter | None]":
-    """Return the filter for API calls and the filter for security events. None means that this kind is not shown."""
+    """Return the filter for API calls and the filter for security events. A filter is None if its kind is not shown."""
     from musicsvc.store.activity import timeline
 
     if kind == "events" and any(value is not None for value in call_filters.values()):

@@ -63,7 +63,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
 
 
 def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> Path:
-    """Return the path for a new backup: `place`, or a new file in it if it is a folder (None: the backup folder)."""
+    """Return the path for a new backup: `place`, or a new file in the folder `place` (default: the backup folder)."""
     from musicsvc.store.backups import folder as backup_folder
 
     if place is not None and not place.is_dir():

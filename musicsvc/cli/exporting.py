@@ -147,7 +147,10 @@ def _echo_written(session: Session, out: Path) -> None:
 
 
 def _format(form: str | None, out: Path, formats: Mapping[str, FileFormat], default: str) -> FileFormat:
-    """Return the file format: `form`, or the suffix of `out`, or `default`. Raises BadParameter if it is unknown."""
+    """Return the file format that `form` names, else the suffix of `out`, else `default`.
+
+    Raises BadParameter if the format is unknown, or if a binary file would be written to a terminal.
+    """
     if form is not None and form.lower() not in formats:
         names = ", ".join(map(repr, formats))
         raise typer.BadParameter(f"{form!r} is not one of {names}.", param_hint="--format")

@@ -125,7 +125,10 @@ class _Run:
             self._session.echo(f"Interrupted before the first rows were imported. {again}")
 
     def report_refused(self) -> None:
-        """Print the rows refused so far, and write them to the CSV file if there is one. Also called after an error."""
+        """Print the rows refused so far, and write them to the CSV file if the user asked for one.
+
+        Also called after an error.
+        """
         from musicsvc.cli import refusals
 
         refused = self._summary.refused if self._summary is not None else []

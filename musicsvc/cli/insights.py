@@ -107,16 +107,16 @@ def explain(
 
 
 def _subject(kind: Kind, number: int) -> "Subject":
-    """Return a reference to the track, album or artist (`kind`) with this id. It need not exist."""
+    """Return a reference to the track, album or artist (`kind`) with this id, which need not exist in the database."""
     from musicsvc.store.plays.subjects import KINDS, Subject
 
     return Subject(KINDS[kind.value], number)
 
 
 def _lines(data: JSON, before: str) -> JSON:
-    """Map each title, such as `plays`, to a line of text.
+    """Map the title of each figure, such as `plays`, to its line of text.
 
-    `data`: the `data` of an insights response. `before`: the name of the preceding window, empty if there is none.
+    `data`: the field `data` of an insights response. `before`: the name of the preceding period, or an empty string.
     """
     plays, people, growth, days = data["plays"], data["listeners"], data["growth"], data["period"]
     lines = {

@@ -71,7 +71,7 @@ def _print_releases(session: Session, data: JSON) -> None:
 
 
 def _day(releases: list[JSON], day: int) -> JSON:
-    """Return a table row with `plays / listeners` of each album: plays on this day, listeners up to this day."""
+    """Return the table row for a day since the release: each album's plays on that day, and its listeners so far."""
     row: JSON = {"day": day}
     for each in releases:
         point = each["points"][day] if day < len(each["points"]) else None
@@ -80,7 +80,7 @@ def _day(releases: list[JSON], day: int) -> JSON:
 
 
 def answers(subject: "Subject", window: "Window") -> JSON:
-    """Return the `data` of the endpoints `/listening`, `/hours` and `/milestones`, by endpoint name."""
+    """Return the listening figures, plays by hour and milestones of a track, album or artist, as in API responses."""
     from musicsvc.server.shapes import listening as shapes
     from musicsvc.store.insights.listening import listening, milestones
 
@@ -92,7 +92,10 @@ def answers(subject: "Subject", window: "Window") -> JSON:
 
 
 def lines(data: JSON) -> JSON:
-    """Return the lines to print, by title, such as `skips`. `data`: answers of the endpoints, such as `listening`."""
+    """Map each title, such as `skips`, to a line of text.
+
+    `data`: the figures of a track, album or artist under the keys `listening` and `milestones`, as in API responses.
+    """
     of, reached = data["listening"], data["milestones"]
     best = reached["best_day"]
     share = of["completion"]

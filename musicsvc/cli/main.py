@@ -77,7 +77,7 @@ def _root(
 def _account(
     user: Annotated[str | None, Shared("--user", metavar="EMAIL", is_eager=True, help="Same as EMAIL.")] = None,
 ) -> None:
-    """Declare `--user`, the option of all commands that take an account as an argument."""
+    """Declare the option `--user` of all commands that take an account as an argument."""
 
 
 @cache

@@ -31,7 +31,7 @@ Last = Annotated[date | None, option("DATE", "The last day, today at the latest;
 
 
 def choose(period: str | None, first: date | None, last: date | None, now: int) -> "Window":
-    """Return the window that the three options select. Raises BadParameter if they are invalid together."""
+    """Return the window that `--period`, `--from` and `--to` select. Raises BadParameter if they do not go together."""
     from musicsvc.store.plays import periods
 
     if first is None and last is None:

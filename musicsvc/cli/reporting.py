@@ -24,9 +24,10 @@ MOST_ALBUMS = listening.MOST_ALBUMS + 1
 
 
 class Wanted(NamedTuple):
-    """The content of a report: everything, or one account (`user`: its email address) or artist, in one window.
+    """The content of a report: the plays in one window, of everything, of one account or of one artist.
 
-    `albums`: the ids of albums whose first `days` since release are compared; None: those of the newest albums.
+    `user`: the e-mail address of the account. `albums`: the ids of the albums whose plays are compared, in the first
+    `days` days since the release of each; None: the newest albums.
     """
 
     user: str | None

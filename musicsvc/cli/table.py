@@ -20,7 +20,7 @@ class Column:
     """A column of a table: its heading, its cells, and the widths that it can have."""
 
     def __init__(self, heading: str, cells: Sequence[str], *, whole: bool = False) -> None:
-        """`whole`: never split words. Other columns can shrink to NARROW characters, which may split words."""
+        """`whole`: never split words. Otherwise words may be split to make the column as narrow as NARROW."""
         self.heading = heading
         self.cells = cells
         self.whole = whole
@@ -50,7 +50,7 @@ def width(text: str) -> int:
 
 
 def fit(columns: Sequence[Column], room: int) -> tuple[list[Column], list[Column]]:
-    """Return the columns that fit into `room` characters, and those to leave out, which are empty ones first."""
+    """Return the columns that fit into `room` characters, and the other columns. Empty columns are left out first."""
     kept = list(columns)
     while len(kept) > 1 and sum(column.least + GAP for column in kept) - GAP > room:
         empty = (column for column in reversed(kept[1:]) if set(column.cells) <= {NOTHING})

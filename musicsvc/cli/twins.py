@@ -1,4 +1,4 @@
-"""Warn before an import of artists that exist under several managers, and say what to do."""
+"""Warn before an import if there are artists of the same name with different managers, and say what to do."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ MOST_MANAGERS = 3
 def warn_of_catalog(
     session: Session, file: "Path", open_file: "Callable[[], Reader]", options: "CatalogOptions", store: "Store"
 ) -> None:
-    """Warn if artists of a catalog file exist under another manager. Skip pipes, which can be read only once."""
+    """Warn if artists of a catalog file already exist with another manager. Skip pipes: they can be read only once."""
     from musicsvc.store.importing import twins
 
     found = twins.of_catalog(open_file, options, store) if file.is_file() else None

@@ -161,7 +161,10 @@ def reinstate(context: typer.Context, email: Email = "", json: AsJson = False) -
 
 
 def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User]":
-    """Return a function that loads the account, calls `action` with it and returns it. Call it in a transaction."""
+    """Return a function that loads the account, calls `action` with it and returns it.
+
+    Call the function in a transaction.
+    """
     from musicsvc.store.accounts import users
 
     def unit() -> "User":

@@ -56,7 +56,7 @@ def _summary(meta: "FileVerification", differing: int, *, unchanged: bool) -> st
 
 
 def _differences(file: Path, meta: "FileVerification") -> "Iterator[Difference]":
-    """Yield the differences between the file and the export that the database gives for the same window and scope."""
+    """Yield the differences between the rows of the file and the rows that the same export would have now."""
     from musicsvc.reports.verification import comparison
     from musicsvc.reports.verification.checksums import Checksum
     from musicsvc.store.insights.scopes import Scope
@@ -72,7 +72,7 @@ def _differences(file: Path, meta: "FileVerification") -> "Iterator[Difference]"
 
 
 def _window(meta: "FileVerification") -> "Window":
-    """Return the window as of the time of the export, so that growth is computed against the same days as then."""
+    """Return the window of the exported figures. Growth compares with the same days as at the time of the export."""
     from musicsvc.store.plays import history, periods
 
     name = meta.window.name

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format of exports. `write_table` yields a file with the rows; None for formats of reports only."""
+    """A file format of exports.
+
+    `write_table` yields a file with rows, in pieces; it is None if only reports have the format.
+    """
 
     id: str
     name: str

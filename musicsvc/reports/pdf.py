@@ -26,7 +26,7 @@ EVERYTHING = "All artists"
 
 
 def render(report: Report, paper: str = A4) -> bytes:
-    """Return the report as PDF. `paper`: a key of PAPERS."""
+    """Return the report as PDF. `paper`: the paper size, a key of PAPERS."""
     return typesetting.pdf(TEMPLATE, page_data(report, paper))
 
 

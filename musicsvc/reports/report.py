@@ -91,7 +91,7 @@ class ReportRelease:
 class Report:
     """Statistics of an account, an artist or the whole catalog from `first` to `last`, and of all time (`…_total`).
 
-    `unfinished`: the last day was not over. `last_played`: the newest day with plays, set if the period has none.
+    `unfinished`: the last day was not over. `last_played`: the newest day with plays, only if the period has no plays.
     """
 
     name: str | None

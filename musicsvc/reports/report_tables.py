@@ -23,7 +23,7 @@ RELEASE = ("album_id", "album", "release_date", "day", "plays", "listeners")
 
 
 def csv(rows: Sequence[Mapping[str, object]]) -> Iterator[bytes]:
-    """Yield a CSV file with a line for each figure of these rows, which have a `section` and a `key`."""
+    """Yield a CSV file with a line for each figure of a report. Each of `rows` has a `section`, a `key` and figures."""
     lines = (
         (row["section"], row["key"], figure, value)
         for row in rows

@@ -19,9 +19,9 @@ _FORMULA = re.compile(r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?=[=\uf
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The content of an export file. In JSON files, the keys of `head` precede the rows.
+    """The content of an export file. `head`: data about the whole export, which JSON files have before the rows.
 
-    `verification` describes the export. It is complete once all rows were read.
+    `verification` returns the description of the export. It is complete once all rows were read.
     """
 
     columns: Sequence[str]
@@ -57,7 +57,7 @@ def defused(text: str) -> str:
 
 
 def defused_row(row: Mapping[str, object]) -> dict[str, object]:
-    """Return a row with its texts as CSV files have them: a `'` before each line that looks like a formula."""
+    """Return a row in which a `'` precedes each line of text that a spreadsheet would take for a formula."""
     return {column: defused(value) if isinstance(value, str) else value for column, value in row.items()}
 
 

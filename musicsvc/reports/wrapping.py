@@ -38,7 +38,7 @@ _LOOSE = regex.compile(rf"(?<={_SYLLABLE})(?=[^\s\p{{M}}])|(?<=[^\s\p{{M}}])(?={
 class Wrapping:
     """A title with marked line breaks: in `text` only between words, in `broken` also within long words.
 
-    `words`: the words of `text`. `kept`: the words that `broken` does not break.
+    `words`: the words of `text`. `kept`: the words inside which `broken` has no line breaks.
     """
 
     text: str

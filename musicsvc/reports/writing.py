@@ -41,7 +41,7 @@ def covered(text: str) -> bool:
 
 
 def drawable(text: str) -> str:
-    """Return the text with single spaces. Each grapheme that no font can draw is simplified or replaced by SIGN.
+    """Return the text with single spaces. Each grapheme that no font can draw is simplified, or replaced by SIGN.
 
     Emoji that no font has are left out.
     """

@@ -34,7 +34,7 @@ class Sheet(NamedTuple):
 
 
 def xlsx(table: Table) -> Iterator[bytes]:
-    """Yield a workbook in pieces: one or more sheets with the rows, as many as needed, and a sheet about the export."""
+    """Yield a workbook in pieces: the rows, on several sheets if one is too small, and a sheet about the export."""
     return _pieces(table.head, lambda book: write_rows(book, table))
 
 

@@ -96,7 +96,7 @@ class App:
         collectors.add_activity(self._metrics, self._activity_writer, self._abuse_monitor)
 
     def _sources(self, root: str, log: Log) -> dict[str, Any]:
-        """Map names of handler parameters, such as `site`, to their values. All requests share these values."""
+        """Map names of handler parameters, such as `site`, to values that are the same for all requests."""
         settings = self._settings.model_copy(update={"database_url": self._store.url})  # the one that is open
         keep_days = settings.activity.keep_days
         return {
@@ -126,7 +126,7 @@ class App:
             job.start()
 
     async def drain(self) -> None:
-        """Close the listener, and wait until every connection has ended after its next response."""
+        """Accept no more connections, and wait until the open ones have ended, each after its next response."""
         if self._acceptor is not None and self._server is not None:
             await self._acceptor.drain()
             await self._server.drain()

@@ -27,7 +27,7 @@ COUNTERS_SECONDS = 4.0  # responses may show counters that are up to 5 seconds o
 
 
 class Stamp(NamedTuple):
-    """A logical time: the number of database changes seen so far, and the event loop's time. Earlier is smaller."""
+    """A logical time, ordered by the number of database changes seen so far, then by the event loop's time."""
 
     number: int
     at: float
@@ -38,9 +38,9 @@ class Freshness:
 
     The check runs after all requests of the turn were sent, so it sees every commit acknowledged before that.
 
-    - A change of a table invalidates at once all values read from it.
-    - A change of the table's counters, such as plays, invalidates those values once they are a few seconds old.
-    - A change of unknown tables, such as one by another program, invalidates all values once they are that old.
+    - A change of a table invalidates at once all values read from the table.
+    - A change of the table's counters, such as plays, invalidates values from the table that are a few seconds old.
+    - A change of unknown tables, such as one by another program, invalidates all values that are a few seconds old.
     """
 
     def __init__(self, store: Store) -> None:
@@ -69,10 +69,10 @@ class Freshness:
         return self._stamp
 
     def holds(self, stamp: Stamp, tables: Iterable[str], *, counted: bool = True) -> bool:
-        """Return whether a value read from these tables at `stamp` was still valid at the last call of `now`.
+        """Return whether a value read from these tables at the time `stamp` was still valid when `now` was last called.
 
-        That call must have returned a stamp, not None.
-        `counted`: whether changes of counters invalidate the value too.
+        The last call of `now` must have returned a stamp, not None.
+        `counted`: whether changes of counters, such as plays, invalidate the value too.
         """
         number, at = stamp
         if number == self._number:

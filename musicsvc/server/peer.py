@@ -92,7 +92,7 @@ def require_https(peer: Peer) -> None:
 
 
 def _members(headers: CIMultiDictProxy[str], name: str) -> list[str]:
-    """Return the values of a comma-separated header, left to right, from all its lines."""
+    """Return the values of a comma-separated header in order, from all header lines with this name."""
     return [part.strip() for line in headers.getall(name, ()) for part in line.split(",")]
 
 

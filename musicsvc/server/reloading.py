@@ -50,17 +50,20 @@ class Configuration:
 
 
 def configure(settings: Settings) -> Configuration:
-    """Raise Failure if the certificate is unusable, or if tokens would be sent over plain HTTP."""
+    """Load the certificate. Raises Failure if it is unusable, or if tokens would be sent over plain HTTP."""
     context = tls.create_context(settings.server)
     tls.require_encryption(settings.server)
     return Configuration(settings, context)
 
 
 class Source:
-    """The configuration of a running server, which can be read again."""
+    """The settings and the TLS context of a running server, which can be loaded again."""
 
     def __init__(self, settings: Settings, load: Callable[[], Settings]) -> None:
-        """`load`: reads the settings again. Raises Failure as `configure` does."""
+        """`load`: reads the settings again.
+
+        Raises Failure if the certificate is unusable, or if tokens would be sent over plain HTTP.
+        """
         self.current = configure(settings)
         self._load = load
 

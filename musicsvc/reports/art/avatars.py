@@ -38,7 +38,7 @@ _KEEP_APART = "\u2009"  # a thin space between two Arabic letters, which would j
 
 
 class Design(NamedTuple):
-    """The letters and colours of an avatar. Equal designs give equal pictures."""
+    """The letters and colours of an avatar, which determine its picture."""
 
     initials: str
     light: str
@@ -65,7 +65,7 @@ def draw(design: Design) -> bytes:
 
 
 def initials(display_name: str) -> str:
-    """Return the first word's initial and, in most scripts, the last word's. Return NAMELESS if there are no words."""
+    """Return the initials of the first and, in most scripts, the last word. Return NAMELESS if there are no words."""
     words = _WORD.findall(writing.drawable(display_name))
     if not words:
         return NAMELESS

@@ -23,7 +23,7 @@ THUMBNAIL_SIDES = range(16, SIDE + 1)
 
 @dataclass(frozen=True)
 class Template:
-    """A design of covers. Its id is permanent, because it is part of URLs."""
+    """A template for covers, with the function that draws it. The id is permanent, because it is part of URLs."""
 
     id: int
     name: str
@@ -108,7 +108,10 @@ def _giant(giant: Giant, title: str) -> dict[str, object]:
 
 
 def _area(area: Area, title: str, artist: str) -> dict[str, object]:
-    """Return a text box as input of cover.typ. Texts are centred, or aligned with the side where the title begins."""
+    """Return a text box with its texts, as input of the Typst template for covers.
+
+    Texts are centred, or aligned with the side where the title begins.
+    """
     texts = [_text(style, text) for style, text in ((area.title, title), (area.artist, artist)) if style]
     start = "right" if writing.is_rtl(title) else "left"
     return {
@@ -130,7 +133,10 @@ def _area(area: Area, title: str, artist: str) -> dict[str, object]:
 
 
 def _text(style: Style, text: str) -> dict[str, object]:
-    """Return a text and its style as input of cover.typ. Scripts with tall letters get more space between lines."""
+    """Return a text and its style as input of the Typst template for covers.
+
+    Scripts with tall letters get more space between lines.
+    """
     lines = wrapping.wrapping(text)
     above, below, leading = (1.0, 0.37, 0.04) if writing.is_tall(text) else (0.78, 0.22, 0.12)
     return {

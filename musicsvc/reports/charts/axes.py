@@ -15,7 +15,7 @@ SHORT = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "
 
 
 def labels(first: date, days: int, width: int) -> list[JSON]:
-    """Return the labels of a time axis for `days` days from `first`. `width`: the days from left to right end."""
+    """Return the labels of a time axis for `days` days from `first`. `width`: the number of days on the whole axis."""
     last = first + timedelta(days=days - 1)
     if days <= LONGEST_IN_DAYS:
         step = next(step for step in DAY_STEPS if (days - 1) // step < MOST_LABELS)

@@ -56,7 +56,7 @@ def _points(values: Sequence[float], step: float, top: int) -> list[list[float]]
 
 
 def nice_step(most: int) -> int:
-    """Return the distance between ticks: 1, 2 or 5 times a power of ten, at least `most` / TICKS."""
+    """Return the smallest distance with which TICKS ticks reach `most`: 1, 2 or 5 times a power of ten."""
     size = 1
     while True:
         for step in STEPS:
@@ -72,7 +72,10 @@ def _averages(values: Sequence[int], step: int) -> list[float]:
 
 
 def _peak(line: Line, points: Sequence[Sequence[float]] | None) -> JSON | None:
-    """Return the label of the highest day and, if each day has a point, the position for the label."""
+    """Return the label of the day with the highest value, and the label's position. Return None if all values are 0.
+
+    `points`: the position of each day; None if a point stands for several days, then the label has no position.
+    """
     place = max(range(len(line.values)), key=lambda each: line.values[each], default=0)
     if not line.values or not line.values[place]:
         return None

@@ -24,7 +24,7 @@ def blended(under: Colour, over: Colour, share: float) -> Colour:
 
 
 def enlarged(rows: list[list[Colour]]) -> str:
-    """Return the cells as an SVG image that fills the page. The outer cells lie beyond the edges."""
+    """Return the cells as an SVG image that fills the page. The outermost cells lie beyond the edges of the page."""
     edge = SIDE / len(rows)
     data = base64.b64encode(_png(rows)).decode()
     return (

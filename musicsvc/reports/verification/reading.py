@@ -1,4 +1,4 @@
-"""Read the rows of export files back, as `column → value`."""
+"""Read the rows of export files back, each as a mapping of columns to values."""
 
 from __future__ import annotations
 

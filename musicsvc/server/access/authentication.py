@@ -97,7 +97,7 @@ class Authenticator:
         return caller
 
     def known(self, header: str) -> Identity | None:
-        """Return the token holder if the token is cached and valid, and expires too late for an expiry header.
+        """Return the token holder if the token is cached and valid, and will not expire within EXPIRY_NOTICE.
 
         Otherwise return None; the caller must then use `authenticate`. Does not count the request.
         """
@@ -183,7 +183,7 @@ class Authenticator:
         return caller
 
     def _cached(self, digest: bytes) -> tuple[Stamp | None, CachedIdentity | None]:
-        """Return the current stamp (None if nothing may be cached) and the cache entry (None if absent or outdated)."""
+        """Return the logical time (None: nothing may be cached) and the cache entry (None: absent or outdated)."""
         stamp = self._freshness.now()
         entry = self._cache.get(digest) if stamp is not None else None
         if entry is None or not self._freshness.holds(entry[1], entry[2], counted=False):

@@ -1,8 +1,8 @@
 """Requests counted toward a rate limit before they arrive, so that most requests of a busy client need no transaction.
 
 A process counts at most a fifth of a limit's remaining requests in advance. A tenth of a second later, it gives back
-those that did not arrive: it subtracts them from the shared counter. A request is refused only after all processes have
-done so.
+the requests that did not arrive: it subtracts them from the shared counter. A request is refused only after all
+processes have given back their unused requests.
 """
 
 from __future__ import annotations
@@ -46,16 +46,20 @@ class HitsAhead:
         return bool(self._advances or self._used or self._surplus)
 
     def use(self, hits: Sequence[Hit]) -> list[Status] | None:
-        """Use requests counted in advance for this one, and return the statuses, or None if a limit has none left."""
+        """Use up one request counted in advance for each limit of this request. Return the status of each limit.
+
+        Return None if a limit has no request left that was counted in advance.
+        """
         now = self._monotonic()
         found = [self._advances.get(hit.key) for hit in hits]
         usable = [each for each in found if each is not None and each.used < each.status.ahead and now < each.until]
         return [_use(each, now) for each in usable] if len(usable) == len(hits) else None
 
     def ask(self, hits: Sequence[Hit], at_least: int = 0) -> list[Hit]:
-        """Set in each hit the number to count in advance: `at_least`, or twice the number used before if that is more.
+        """Return the hits, each with the number of requests to count in advance.
 
-        The number is 0 until the result of an earlier call for the same limit has arrived.
+        The number is `at_least`, or twice the number used before if that is more. It is 0 until the result of the last
+        call for the same limit has arrived.
         """
         asked = [
             hit._replace(ahead=0 if hit.key in self._asked else max(at_least, self._number(hit.key))) for hit in hits
@@ -69,7 +73,10 @@ class HitsAhead:
         return 0 if used is None or _unused(known) else min(MOST, max(FEWEST, 2 * used))
 
     def add(self, hits: Sequence[Hit], statuses: Sequence[Status]) -> list[Status]:
-        """Keep the requests that `statuses` count in advance. Return the statuses with those kept before."""
+        """Store the requests counted in advance for each limit. Return the status of each limit.
+
+        The remaining requests of a status include those that were counted in advance earlier and have not arrived yet.
+        """
         now = self._monotonic()
         return [self._add(hit, status, now) for hit, status in zip(hits, statuses, strict=True)]
 
@@ -86,9 +93,9 @@ class HitsAhead:
         return shown
 
     def end(self, *, everything: bool = False) -> list[tuple[Hit, int, int]]:
-        """Remove requests counted KEPT_SECONDS ago or earlier, or `everything`. Return those that did not arrive.
+        """Remove the requests counted in advance KEPT_SECONDS ago or earlier, or all if `everything` is set.
 
-        Each item has the hit, the start of its window, and the number of requests to give back.
+        Return those that did not arrive: for each limit the hit, the start of its window, and the number to give back.
         """
         now = self._monotonic()
         ended = [each for each in self._advances.values() if everything or each.until <= now]
@@ -100,7 +107,7 @@ class HitsAhead:
         return surplus + [unused for each in ended for unused in _unused(each)]
 
     def keep(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
-        """Store requests that could not be given back. The next call of `end` returns them again."""
+        """Store requests that did not arrive but could not be given back. The next call of `end` returns them again."""
         self._surplus += unused
 
 

@@ -89,7 +89,7 @@ class RateLimitCounter:
         return found
 
     def _count_into(self, found: list[list[Status]], requests: Mapping[int, Sequence[Hit]]) -> None:
-        """Count the requests without waiting, if possible, and set `found[i]` to the statuses of `requests[i]`."""
+        """Count the requests without waiting, if possible. Set `found[i]` to the status of each limit of request i."""
         if not requests or not self._shared.is_local or self._batch.waiting:
             return
         with suppress(Unavailable):
@@ -98,14 +98,14 @@ class RateLimitCounter:
                 found[at] = self._keep(hits, statuses)
 
     def _keep(self, hits: Sequence[Hit], statuses: Sequence[Status]) -> list[Status]:
-        """Store the requests counted in advance, and return the statuses. A task later gives back the unused ones."""
+        """Store the requests counted in advance; a task gives back unused ones later. Return each limit's status."""
         shown = self._ahead.add(hits, statuses)
         if self._ahead and self._giving_back is None:
             self._giving_back = asyncio.create_task(self._give_back())
         return shown
 
     async def _give_back(self) -> None:
-        """Repeatedly give back unused requests that were counted in advance, until none are stored."""
+        """Repeatedly give unused requests that were counted in advance back to the counter, until none are left."""
         try:
             while self._ahead:
                 await asyncio.sleep(KEPT_SECONDS / 2)
@@ -127,7 +127,7 @@ class RateLimitCounter:
             self._fall_back(reason.message)
 
     async def uncount(self, hits: Sequence[Hit]) -> None:
-        """Undo `count` for a request that was allowed but could not be served."""
+        """Undo the counting of a request that was allowed but could not be served."""
         if not self._is_shared:
             self._memory.uncount(hits)
             return
@@ -144,7 +144,7 @@ class RateLimitCounter:
     async def _count_elsewhere(self, hits: Sequence[Hit]) -> list[Status]:
         """Count a request in a thread. Requests to the same limits that arrive meanwhile are counted together later.
 
-        But if a limit turns out to be exceeded, each of them is counted separately, without waiting for the others.
+        But if a limit turns out to be exceeded, each waiting request is counted by itself.
         """
         keys, others = tuple(hit.key for hit in hits), 0
         while (counting := self._counting.get(keys)) is not None:
@@ -241,7 +241,7 @@ class CountInThread:
 
 
 class HitBatch:
-    """Counts all requests of one turn of the event loop in one transaction, which takes no longer than for one.
+    """Counts all requests of one turn of the event loop in one transaction, which is as fast as counting a single one.
 
     While another process holds the lock, requests wait and are counted together later.
     """

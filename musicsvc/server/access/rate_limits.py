@@ -103,7 +103,7 @@ class RateLimiter:
         return hits
 
     async def forgive(self, attempt: Sequence[Hit]) -> None:
-        """Undo `count_attempt`, because the password was right or was not verified."""
+        """Undo the counting of a password check, because the password was right or was not verified."""
         if attempt:
             await self._counter.uncount(attempt)
 

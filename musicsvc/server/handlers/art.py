@@ -37,7 +37,7 @@ class Picture(NamedTuple):
 
 
 def list_templates(site: Site) -> JSON:
-    """List the designs for covers."""
+    """List the templates for covers."""
     shaped = [
         {
             "id": template.id,

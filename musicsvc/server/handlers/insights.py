@@ -36,7 +36,7 @@ def show_artist(subject: Subject, query: PeriodQuery, now: int) -> JSON:
 
 
 def data_of(subject: Subject, days: Window) -> JSON:
-    """Return the figures of a track, album or artist as in the answer of its endpoint."""
+    """Return the figures of a track, album or artist as JSON, the same as in the response of the insights endpoint."""
     found = figures.figures(subject, days)
     if subject.kind == TRACK:
         return shapes.figures(found)
@@ -71,7 +71,7 @@ def show_realtime(subject: Subject, now: int) -> JSON:
 
 
 def list_collaborations(subject: Subject, answer: AnswerBuilder) -> JSON:
-    """Read the tracks that an artist shares with others."""
+    """Read the tracks that an artist shares with other artists."""
     found = collaborations.load(subject.id)
     return success(shapes.collaborations(found, answer.array(found.track_ids, tracks.measure_nested, _tracks)))
 

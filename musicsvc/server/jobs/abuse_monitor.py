@@ -123,7 +123,7 @@ class AbuseMonitor:
             self._enforcement.wake()
 
     async def _suspicious(self, token_ids: Collection[int], waiting: Iterable[Entry], since: int) -> set[int]:
-        """Return the ids of tokens with enough refused calls, in the log and `waiting` together, to violate a rule."""
+        """Return the ids of tokens with enough refused calls to violate a rule. `waiting`: calls not in the log yet."""
         found = await self._read_log(partial(enforcement.refusal_counts, token_ids, since)) or {}
         for entry in waiting:
             if entry.token_id is not None:
@@ -140,7 +140,10 @@ class AbuseMonitor:
             return None
 
     def _applicable_rules(self, *, reads_are_known: bool) -> Abuse:
-        """Return the abuse rules. Omit the rule on denied resources if the earlier reads are not all known."""
+        """Return the abuse rules, without the rule on denied resources if some of the earlier reads may be unknown.
+
+        `reads_are_known`: whether the log could be searched for earlier reads.
+        """
         now = self._clock.monotonic()
         if self._activity.dropped != self._dropped:
             self._dropped = self._activity.dropped
@@ -166,9 +169,10 @@ class AbuseMonitor:
 
 
 def _counted(calls: Collection[Entry], known: set[Denial], unwritten: Iterable[Entry]) -> list[Entry]:
-    """Return the calls, except denied calls to resources that the account could read earlier.
+    """Return the calls without the denied calls to resources that the account could read earlier.
 
-    `known`: denied calls with an earlier read in the log. `unwritten`: calls not in the log yet, also searched.
+    `known`: the denied calls for which the log has an earlier read. `unwritten`: calls that are not in the log yet, in
+    which earlier reads are searched too.
     """
     return list(earlier_reads.without(calls, known | earlier_reads.read_before_in(unwritten, calls)))
 

@@ -51,7 +51,7 @@ def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[LogWrite
 
 
 def change(writer: LogWriter, settings: Log) -> None:
-    """Apply other settings to the log that `started` has opened."""
+    """Apply new settings to the running log."""
     writer.formatter = _formatter(writer.descriptor, settings)
     for logger, level in _levels(settings).items():
         logger.setLevel(level)

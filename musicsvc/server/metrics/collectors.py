@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def add_connections(
     metrics: Metrics, server: Callable[[], HttpServer | None], acceptor: Callable[[], Acceptor | None]
 ) -> None:
-    """Add metrics of connections and requests; `server` and `acceptor` return None until the process listens."""
+    """Add metrics of connections and requests. `server` and `acceptor` return None before the process listens."""
 
     def connections() -> int:
         running = server()

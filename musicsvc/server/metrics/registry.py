@@ -34,7 +34,7 @@ class Metrics:
     """The metrics of one process or, with `shared`, of all workers of the server together."""
 
     def __init__(self, shared: SharedMetrics | None = None) -> None:
-        """`shared`: the folder of the shared metrics files, after its `join` was called in this process."""
+        """`shared`: the metrics files of all workers, which this process has joined; None if it is the only process."""
         disable_created_metrics()
         shown = CollectorRegistry()
         if shared is None:

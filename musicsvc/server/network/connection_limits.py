@@ -30,7 +30,7 @@ class ClientConnections:
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """The slot of one open connection."""
+    """One of the limited places for open connections, and the connection that has taken it."""
 
     socket: socket.socket
     address: str

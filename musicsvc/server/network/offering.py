@@ -32,7 +32,10 @@ class OfferingConnection(RequestHandler):
         return self._request_count - self._answered
 
     def _offer(self) -> bool:
-        """Offer the newest request if it has no body and no other is pending. Return whether the offer is accepted."""
+        """Offer the request that has arrived, to be answered from memory. Return whether the offer is accepted.
+
+        A request with a body is not offered, nor one that must wait for the response to an earlier request.
+        """
         self._withdraw()
         message, payload = self._messages[0]
         alone = self.in_flight == 1 and not (self._refused or self._final)
@@ -50,7 +53,7 @@ class OfferingConnection(RequestHandler):
 
     @property
     def offering(self) -> bool:
-        """Whether a request was offered, and the connection still waits for its response."""
+        """Whether a request was offered to be answered from memory, and its response is still awaited."""
         waits = self._offered is not None and not self._final
         return waits and self._unclosed is not None and not self._has_unsent(self._unclosed)
 
@@ -62,7 +65,7 @@ class OfferingConnection(RequestHandler):
         self._answer_sent()
 
     def decline(self) -> None:
-        """Let aiohttp pass the offered request to the dispatcher, if the offer is still open."""
+        """Decline the offer if it is still open: let aiohttp pass the request to the dispatcher."""
         self._withdraw()
         if self._messages:
             self._wake()

@@ -1,4 +1,4 @@
-"""Renders the templates of pages, and knows the URLs of the static files that they use."""
+"""Renders the templates of pages, and maps static files to their URLs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Html(NamedTuple):
 
 
 def render(view: View, context: Mapping[str, Any], *, part: bool = False) -> Html:
-    """Render the view, or only its `part`. `context`: variables that all templates share."""
+    """Render the template of the view, or with `part` only its block for htmx.
+
+    `context`: variables of all templates.
+    """
     template = _environment().get_template(view.template)
     values = {**context, **view.values}
     if not part or view.part is None:

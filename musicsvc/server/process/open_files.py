@@ -14,7 +14,7 @@ RESERVED = 256  # for the database, its files, logs, and responses sent from fil
 
 
 def raise_limit() -> None:
-    """Raise the soft limit on open files to the hard limit, but at most to PLENTY."""
+    """Raise the soft limit on open files to the hard limit, but to no more than PLENTY files."""
     if resource is None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

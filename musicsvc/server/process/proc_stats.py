@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class WorkerProcessCollector(Collector):
-    """Collects the metrics of each worker process, whose names begin with `process_`."""
+    """Collects metrics of each worker process, such as its memory. The names of the metrics begin with `process_`."""
 
     def __init__(self, pids: Callable[[], Mapping[str, str]] | None = None) -> None:
         """`pids`: returns the process ids by worker number. By default, this process is worker 0, the only one."""

@@ -104,7 +104,7 @@ class Bodies:
 
 
 def _counted(size: int) -> int:
-    """Return how many bytes of a body of this size count toward MAX_HELD: all but the first 16 KiB."""
+    """Return how many bytes of a body of this size count toward the limit MAX_HELD: all but the first 16 KiB."""
     return max(0, size - SMALL)
 
 

@@ -190,7 +190,7 @@ class Dispatcher:
         given: dict[str, Any],
         call: Call,
     ) -> Reply:
-        """Answer an accepted request from the cache or by its handler. `given`: see `_run`."""
+        """Answer an accepted request from the cache or by its handler. `given`: handler arguments by parameter name."""
         caller = given["caller"]
         caching = route.caching(anonymous=caller is None) if request.method in SAFE else None
         slot = self.answer_cache.find(request.raw_path, route.audience(caller)) if route.cacheable else None
@@ -220,7 +220,7 @@ class Dispatcher:
         slot: Slot | None = None,
         fragments: FragmentReader | None = None,
     ) -> Any:
-        """Run the handler and reserve memory for its result. `given`: see `_run`."""
+        """Run the handler and reserve memory for its result. `given`: handler arguments by parameter name."""
         call.reservation = call.reservation or self.answer_memory.reservation(call.address, call.token_id)
         name = page_size_name(route, request)
         builder = AnswerBuilder(call.reservation, name, writes=route.writes, fragments=fragments)

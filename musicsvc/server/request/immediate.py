@@ -102,7 +102,10 @@ class ImmediateAnswers:
         self.answered = 0
 
     def learn(self, request: BaseRequest, call: Call, peer: Peer, constant: Representation | None = None) -> None:
-        """Remember the head of a request that the dispatcher answered from the cache or with `constant`."""
+        """Remember the head of a request, so that later requests with the same head can be answered from memory.
+
+        `constant`: the response, if it never changes; otherwise later responses are read from the cache.
+        """
         route, headers, raw = call.route, request.headers, request.raw_headers
         size = len(request.raw_path) + sum(len(name) + len(value) for name, value in raw)
         if route is None or request.protocol is None or request.method != hdrs.METH_GET or size > LONGEST_HEAD:
@@ -119,7 +122,7 @@ class ImmediateAnswers:
             self._heads.popitem(last=False)
 
     def offer(self, connection: Connection, message: RawRequestMessage) -> bool:
-        """Accept a GET request if `learn` has seen the same head. Return whether it is accepted."""
+        """Accept a GET request if its head is one that was remembered. Return whether the request is accepted."""
         if message.method != hdrs.METH_GET or message.should_close or message.upgrade:
             return False
         key = _key(connection, message.path, message.raw_headers, message.headers)

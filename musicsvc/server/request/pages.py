@@ -142,7 +142,7 @@ class Pages:
         return found
 
     async def _read_form(self, request: BaseRequest, route: Route, visit: Visit, call: Call) -> ParsedBody:
-        """Return the form. Raises Forbidden if another site sent it."""
+        """Read and validate the form that the request contains. Raises Forbidden if it was sent from another site."""
         visit.require_own_site(request.headers)
         user_id = visit.caller and visit.caller.user_id
         context = {"hosted": self._settings.hosted, "caller_id": user_id, "now": self._clock.now()}

@@ -29,7 +29,8 @@ class PasswordVerifier:
         """Return the credentials of the account whose password the body has, or None if the password is wrong.
 
         Takes equally long if the account does not exist, is suspended or has no password. Counts failures; raises
-        TooMany after too many from one address. `caller`: whose password the body has, if the route says so.
+        TooMany after too many from one address. `caller`: the account to verify, if `route.password` says so; otherwise
+        the account has the e-mail address in the body.
         """
         own = route.password is PasswordOf.CALLER
         find = partial(sign_in.by_id, caller.user_id) if own else partial(sign_in.by_email, body.email)

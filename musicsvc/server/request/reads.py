@@ -87,7 +87,7 @@ class Reads:
 
 
 def _run_all(units: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Call units in order, at least one, until SLICE_SECONDS have passed. Return the results or failures of these."""
+    """Call units in order until SLICE_SECONDS have passed, at least one. Return the result or failure of each call."""
     end = time.monotonic() + SLICE_SECONDS
     outcomes: list[Any] = []
     for unit in units:

@@ -42,7 +42,7 @@ def build_unit(
     parsed: ParsedBody | None,
     query_errors: dict[str, str],
 ) -> Callable[[], Any]:
-    """Return a function that checks all fields and calls the handler. Run it in a transaction. It may run twice."""
+    """Return a function that checks all fields and calls the handler. Call it in a transaction, perhaps repeatedly."""
 
     def unit() -> Any:
         subject = None
@@ -61,6 +61,6 @@ def build_unit(
 
 
 def page_size_name(route: Route, request: BaseRequest) -> str:
-    """Return the name of the page-size parameter: as in the query, else the endpoint's usual name."""
+    """Return the name of the page-size parameter that the query uses, or the endpoint's usual name if it has none."""
     names = ("perPage", "per_page")
     return next((name for name in names if name in request.query), getattr(route.query, "size_name", names[0]))

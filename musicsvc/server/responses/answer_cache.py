@@ -47,9 +47,9 @@ class Slot:
         return read
 
     def fill(self, body: object, parts: Iterable[Source] = ()) -> object:
-        """Cache the body of a response if it is short JSON. Return it, with its entity tag if it is cached.
+        """Return the body of a response. If it is short JSON, cache it and return it with its entity tag.
 
-        `parts`: the sources (time and tables) of parts of the body that earlier requests have read.
+        `parts`: when and from which tables those parts of the body were read that earlier requests have encoded.
         """
         if not isinstance(body, Encoded) or body.size > LARGE or self._tables is None:
             return body
@@ -60,7 +60,7 @@ class Slot:
 
 
 def represent_json(body: Encoded) -> Representation:
-    """Return the body with its entity tag. It is compressed when the first client asks for it."""
+    """Return a JSON body with its entity tag. The gzip form is made when a client asks for it for the first time."""
     content = compact(body.pieces)
     return Representation(content, JSON_TYPE, tag_of([content]), compressible(len(content), JSON_TYPE))
 
@@ -77,7 +77,7 @@ class AnswerCache:
         self.size = self.hits = self.misses = 0
 
     def find(self, target: str, audience: Hashable = None) -> Representation | Slot | None:
-        """Return the response for this path and query, or a slot for it, or None if the cache is off.
+        """Return the cached response for this path and query, or a slot to store it, or None if nothing may be cached.
 
         `audience`: a value that is equal for callers who get equal responses.
         """

@@ -24,7 +24,7 @@ OVERHEAD = 448  # bytes of an entry beside its JSON, about
 
 
 class Source(NamedTuple):
-    """When and from which tables some fragments were read together."""
+    """The time at which fragments were read from the database, and the tables that they were read from."""
 
     stamp: Stamp
     tables: frozenset[str]
@@ -54,7 +54,7 @@ class Fragments:
         return FragmentReader(self, stamp)
 
     def find(self, kind: Hashable, ids: Iterable[int]) -> dict[int, Fragment]:
-        """Return id → fragment for the rows whose fragments are ready and valid."""
+        """Map ids to fragments, for the rows whose fragments are ready and valid."""
         found: dict[int, Fragment] = {}
         source, valid = None, False
         with self._lock:

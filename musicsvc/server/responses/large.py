@@ -43,8 +43,8 @@ class Encoded:
 class AnswerBuilder:
     """Builds the response to one request within the memory that the client may use.
 
-    `size_name`: name of the page-size parameter, for errors. `large`: runs on the executor for large responses.
-    `fragments`: JSON of rows that earlier responses encoded, or None if this response must not use it.
+    `size_name`: the name of the page-size parameter, for error messages. `fragments`: the cached JSON of rows, or None
+    if this response must not use it. `large`: whether the request runs on the executor for large responses.
     """
 
     def __init__(
@@ -103,7 +103,10 @@ class AnswerBuilder:
         return Members(pieces[1:], len(rows))
 
     def hold(self, size: int) -> None:
-        """Reserve `size` bytes. Raises Overloaded if too few are free, LargeAnswerError if a read is large."""
+        """Reserve `size` bytes for the response. Raises Overloaded if too few are free.
+
+        Raises LargeAnswerError if the response to a read is large but not built on the executor for large responses.
+        """
         self._reservation.resize(size)
         if size > LARGE and not self.large and not self._writes:
             self.large = True
@@ -111,8 +114,9 @@ class AnswerBuilder:
                 raise LargeAnswerError
 
     def finish(self, result: Any, *, drawn: bool) -> Any:
-        """Return the handler's result, encoded if it is JSON. Raises Overloaded if a read needs more than is free.
+        """Return the handler's result, encoded if it is JSON.
 
+        Raises Overloaded if the response to a read needs more memory than is free.
         `drawn`: whether the result is a picture or a document that may have been drawn for this response alone.
         """
         body = encoded(result)
@@ -153,7 +157,10 @@ def encode(value: JSON) -> Encoded:
 
 
 def _size(body: Any, *, drawn: bool) -> int:
-    """Return the bytes of memory that this response alone uses. Files count only if `drawn` for it and not cached."""
+    """Return the bytes of memory that this response alone uses.
+
+    A file counts only if it was drawn for this response (`drawn`) and is not cached.
+    """
     if isinstance(body, Encoded):
         return body.size
     return len(body.content) if drawn and isinstance(body, Download) and body.kept is None else 0

@@ -34,7 +34,10 @@ class AnswerMemory:
         return Reservation(self, address, token_id)
 
     def take(self, client: str, size: int, *, token: bool) -> None:
-        """Reserve `size` bytes for the client; free them if negative. `token`: it has a token. Raises Overloaded."""
+        """Reserve `size` bytes for the client, or free bytes if `size` is negative. Raises Overloaded.
+
+        `token`: whether the client has a token.
+        """
         with self._lock:
             if size > 0:
                 self._require_room(client, size, token=token)

@@ -21,7 +21,7 @@ OK, NOT_MODIFIED = 200, 304
 def serialize(
     answer: Representation, negotiation: Negotiation, headers: Mapping[str, str], caching: str, request_id: str
 ) -> tuple[int, int, bytes]:
-    """Return status, body size and bytes of the response. If `negotiation` chooses gzip, `answer.packed` must exist."""
+    """Return status, body size and bytes of the response. `answer` needs a gzip form if `negotiation` chooses gzip."""
     tag = negotiation.entity_tag(answer.tag, compressible=answer.compressible)
     first = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
     common = f"{first}Server: {SERVER}\r\n{REQUEST_ID_HEADER}: {request_id}\r\nX-Content-Type-Options: nosniff\r\n"

@@ -18,7 +18,7 @@ def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def bind(function: Callable[..., Any], names: Sequence[str] | None = None) -> BoundFunction:
-    """Return a function that takes a mapping, and passes the values with the names of its parameters to `function`.
+    """Return a function that calls `function` with values from a mapping, chosen by the names of its parameters.
 
     `names`: the names of the parameters; by default, they are read from the signature.
     """
@@ -30,7 +30,7 @@ class Subject:
     """Loads the object that a path names by id, as in `/playlists/7`, or by a text such as `me`."""
 
     def __init__(self, path: str, find: Callable[..., Any]) -> None:
-        """`path`: such as `/playlists/{id}`. `find`: loads the object and, if it takes the caller, checks access."""
+        """`path`: such as `/playlists/{id}`. `find`: loads the object and, if called with the caller, checks access."""
         first, *rest = inspect.signature(find).parameters.values()
         self.by_id = first.annotation in (int, "int")
         self._actor = rest[0].name if rest else None

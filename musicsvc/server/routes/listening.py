@@ -1,4 +1,4 @@
-"""Endpoints of listening, hours of the week, milestones and releases, which go beyond the original specification."""
+"""Endpoints of listening figures, plays by hour, milestones and compared releases, which extend the specification."""
 
 from functools import partial
 

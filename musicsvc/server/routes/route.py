@@ -49,7 +49,7 @@ class Family(Enum):
 
 
 class PasswordOf(Enum):
-    """The account whose password a request must have in its field `password`."""
+    """Selects the account whose password a request must contain in its field `password`."""
 
     NAMED = auto()  # the account with the e-mail in the field `email`
     CALLER = auto()

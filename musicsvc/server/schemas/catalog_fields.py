@@ -34,7 +34,7 @@ def _without_sign(value: float) -> float:
 
 
 def _identifier(parse: Callable[[str], str]) -> Callable[[str], str]:
-    """Return a validator that calls `parse`. Its error message is the message of the ValueError, as a sentence."""
+    """Return a validator that calls `parse`, and turns the message of its ValueError into a sentence for users."""
 
     def check(value: str) -> str:
         try:

@@ -133,9 +133,10 @@ class Input(BaseModel):
         faults: Collection[str],  # noqa: ARG003 - periods use it
         context: Mapping[str, Any],  # noqa: ARG003 - periods use it
     ) -> dict[str, str]:
-        """Check rules about several fields, or about the time (`now` in `context`). Return a message for each field.
+        """Check rules about several fields, or about the current time (`now` in `context`).
 
-        `sent`: the fields of the request; `faults`: the fields that are invalid by themselves.
+        Return a message for each invalid field. `sent`: the fields of the request; `faults`: the fields that are
+        invalid by themselves.
         """
         return {}
 
@@ -153,7 +154,7 @@ class Body(Input):
 
     @classmethod
     def get_resource(cls, sent: Any, faults: Mapping[str, str]) -> str | None:
-        """Return what a body names in its `subjects` fields, such as `albums/7 albums/8`, or None if nothing."""
+        """Return the objects that the body names and the caller must have access to, such as `albums/7`, or None."""
         sent = sent if isinstance(sent, dict) else {}
         found = [(noun, _ids_sent(name, sent.get(name), faults).values()) for name, noun in cls.subjects.items()]
         named = [f"{noun}/{each}" for noun, ids in found for each in ids if type(each) is int and 1 <= each <= MAX_ID]
@@ -174,7 +175,7 @@ class Body(Input):
 
 
 def _ids_sent(name: str, value: Any, faults: Mapping[str, str]) -> dict[str, int]:
-    """Return position (such as `artists.0`) → id, for the ids in the field `name` that have no error in `faults`."""
+    """Map positions, such as `artists.0`, to the ids in the field `name` that have no error in `faults`."""
     if name in faults or value is None:
         return {}
     places = {f"{name}.{at}": each for at, each in enumerate(value)} if isinstance(value, list) else {name: value}
@@ -185,7 +186,7 @@ class Query(Input):
     """Base of query string schemas; unknown parameters are ignored.
 
     `other_names` maps alternative names of parameters to the names of fields; a request may use only one of the two.
-    `names_to_check`: parameters that are no fields, but that `check_together` must see.
+    `names_to_check`: parameters that are not fields, but take part in rules about several parameters.
     """
 
     other_names: ClassVar[Mapping[str, str]] = {}

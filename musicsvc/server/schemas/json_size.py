@@ -15,7 +15,7 @@ CLOSING = {"[": "]", "{": "}"}
 
 
 def has_too_many_values(raw: bytes | bytearray) -> bool:
-    """Return whether the JSON text has more than MAX_VALUES values: objects, arrays, and items and members of these."""
+    """Return whether the JSON text has more than MAX_VALUES values. Each object, array, item and member is counted."""
     if len(raw) <= MAX_VALUES or _separators(raw) <= MAX_VALUES:
         return False
     # Some separators may be inside strings, so count only those outside.

@@ -39,7 +39,7 @@ class ReleaseQuery(Query):
 
 
 class InPeriod(Answer):
-    """Base of responses whose first field is the period. Make it the last base: pydantic puts its fields first."""
+    """Base of responses that begin with the period. List it as the last base class: pydantic puts its fields first."""
 
     period: Period
 

@@ -48,7 +48,7 @@ def _empty(schema: type[Body]) -> dict[str, Any]:
 
 
 def _errors_of_oversized(schema: type[Body], text: str, context: Mapping[str, Any]) -> Errors:
-    """Return field → error for a body with too many values. Check only its first values; ignore missing fields."""
+    """Map fields to errors for a body with too many values. Check only its first values; ignore missing fields."""
     _, errors = check(schema, parse_json(first_values(text)), context)
     present = {name: message for name, message in errors.items() if message != REQUIRED}
     return {"body": TOO_MANY_VALUES} | present

@@ -42,13 +42,13 @@ BodyDate = Annotated[
 
 
 class Period(Input):
-    """Base of schemas that take a period, by its name or by its first and last day. NAME: the field for the name."""
+    """Base of schemas that take a period, by its name or by its first and last day. NAME: the field of the name."""
 
     NAME: ClassVar = "period"
 
     @classmethod
     def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
-        """Return a message for each date that breaks a rule, such as one in the future or beside a name."""
+        """Return an error message for each date that is not allowed, such as a future date."""
         return check_dates(sent, faults, context["now"])
 
     def window(self, now: int) -> Window:
@@ -89,7 +89,7 @@ class PeriodIn(Period, Body):
 
 
 def check_dates(sent: Mapping[str, Any], faults: Collection[str], now: int) -> dict[str, str]:
-    """Return a message for `from` or `to` if they break a rule, such as a name of a period beside them."""
+    """Map `from` or `to` to an error message if the dates are not allowed, or if the request also names a period."""
     given = [each for each in ("from", "to") if sent.get(each) is not None]
     named = [each for each in NAMES if sent.get(each) is not None]
     if given and named:

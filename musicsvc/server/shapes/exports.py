@@ -43,7 +43,7 @@ def formats() -> list[JSON]:
 
 
 def table(type_: str, scope: Scope, window: Window, now: int, rows: Iterable[Sequence[object]]) -> Table:
-    """Return the table of an export, to be written in any file format. `rows`: see `export_rows.cells`."""
+    """Return the table of an export, to be written in any file format. `rows`: a sequence of cells for each row."""
     checksum, columns = Checksum(), COLUMNS[type_]
     describe = partial(verification, type_, scope, window, now, checksum)
     return Table(columns, checksum.watch(columns, rows), head(type_, window, now), describe)
@@ -55,7 +55,7 @@ def head(type_: str, window: Window, now: int) -> JSON:
 
 
 def _unlike(window: Window) -> JSON:
-    """Return the key `growth_basis` if growth compares a part of a day with a whole day, else no key."""
+    """Return `growth_basis` as JSON if growth compares a part of a day with a whole day, else an empty object."""
     return {"growth_basis": insights.growth_basis(window)} if window.before.whole_day else {}
 
 
@@ -80,7 +80,7 @@ def report(found: Overview, now: int, *, charts: bool) -> JSON:
 
 
 def _details(found: Details) -> JSON:
-    """Return listening, hours, milestones and releases in the JSON of their endpoints, without the period."""
+    """Return listening figures, hours of the week, milestones and releases of a report as JSON, without the period."""
     heard, hours = listening.listening(found.listening), listening.hours(found.hours)
     del heard["period"], hours["period"]
     named = ({"kind": noun(each.subject), "id": each.subject.id, "name": each.name} for each in found.milestones)
@@ -135,7 +135,7 @@ def printed(found: Overview, now: int) -> Report:
 
 
 def _printed_details(found: Details, now: int) -> JSON:
-    """Return the fields of a Report for listening, hours, milestones and releases."""
+    """Return the listening figures, hours of the week, milestones and releases of a printed report, by field name."""
     heard = found.listening
     return {
         "listening": ReportListening(

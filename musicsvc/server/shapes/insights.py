@@ -45,7 +45,7 @@ def period(window: Window) -> JSON:
 def growth_basis(window: Window) -> str:
     """Return `whole-day` if the part of today so far is compared with a whole day, otherwise `like-for-like`.
 
-    It is `whole-day` if the single plays of that day were deleted, so that its parts are unknown.
+    It is `whole-day` if the single plays of the earlier day were deleted, so that only its total is known.
     """
     return "whole-day" if window.before.whole_day else "like-for-like"
 

@@ -56,5 +56,8 @@ class FormState:
     message: str | None = None
 
     def of(self, action: str) -> FormState:
-        """Return this form if it was sent to the path `action`, else an empty one: a page may have several forms."""
+        """Return this state if it belongs to the form with the path `action`, otherwise an empty state.
+
+        A page can have several forms, but only one of them was rejected.
+        """
         return self if self.action == action else FormState()

@@ -30,7 +30,7 @@ def sign(key: bytes, value: Any) -> str:
 
 
 def verify(key: bytes, text: str) -> Any:
-    """Return the JSON value that `sign` encoded. Raises ValueError if the text was not signed with this key."""
+    """Return the JSON value that `text` encodes. Raises ValueError if the text was not signed with this key."""
     try:
         payload = _signer(key).unsign(text)
     except BadSignature as error:

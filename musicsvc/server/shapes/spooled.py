@@ -26,7 +26,7 @@ class Spooled:
 
 
 def spool(pieces: Iterable[bytes], content_type: str, headers: Mapping[str, str] | None = None) -> Spooled:
-    """Write the pieces to a file, so that a slow client keeps no transaction open. Raises Unavailable on OSError."""
+    """Write the pieces to a file, so that a slow client keeps no transaction open. Raises Unavailable on errors."""
     file: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - the sender closes it
     try:
         for piece in pieces:  # may also write temporary files

@@ -73,7 +73,7 @@ def verification(type_: str, scope: Scope, window: Window, now: int, checksum: C
 
 
 def report_rows(report: Mapping[str, Any]) -> list[JSON]:
-    """Return the figures of a report as rows, sorted by REPORT_KEYS, for its checksum. `report`: the report as JSON."""
+    """Return the figures of a report, given as JSON, as rows sorted by section and key, for its checksum."""
     return sorted(_report_rows(report), key=lambda row: (row["section"], row["key"]))
 
 
@@ -109,6 +109,6 @@ def _detailed_rows(report: Mapping[str, Any]) -> Iterator[JSON]:
 
 
 def compared(rows: Sequence[JSON]) -> Compared:
-    """Return the ids of the albums that a report compares, and the number of days. `rows`: see `report_rows`."""
+    """Return the ids of the albums that a report compares, and the number of days. `rows`: figures of the report."""
     albums = [row for row in rows if row["section"] == "releases" and "release_date" in row]
     return Compared(tuple(row["id"] for row in albums), albums[0]["days"] if albums else DEFAULT_DAYS)

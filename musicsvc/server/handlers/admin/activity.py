@@ -45,7 +45,7 @@ def _filters(query: ActivityQuery, store: Store, now: int) -> tuple[Filters, dic
     errors: dict[str, str] = {}
 
     def parse(name: str, parser: Callable[[str], Any]) -> Any:
-        """Return the parsed value of a search field, or None if the field is empty or invalid. Note the error."""
+        """Return the parsed value of a search field, or None if it is empty or invalid. Store the error, if any."""
         text = getattr(query, name)
         try:
             return parser(text) if text else None
