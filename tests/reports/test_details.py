@@ -132,3 +132,12 @@ def test_an_empty_period_has_no_listening() -> None:
     (text,) = pages(pdf.render(empty))
     assert "Listening" not in text
     assert "Hours of the week" not in text
+
+
+@pytest.mark.parametrize("name", ["ליל מנוחה של העיר", "ليالي القاهرة"])
+def test_a_name_from_right_to_left_leaves_the_date_beside_it_whole(name: str) -> None:
+    report = detailed(2)
+    named = replace(report, releases=[replace(each, name=name) for each in report.releases])
+    last = pages(pdf.render(named))[-1]
+    assert "1 January 2026" in last
+    assert "2 January 2026" in last
