@@ -15,10 +15,10 @@ from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import EngagementDay, Listener, Play, PlayBlock, PlayDay, PlayStretch, Track, TrackPlays
-from musicsvc.store.plays import ingest, retention, verify
+from musicsvc.store.plays import expected, ingest, retention, verify
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow, ReportedPlay
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import listeners, monthly
+from musicsvc.store.plays.rollups import listeners, monthly, tables
 from tests.conftest import NOW
 from tests.support.reported_plays import account, figures, world
 
@@ -111,6 +111,22 @@ def test_a_wrong_row_is_named_and_repaired(played: Store, damage: str) -> None:
     totals = played.read(lambda: {row.track: row.plays for row in TrackPlays.select()}).result()
     assert totals == {track: before[1, track, 0, 1 << 40][0] for track in (1, 2, 3)}
     assert played.read(engagement).result() == given
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "name"),
+    [
+        (tables.DAILY, (TODAY, 1, 7), "track 7, 2026-03-01"),
+        (tables.WEEKLY, (2, 5, TODAY // 8), "album 5, the 8 days from 2026-02-28"),
+        (tables.MONTHLY, (3, 9, TODAY // 32 - 1), "artist 9, the 32 days from 2026-01-27"),
+        (expected.TOTALS, (7, 0, 0), "track 7, all time"),
+    ],
+)
+def test_a_row_is_named_by_its_subject_and_its_days(table: tables.Table, key: tables.Key, name: str) -> None:
+    counted = (3, listeners.pack([1, 2]), bytes(6))
+    assert expected.Comparison(table, {}, {key: counted}).name(key) == name
+    same = expected.Comparison(table, {key: counted}, {key: (*counted[:2], b"")}).name(key)
+    assert same == (name if table is expected.TOTALS else f"{name}: hours and completion")
 
 
 def test_a_difference_has_the_stored_and_the_counted_numbers(played: Store) -> None:
