@@ -67,7 +67,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--slow"):
         hypothesis.settings.load_profile("slow")
     gc.set_threshold(200_000)  # until the tests are collected, which creates many objects that stay
-    os.environ["SSL_CERT_FILE"] = os.devnull  # programs start faster without the authorities, which no test needs
     given = getattr(config, "workerinput", None)
     if given is not None:
         config.stash[ADDRESS] = given["postgres"]
