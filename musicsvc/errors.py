@@ -5,7 +5,7 @@ from typing import Literal
 
 
 class Failure(Exception):
-    """An error with a message for users. `here`: the message for the operator, with details hidden from API clients."""
+    """An error with a message for users. `here`: the message for the operator, with details that users must not see."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

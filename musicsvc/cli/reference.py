@@ -27,7 +27,7 @@ def markdown() -> str:
 
 
 def pages(below: TyperGroup | TyperCommand, path: str, parent: Any = None) -> Iterator[tuple[str, str]]:
-    """Yield the full name (`path`) and the help text of the command `below`, then those of all its subcommands."""
+    """Yield the full name (`path`) and the help text of the command `below`, then those of each of its subcommands."""
     name = path.rpartition(" ")[2]
     context = below.make_context(name, [], parent, resilient_parsing=True, terminal_width=WIDTH)
     yield path, below.get_help(context)

@@ -93,7 +93,7 @@ def _read(wanted: Wanted) -> "tuple[Scope, Overview]":
 
 
 def _pieces(form: str, data: JSON, rows: list[JSON], described: JSON) -> "Iterable[bytes]":
-    """Return the report as `json`, `csv` or `xlsx` in pieces."""
+    """Return the pieces of the report as a file in the format `form`: `json`, `csv` or `xlsx`."""
     import orjson
 
     from musicsvc.reports import report_tables

@@ -70,7 +70,7 @@ class Source:
     def reload(self, *, announce: bool) -> bool:
         """Read the settings and the certificate again. Return False, with a line in the log, if they are invalid.
 
-        `announce`: log the settings that changed but need a restart. They keep their value.
+        Settings that need a restart keep their values. `announce`: log which of these settings have changed.
         """
         running = self.current.settings
         try:

@@ -66,7 +66,7 @@ def nice_step(most: int) -> int:
 
 
 def _averages(values: Sequence[int], step: int) -> list[float]:
-    """Return the averages of `step` days each. The last one may have fewer days."""
+    """Return the average of each group of `step` days. The last group may have fewer days."""
     parts = [values[start : start + step] for start in range(0, len(values), step)]
     return [sum(part) / len(part) for part in parts]
 

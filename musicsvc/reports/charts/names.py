@@ -13,7 +13,7 @@ LONG_WORD = 22  # graphemes; longer words may be broken anywhere
 
 
 def named(text: str, longest: int = LONGEST_NAME) -> JSON:
-    """Return a name as input of the template: its text, cut to `longest` graphemes, and typographic properties."""
+    """Return a name as input of the template: its text, cut to `longest` graphemes, and its language and direction."""
     shown = cut(writing.drawable(text), longest)
     length = len(writing.graphemes(shown))
     if any(len(writing.graphemes(word)) > LONG_WORD for word in shown.split(" ")):

@@ -68,7 +68,7 @@ def _frond(chance: Chance, x: float, y: float, size: float) -> str:
 
 
 def _lobe(chance: Chance, row: int, lobes: int) -> list[Point]:
-    """Return points of a lobe's outline, right of a leaf's stem. The stem runs from y = 1 (`row` 0) to y = -1."""
+    """Return points of the outline of a leaf's lobe, right of the stem. Lobe `row` 0 is at the end with y = 1."""
     level = 0.72 - 1.5 * row / (lobes - 1)
     reach = chance.between(0.55, 0.85) * (1 - 0.35 * abs(level))
     return [(0.16, level + 0.16), (reach, level - 0.02), (reach * 0.92, level - 0.22), (0.17, level - 0.12)]

@@ -70,7 +70,7 @@ def _bars(chance: Chance, palette: Palette) -> list[str]:
 
 
 def _heights(chance: Chance) -> list[float]:
-    """Return the heights (0 to 1) of the bars of half the ring. They look like the waveform of a piece of music."""
+    """Return the heights (0 to 1) of the bars of half the ring, which resemble the waveform of a piece of music."""
     swells = [(chance.between(1, 3.2) * order, chance.between(0, math.tau), 1 / order) for order in (1, 2, 3)]
     heights = []
     for place in range(BARS // 2 + 1):

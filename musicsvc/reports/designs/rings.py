@@ -44,7 +44,7 @@ def draw(chance: Chance) -> Picture:
 
 
 def _rings(chance: Chance, palette: Palette) -> list[str]:
-    """Return closed SVG lines around a centre. Each line varies the next inner line slightly. A few are filled."""
+    """Return closed SVG lines around a centre, each slightly different from the next inner line. A few are filled."""
     heart = (chance.between(480, 760), chance.between(220, 400))
     waves = [(order, chance.between(0.05, 0.16) / order**0.6, chance.between(0, math.tau)) for order in (2, 3, 5)]
     drift = [chance.between(-0.9, 0.9) for _ in waves]

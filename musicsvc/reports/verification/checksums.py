@@ -14,7 +14,7 @@ Row = dict[str, Any]
 
 
 class Checksum:
-    """The number of rows so far, and the checksum over them as a canonical JSON array of objects."""
+    """Counts rows, and computes the checksum over the rows as a canonical JSON array of objects."""
 
     def __init__(self) -> None:
         self.count = 0

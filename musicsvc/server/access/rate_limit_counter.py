@@ -47,7 +47,7 @@ class RateLimitCounter:
         self._purged = float("-inf")
 
     async def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request toward all its rate limits, or toward none if one is exceeded. Return the status of each."""
+        """Count a request toward all its rate limits, or toward none if one is exceeded. Return each limit's status."""
         statuses = await self._count_once(hits)
         exceeded = [hit.key for hit, status in zip(hits, statuses, strict=True) if not status.allowed]
         now = _loop_time()
@@ -72,7 +72,10 @@ class RateLimitCounter:
         return self._memory.count(hits)
 
     def count_at_once(self, requests: Sequence[Sequence[Hit]]) -> Sequence[list[Status]]:
-        """Count several requests without waiting. Return a list of statuses for each, empty if it was not counted."""
+        """Count several requests without waiting.
+
+        Return for each request the statuses of its limits, or an empty list if the request was not counted.
+        """
         if not self._is_shared:
             return [[] for _ in requests]
         found = [self._ahead.use(hits) or [] for hits in requests]

@@ -57,7 +57,7 @@ class RateLimiter:
         return call.judged and route.family is not Family.PLAIN
 
     async def count(self, route: Route, call: Call) -> None:
-        """Count a request of a token or, if it has no valid one, of an address. Raises TooMany beyond a limit."""
+        """Count a request for its token or, without a valid token, for its address. Raises TooMany beyond a limit."""
         if self.applies_to(route, call) and (hits := self._hits(route, call)):
             statuses = await self._counter.count(hits)
             call.headers.update(headers(statuses))

@@ -97,7 +97,7 @@ def draw(drawing: Picture, pictures: PictureCache) -> Download:
 
 
 def _cached_or_pending(picture: Picture, pictures: PictureCache) -> Picture | Download:
-    """Return the picture as a response if it is in the cache. Otherwise return `picture`, which `draw` then draws."""
+    """Return the picture as a response if it is in the cache. Otherwise return `picture`, to be drawn later."""
     kept = pictures.get(picture.key)
     return picture if kept is None else _png(kept, picture.max_age)
 

@@ -117,7 +117,10 @@ def _as_text(found: object) -> str:
 def _exception(
     kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None, *, own: bool
 ) -> traceback.TracebackException | str:
-    """Return the traceback. `own`: logged by this package; otherwise omit the message, which may have client data."""
+    """Return the traceback.
+
+    `own`: this package logged the exception. Otherwise its message is omitted, because it may have client data.
+    """
     if not own or kind is None or fault is None:
         frames = traceback.StackSummary.extract(traceback.walk_tb(trace), limit=FRAMES, lookup_lines=False)
         places = (f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)

@@ -82,7 +82,7 @@ class HttpConnection(OfferingConnection):
             self.force_close()
 
     def finish_next(self) -> None:
-        """Close the connection after its next response, so that a request that is already under way gets one."""
+        """Close the connection after its next response, so that a request that is already under way gets a response."""
         self._final = True
 
     def abort(self) -> None:

@@ -72,7 +72,10 @@ class Executors:
         }
 
     async def run(self, kind: Work, work: Callable[[], Any], *, token_holder: bool) -> Any:
-        """Call `work` on a thread for its kind and `token_holder`. Return its result, or raise Overloaded if full."""
+        """Call `work` on a thread for this kind of work and client, and return its result.
+
+        Raises Overloaded if the queue is full.
+        """
         return await self._executors[kind, token_holder].run(work)
 
     def close(self) -> None:

@@ -149,7 +149,7 @@ class ImmediateAnswers:
                 offer.connection.decline()
 
     def _answer(self, offers: list[Offer]) -> None:
-        """Answer the offers that can be answered from memory without waiting. Leave out the others."""
+        """Answer the offered requests that can be answered from memory without waiting. Leave out the others."""
         now = self._clock.now()
         found = []
         for offer in offers:

@@ -127,7 +127,7 @@ class Pages:
         return Visit(peer.encrypted, origin, peer.address, agent, value, notice)
 
     async def _find_session(self, visit: Visit, call: Call) -> SessionIdentity | None:
-        """Return the session of the browser's cookie, or None. Writes its time of last use, once a minute."""
+        """Return the session of the browser's cookie, or None. Writes its time of last use at most once a minute."""
         if (value := visit.value) is None:
             return None
         now = self._clock.now()
@@ -161,7 +161,7 @@ class Pages:
         call: Call,
         failure: Failure,
     ) -> Reply:
-        """Show the page of the form again, with what was typed and the errors."""
+        """Show the page of the form again, with the typed values and the error messages."""
         if isinstance(failure, TooMany):
             call.retry_after = failure.retry_after
         if isinstance(failure, Overloaded):

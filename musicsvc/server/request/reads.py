@@ -101,7 +101,7 @@ def _run_all(units: Sequence[Callable[[], Any]]) -> list[Any]:
 
 
 def _set(read: Read, outcome: object) -> None:
-    """Set the result of a read. If its client has disconnected, nobody waits for it."""
+    """Set the result or the failure of a read, unless the read was cancelled."""
     if read.result.done():
         return
     if isinstance(outcome, BaseException):

@@ -25,7 +25,7 @@ MISPLACED = "Must be sent in the body, not in the query."
 def read_query(route: Route, request: BaseRequest, now: int) -> tuple[Query | None, dict[str, str]]:
     """Validate the query string. Return (query, no errors), or None and a message for each wrong parameter.
 
-    Export endpoints take their fields from the body. The same names in the query string are errors, not ignored.
+    Export endpoints take their fields from the body, so fields in the query string are errors there, not ignored.
     """
     if route.query is not None:
         return check_query(route.query, request.query.items(), now=now)

@@ -38,7 +38,7 @@ class Slot:
         self._tables: frozenset[str] | None = None
 
     def recording(self, unit: Callable[[], T]) -> Callable[[], T]:
-        """Return a unit of work that calls `unit` and remembers the tables that it read."""
+        """Return a unit of work that calls `unit` and remembers the tables that `unit` read."""
 
         def read() -> T:
             result, self._tables = recorded(unit)

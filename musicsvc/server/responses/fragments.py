@@ -86,7 +86,7 @@ class Fragments:
 
 
 class FragmentReader:
-    """Finds or creates the fragments for one request. `sources`: when and from which tables they were read."""
+    """Finds or creates the fragments for one request. `sources`: when and from which tables the fragments were read."""
 
     def __init__(self, fragments: Fragments, stamp: Stamp) -> None:
         self._fragments = fragments

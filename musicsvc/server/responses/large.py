@@ -167,7 +167,7 @@ def _size(body: Any, *, drawn: bool) -> int:
 
 
 def _groups(rows: Sequence[Any], sizes: Sequence[int]) -> Iterator[Sequence[Any]]:
-    """Split the rows into groups of at most LARGE bytes; a larger row is alone. `sizes`: the bytes of each row."""
+    """Split the rows into groups of at most LARGE bytes; a larger row is a group. `sizes`: the bytes of each row."""
     begin = held = 0
     for at, size in enumerate(sizes):
         if held and held + size > LARGE:

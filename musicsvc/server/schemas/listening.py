@@ -93,7 +93,7 @@ class Milestone(Answer):
 
 
 class BestDay(Answer):
-    """The day with the most plays; the first one if several have as many."""
+    """The day with the most plays; the first such day if there are several."""
 
     date: Date
     plays: int = Field(examples=[212])
@@ -115,7 +115,7 @@ class ReleasePoint(Answer):
 
 
 class Release(Answer):
-    """An album with a point for each day since its release, up to today; none if it has no release date."""
+    """An album with a point for each day since its release, up to today; no points if it has no release date."""
 
     id: int
     name: str = Field(examples=["Ragtime Suite"])

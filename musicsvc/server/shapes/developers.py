@@ -51,7 +51,7 @@ def moment_from(left: int) -> str:
 
 
 def access_state(user: User, latest: AccessRequest | None) -> AccessState:
-    """Return the state of the account's API access. `latest`: its newest request."""
+    """Return the state of the account's API access. `latest`: the account's newest request for access."""
     if user.api_access:
         return "granted"
     if latest is None:

@@ -57,5 +57,5 @@ def pack(pieces: list[bytes]) -> list[bytes]:
 
 
 def compact(pieces: Iterable[bytes]) -> bytes:
-    """Join pieces of JSON into a copy to keep in memory. The originals can take ten times their length (orjson)."""
+    """Join pieces of JSON into a short copy to keep in memory. Pieces made by orjson can take ten times the bytes."""
     return b"".join([*pieces, b""])  # of a single piece, `join` would return the piece itself
