@@ -46,7 +46,7 @@ def page_data(report: Report, paper: str = A4) -> JSON:
         "short": writing.drawable(cut(report.name or EVERYTHING, LONGEST_SHORT)),
         "period": dates.calendar_name(first, last) or dates.span(first, last),
         "span": dates.span(first, last),
-        "days": len(days),
+        "days": "1 day" if len(days) == 1 else f"{len(days):,} days",
         "made": f"{dates.day(made.date())}, {made:%H:%M} UTC",
         "date": [made.year, made.month, made.day],
         "empty": None if report.plays else _advice(report),
@@ -92,7 +92,7 @@ def _graphs(report: Report) -> list[JSON]:
 
 def _advice(report: Report) -> str:
     """Return advice to readers of a report without plays, such as to choose another period."""
-    days = f"these {len(report.days)} days" if len(report.days) > 1 else "this day"
+    days = f"these {len(report.days):,} days" if len(report.days) > 1 else "this day"
     empty = f"No plays were counted in {days}."
     if not report.plays_total:
         return f"{empty} No plays are recorded yet. Import a history with musicsvc import plays, or send POST /plays."

@@ -146,7 +146,7 @@ def check_dates(first: date, last: date, now: int) -> None:
 def _against_days_before(name: str, first: int, last: int, now: int, label: str) -> Window:
     """Return the window of the days `first` to `last`, compared with the same number of days just before `first`."""
     days = last + 1 - first
-    earlier = "previous day" if days == 1 else f"previous {days} days"
+    earlier = "previous day" if days == 1 else f"previous {days:,} days"
     elapsed = (days - 1) * DAY + now % DAY if last == day_of(now) else days * DAY
     return Window(name, first, last + 1, label, _earlier(earlier, first - days, first, elapsed))
 

@@ -44,6 +44,10 @@ LABELS = [
 ]
 
 
+def test_the_label_of_thousands_of_days_is_separated() -> None:
+    assert periods.between(date(2023, 1, 2), date(2026, 3, 1), AT).before.label == "previous 1,155 days"
+
+
 @pytest.mark.parametrize(("period", "first", "last", "begins", "ends"), EXPECTED)
 def test_a_period_has_its_days_and_those_that_it_is_compared_with(
     period: str, first: str, last: str, begins: str, ends: str
