@@ -201,7 +201,8 @@ async def error_page(request: BaseRequest, failure: Failure) -> Reply:
     status = errors.status_of(failure)
     faults = failure.errors if isinstance(failure, Invalid) else {}
     title = TITLES.get(status, "Something is wrong")
-    view = View("error.html", {"title": title, "message": failure.message, "errors": faults})
+    back = request.path if faults and request.method in SAFE else None  # the same page without its wrong query
+    view = View("error.html", {"title": title, "message": failure.message, "errors": faults, "back": back})
     context = {"caller": None, "links": (), "notice": None, "pages": PAGES, "path": ""}
     rendered = await asyncio.to_thread(html.render, view, context)
     whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}

@@ -250,6 +250,7 @@ async def test_a_period_that_does_not_exist_is_refused_with_a_page(world: World,
     answer = await world.browser.get(f"/insights/track/{world.made.tracks[0]}?{query}")
     assert answer.status == 422
     assert f"{field.capitalize()}: " in HtmlPage(answer.body).text
+    assert f"/insights/track/{world.made.tracks[0]}" in HtmlPage(answer.body).links()
     accepting = await world.browser.get(f"/insights?{query}", Accept="application/json")
     assert list(accepting.json["errors"]) == [field]
 
