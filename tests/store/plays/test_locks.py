@@ -52,5 +52,6 @@ def test_a_change_of_play_counts_waits_for_others(store: Store, reporter: Identi
 
 
 @pytest.mark.only_on("postgres")
+@pytest.mark.usefixtures("reporter")
 def test_a_move_waits_for_likes_and_reposts(store: Store) -> None:
     require_wait(store, engagement_days.lock, rebuild)
