@@ -74,7 +74,7 @@ def show(
     for title in ("tracks", "top_tracks", "top_albums"):
         if data.get(title):
             typer.echo(f"\n{title.replace('_', ' ')}")
-            output.print_table(session, [_ranked(row) for row in data[title]], COLUMNS, json=False)
+            output.print_table(session, [_ranked(row) for row in data[title]], COLUMNS, json=False, cut="name")
 
 
 @app.command()

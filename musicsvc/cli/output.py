@@ -50,15 +50,21 @@ def print_list(
     print_table(session, [to_json(row) for row in session.read(query)], columns, json=json)
 
 
-def print_table(session: "Session", rows: Sequence[JSON], columns: Iterable[str], *, json: bool) -> None:
+def print_table(
+    session: "Session", rows: Sequence[JSON], columns: Iterable[str], *, json: bool, cut: str | None = None
+) -> None:
     """Print the given columns of the rows as a table, or with `json` all keys of the rows.
 
-    If the terminal is too narrow, empty columns are left out first, then the last columns.
+    If the terminal is too narrow, empty columns are left out first, then the last columns. `cut`: a column whose long
+    words may be cut on a terminal.
     """
     if json:
         print_json(rows)
         return
-    table = [Column(_title(key), [_cell(key, row[key]) for row in rows], whole=key == "email") for key in columns]
+    table = [
+        Column(_title(key), [_cell(key, row[key]) for row in rows], whole=key == "email", cut=key == cut)
+        for key in columns
+    ]
     room, bold = _terminal()
     if room is not None:
         table, left_out = fit(table, room)

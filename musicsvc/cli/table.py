@@ -13,17 +13,22 @@ if TYPE_CHECKING:
 GAP = 2
 NARROW = 24  # the minimum width of a column that may split words
 NOTHING = "-"
+ELLIPSIS = "..."  # a terminal of any encoding can show it
 _BETWEEN_WORDS = re.compile(r"(?<!\d\d-\d\d) +")  # 2026-01-31 12:00 is one word
 
 
 class Column:
     """A column of a table: its heading, its cells, and the widths that it can have."""
 
-    def __init__(self, heading: str, cells: Sequence[str], *, whole: bool = False) -> None:
-        """`whole`: never split words. Otherwise words may be split to make the column as narrow as NARROW."""
+    def __init__(self, heading: str, cells: Sequence[str], *, whole: bool = False, cut: bool = False) -> None:
+        """`whole`: never split words. Otherwise words may be split to make the column as narrow as NARROW.
+
+        `cut`: words that are longer than the column end in an ellipsis.
+        """
         self.heading = heading
         self.cells = cells
         self.whole = whole
+        self.cut = cut
 
     @cached_property
     def natural(self) -> int:
@@ -61,7 +66,8 @@ def fit(columns: Sequence[Column], room: int) -> tuple[list[Column], list[Column
 def lines(columns: Sequence[Column], room: int | None) -> Iterator[str]:
     """Yield the lines of the table without headings. `room`: the width in characters, or None to never wrap cells."""
     widths = _widths(columns, room)
-    for cells in zip(*(column.cells for column in columns), strict=True):
+    shown = [_cut_words(column, at_most) for column, at_most in zip(columns, widths, strict=True)]
+    for cells in zip(*shown, strict=True):
         yield from _row(cells, widths)
 
 
@@ -90,6 +96,22 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
             part + " " * (max(at_most - width(part), 0) + GAP) for part, at_most in zip(parts, widths, strict=True)
         ]
         yield "".join(padded).rstrip()
+
+
+def _cut_words(column: Column, at_most: int) -> Sequence[str]:
+    """Return the cells of a column; with `cut`, words of more than `at_most` characters end in an ellipsis."""
+    if not column.cut or column.longest_word <= at_most:
+        return column.cells
+    return [" ".join(_cut(word, at_most) for word in _words(cell)) for cell in column.cells]
+
+
+def _cut(word: str, at_most: int) -> str:
+    if width(word) <= at_most:
+        return word
+    kept = word[: at_most - len(ELLIPSIS)]
+    while width(kept) > at_most - len(ELLIPSIS):
+        kept = kept[:-1]
+    return kept + ELLIPSIS
 
 
 def _words(text: str) -> list[str]:

@@ -49,6 +49,15 @@ def test_words_are_not_split_and_lines_have_no_trailing_blanks(rows: list[list[s
     assert bool(left_out) == (len(columns) > 1 and sum(column.least + GAP for column in columns) - GAP > room)
 
 
+@pytest.mark.parametrize("name", ["W" * 255, "界" * 255, "of the " + "é" * 255])
+def test_long_words_of_names_are_cut_to_the_width_of_a_terminal_only(name: str) -> None:
+    columns = [Column("id", ["7"]), Column("name", [name], cut=True), Column("plays", ["12"])]
+    shown = list(lines(columns, 80))
+    assert max(map(width, shown)) <= 80
+    assert "..." in "".join(shown)
+    assert name in "".join(lines(columns, None))
+
+
 @pytest.fixture
 def people(run: Run, store: Store) -> list[str]:  # noqa: ARG001 - `run` is for the settings
     """Create accounts with long emails, access, requests and tokens, one of them revoked with a long reason."""
