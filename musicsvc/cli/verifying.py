@@ -83,7 +83,7 @@ def _window(meta: "FileVerification") -> "Window":
             return periods.between(first, last, exported_at)
         window = periods.window(name, exported_at)
     except ValueError as error:
-        raise Failure(f"The description of {meta.file.name} has an invalid window: {error}") from None
+        raise Failure(f"The file that describes {meta.file.name} has an invalid `window`: {error}") from None
     return history.adapt(window)
 
 

@@ -36,7 +36,8 @@ class Stamp(NamedTuple):
 class Freshness:
     """Detects changes that any process makes to the database. Checks at most once per turn of the event loop.
 
-    The check runs after all requests of the turn were sent, so it sees every commit acknowledged before that.
+    The check runs after all requests that the turn answers were sent by their clients, so it sees every commit that was
+    acknowledged before.
 
     - A change of a table invalidates at once all values read from the table.
     - A change of the table's counters, such as plays, invalidates values from the table that are a few seconds old.

@@ -186,7 +186,7 @@ def test_any_period_is_verified_as_it_was(
     for name, value in (("name", "fortnight"), ("start", "tomorrow")):
         written["verification"]["window"] |= {"name": "custom", name: value}
         (tmp_path / "b.json").write_text(json.dumps({"data": written}))
-        with pytest.raises(Failure, match="has an invalid window"):
+        with pytest.raises(Failure, match="has an invalid `window`"):
             export("verify", str(tmp_path / "b.json"))
 
 

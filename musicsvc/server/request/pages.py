@@ -210,7 +210,7 @@ async def error_page(request: BaseRequest, failure: Failure) -> Reply:
 
 
 def wants_page(request: BaseRequest, route: Route | None) -> bool:
-    """Return whether an error response to this request should be a page: for pages, and for browsers outside the API.
+    """Return True if errors are answered with a page: on the paths of pages, and for browsers outside the API.
 
     A client that accepts JSON but not HTML gets JSON. `route`: the endpoint, or None if it is unknown.
     """

@@ -24,7 +24,7 @@ from musicsvc.server.schemas.periods import PeriodIn
 TypeName = Literal["tracks", "albums", "artists", "plays"]
 WholeDay = Annotated[
     Literal["whole-day"] | SkipJsonSchema[None],
-    Field(description="Present only if growth compares with a whole day, since that day's single plays were deleted."),
+    Field(description="Present only if growth compares a part of today with a whole day, whose plays were deleted."),
 ]
 Growing = Annotated[
     float | None, Field(description="Change in percent from the preceding period; null if that period had no plays.")

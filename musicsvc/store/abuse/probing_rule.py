@@ -41,7 +41,7 @@ class ProbeFigures:
 
 
 class ProbingRule:
-    """Counts one token's calls in the last `probe_seconds`, and applies the rule. Add calls in order of time."""
+    """Finds out whether one token's calls of the last `probe_seconds` are probing. Add the calls in order of time."""
 
     def __init__(self, rules: Abuse) -> None:
         self._most = rules.probes

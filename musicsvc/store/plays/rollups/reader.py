@@ -155,7 +155,10 @@ class Reader:
         return [each for (each,) in _fetch(POPULAR, "", kind, ids, _numbers(self._weeks))]
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
-        """Return the plays in all windows together, by track, album or artist id. Ids without plays are absent."""
+        """Return the number of plays in all the windows of this reader together, by id.
+
+        `ids` are those of tracks, albums or artists. Ids without plays are absent.
+        """
         found: dict[int, int] = defaultdict(int)
         for window in self._windows:
             for subject, some in parts.of_day(kind, ids, window).items():
