@@ -63,7 +63,7 @@ def check(context: typer.Context, json: AsJson = False) -> None:
 
 @app.command()
 def recount(context: typer.Context) -> None:
-    """Recount long lists and rebuild the search indexes, to repair problems that `db check` reports."""
+    """Repair the lengths of lists and the search indexes that `db check` reports."""
     from musicsvc.store.engine import list_blocks
     from musicsvc.store.engine.names import changed_names
 
