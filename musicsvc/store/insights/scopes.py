@@ -11,7 +11,7 @@ from pyroaring import BitMap64
 
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import artists
-from musicsvc.store.engine import sql
+from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
@@ -120,7 +120,8 @@ def limited_memory(scope: Scope) -> Iterator[None]:
 
     Memory-mapped pages increase the memory use of the process, but reading without the map takes longer.
     """
-    with nullcontext() if scope.is_small() else sql.without_memory_map():
+    unlimited = not dialect.is_sqlite() or scope.is_small()
+    with nullcontext() if unlimited else sql.without_memory_map():
         yield
 
 
