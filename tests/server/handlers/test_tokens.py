@@ -227,19 +227,19 @@ async def test_a_token_can_be_deleted_on_a_full_disk(store: Store, clock: Movabl
         assert (await client.get("users/me")).status == 401
 
 
-async def test_a_sign_in_that_fails_takes_equally_long_for_every_reason(store: Store, clock: MovableClock) -> None:
+async def test_a_sign_in_that_fails_costs_the_same_for_every_reason(store: Store, clock: MovableClock) -> None:
     world = World(store, clock, ["suspended"])
     hashed = passwords.hash_password(PASSWORD)
     for who in (OWNER, "suspended"):
         world.do(lambda who=who: users.set_password(users.get(world.ids[who]), hashed, now=1))  # type: ignore[misc]  # bound in the loop
     world.do(lambda: users.create(f"unset@{world.domain}", now=world.now))
     emails = [world.email(OWNER), world.email("suspended"), f"unset@{world.domain}", f"nobody@{world.domain}"]
-    durations: dict[str, list[float]] = {email: [] for email in emails}
+    costs: dict[str, list[float]] = {email: [] for email in emails}  # CPU seconds of the client and the server
     async with running(store, clock) as client:
-        for email in emails * 3:
-            began = time.perf_counter()
+        for email in emails * 5:
+            began = time.process_time()
             answer = await client.post("auth/login", sign_in(world, email=email, password="wrong words"))
-            durations[email].append(time.perf_counter() - began)
+            costs[email].append(time.process_time() - began)
             assert answer.status == 422
-    fastest = [min(found) for found in durations.values()]
-    assert max(fastest) < 2 * min(fastest), durations  # verifying a password takes ten times as long as the rest
+    least = [min(found) for found in costs.values()]
+    assert max(least) < 4 * min(least), costs  # verifying a password costs ten times as much as the rest
