@@ -11,7 +11,7 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.importing import albums, artists, rows, tracks
 from musicsvc.store.importing.batch import Batch, ImportMemory, ImportScope
-from musicsvc.store.importing.batches import in_batches, lock_imports, read_cells, resume_hint
+from musicsvc.store.importing.batches import in_batches, read_cells, resume_hint
 from musicsvc.store.importing.bounds import BoundsExceededError
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
@@ -95,9 +95,7 @@ def _import_batch(
     store: Store, valid: list[CatalogRow], scope: ImportScope, memory: ImportMemory, summary: ImportSummary
 ) -> Batch:
     def unit() -> Batch:
-        if not scope.dry_run:
-            lock_imports()
-            runs.require_running(scope.run)
+        runs.begin_batch(scope.run)
         refused: dict[int, Refusal] = {}
         for attempt in count():
             batch = Batch(scope, memory, refused, strict=attempt >= ATTEMPTS)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from musicsvc.errors import Failure
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.importing import accounts, values
-from musicsvc.store.importing.batches import in_batches, lock_imports, read_cells, resume_hint
+from musicsvc.store.importing.batches import in_batches, read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
@@ -141,9 +141,7 @@ def _import_batch(
     invalid = [row for row in records if isinstance(row, Refusal)]
 
     def unit() -> FollowOutcome:
-        if not scope.dry_run:
-            lock_imports()
-            runs.require_running(scope.run)
+        runs.begin_batch(scope.run)
         names = [name for row in rows for name in row[1:]]
         create, dry_run = scope.create_missing, scope.dry_run
         people = accounts.resolve(names, unwritten.accounts, create=create, dry_run=dry_run, now=scope.now)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from musicsvc.clock import DAY
 from musicsvc.store.engine import dialect
 from musicsvc.store.importing import known_plays
-from musicsvc.store.importing.batches import lock_imports
 from musicsvc.store.importing.create_missing import CreationScope, MissingCreator
 from musicsvc.store.importing.known_plays import KnownPlays
 from musicsvc.store.importing.listen_rows import Listen
@@ -86,9 +85,8 @@ class PlayImporter:
         return self.scope.ids is not None
 
     def _unit(self, batch: Sequence[Listen | Refusal], summary: ImportSummary, *, create_missing: bool) -> PlayOutcome:
+        runs.begin_batch(self.run)
         if not self._dry:
-            lock_imports()
-            runs.require_running(self.run)
             tables.lock()
         kept_from = monthly.watermark().kept_from * DAY
         rows = [(at, row) for at, row in enumerate(batch) if isinstance(row, Listen)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.importing import lookup, playlist_rows, rows
-from musicsvc.store.importing.batches import in_batches, lock_imports, read_cells, resume_hint
+from musicsvc.store.importing.batches import in_batches, read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.lookup import TrackMention
 from musicsvc.store.importing.playlist_rows import Entry, PlaylistMemory, PlaylistRef, PlaylistScope
@@ -114,9 +114,7 @@ def _import_batch(
     invalid = [row for row in records if isinstance(row, Refusal)]
 
     def unit() -> PlaylistOutcome:
-        if not scope.dry_run:
-            lock_imports()
-            runs.require_running(scope.run)
+        runs.begin_batch(scope.run)
         tracks = lookup.find([row.mention for row in valid], manager=scope.owner)
         found = [(row, track) for row, track in zip(valid, tracks, strict=True) if track is not None]
         unknown = [_unknown(row) for row, track in zip(valid, tracks, strict=True) if track is None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,44 +12,26 @@ from hypothesis import strategies as some
 from musicsvc.clock import DAY, HOUR, SECOND
 from musicsvc.store.engine import sql
 from musicsvc.store.models import PlayPart, Track
-from musicsvc.store.plays import ingest, reattribution, retention, verify
+from musicsvc.store.plays import reattribution, retention, verify
 from musicsvc.store.plays.periods import SLOT, Window
-from musicsvc.store.plays.rollups import day_parts, listeners, parts, withdrawal
+from musicsvc.store.plays.rollups import day_parts, listeners, parts
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from tests.conftest import NOW
+from tests.support.heard_plays import draw, ignore, import_plays, withdraw
 from tests.support.listening_world import Catalog, catalog
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
-
-    Heard = list[tuple[int, int, str]]
+    from tests.support.heard_plays import Heard
 
 YESTERDAY = NOW // DAY - 1
 MIDNIGHT = YESTERDAY * DAY
-RUN = 7  # the number of an import
 LIGHT = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def nothing(*_: object) -> None:
-    """Ignore progress."""
-
-
 def heard(made: Catalog, seed: int, count: int) -> Heard:
-    """Return random plays of yesterday as (track's id, time, listener's name), most of them of the first track."""
-    chance = random.Random(seed)
-    return [
-        (made.tracks[chance.choice((0, 0, 0, 1, 3))], MIDNIGHT + chance.randrange(DAY), str(chance.randrange(99)))
-        for _ in range(count)
-    ]
-
-
-def import_plays(plays: Heard) -> None:
-    """Record plays of an import; in a writing unit."""
-    ids = listeners.ensure({listeners.opaque_key(name) for _, _, name in plays})
-    ingest.record(
-        ingest.PlayRow(at // SLOT, track, ids[listeners.opaque_key(name)], b"", at, None, 0, RUN)
-        for track, at, name in plays
-    )
+    """Return random plays of yesterday."""
+    return draw(made, seed, count, lambda chance: MIDNIGHT + chance.randrange(DAY))
 
 
 def subjects(made: Catalog) -> list[tuple[str, Subject]]:
@@ -108,11 +89,10 @@ def test_parts_equal_single_plays_at_any_second(
         if number == 0:
             fresh = [each for each in later if (each[0], each[1] // SLOT, each[2]) not in kept]
             store.write(partial(import_plays, fresh)).result()
-    while store.write(partial(withdrawal.withdraw, RUN, 0, NOW // SLOT * 2)).result():
-        pass
+    withdraw(store)
     for seconds in cuts:
         agrees(store, made, seconds)
-    assert verify.run(store, check=True, on_progress=nothing).differences == []
+    assert verify.run(store, check=True, on_progress=ignore).differences == []
 
 
 @pytest.fixture
@@ -160,13 +140,13 @@ def test_parts_follow_a_track_to_another_artist(store: Store, made: Catalog) -> 
     store.write(move).result()
     assert (ALBUM, second) in counted(store)
     assert (ALBUM, first) not in counted(store)
-    assert verify.run(store, check=True, on_progress=nothing).differences == []
+    assert verify.run(store, check=True, on_progress=ignore).differences == []
 
 
 def test_parts_end_with_the_single_plays_of_their_day(store: Store, made: Catalog) -> None:
-    retention.prune(store, 1, now=NOW, on_progress=nothing)
+    retention.prune(store, 1, now=NOW, on_progress=ignore)
     assert counted(store)
-    retention.prune(store, 0, now=NOW, on_progress=nothing)
+    retention.prune(store, 0, now=NOW, on_progress=ignore)
     assert counted(store) == set()
     store.write(partial(day_parts.rebuild, {TRACK: {made.tracks[0]: [YESTERDAY]}})).result()
     assert counted(store) == set()
@@ -186,11 +166,11 @@ def test_parts_end_with_the_single_plays_of_their_day(store: Store, made: Catalo
 def test_a_wrong_part_is_named_and_repaired(store: Store, made: Catalog, damage: str) -> None:
     before = counted(store)
     store.write(partial(sql.run, damage)).result()
-    wrong = verify.run(store, check=True, on_progress=nothing)
+    wrong = verify.run(store, check=True, on_progress=ignore)
     assert wrong.differing > 0
     assert all(", the two hours from " in each.row for each in wrong.differences)
-    assert verify.run(store, check=False, on_progress=nothing).differing == wrong.differing
-    assert verify.run(store, check=True, on_progress=nothing).differing == 0
+    assert verify.run(store, check=False, on_progress=ignore).differing == wrong.differing
+    assert verify.run(store, check=True, on_progress=ignore).differing == 0
     assert counted(store) == before
     agrees(store, made, 50_000)
 

@@ -15,39 +15,30 @@ from musicsvc.clock import DAY
 from musicsvc.store.engine import sql
 from musicsvc.store.insights.listening import milestones
 from musicsvc.store.models import Track
-from musicsvc.store.plays import ingest, reattribution, verify
+from musicsvc.store.plays import reattribution, verify
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import listeners, monthly, reader, withdrawal
+from musicsvc.store.plays.rollups import monthly, reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
+from tests.support.heard_plays import draw, ignore, import_plays, withdraw
 from tests.support.listening_world import Catalog, catalog
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
-
-    Heard = list[tuple[int, int, str]]
+    from tests.support.heard_plays import Heard
 
 MONTH = NOW // DAY // monthly.DAYS - 2
 FIRST = MONTH * monthly.DAYS
-RUN = 7  # the number of an import
 LIGHT = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def nothing(*_: object) -> None:
-    """Ignore progress."""
-
-
 def heard(made: Catalog, seed: int, count: int) -> Heard:
-    """Return random plays of the month as (track's id, time, listener's name), most of them of the first track."""
-    chance = random.Random(seed)
-    return [
-        (
-            made.tracks[chance.choice((0, 0, 0, 1, 3))],
-            FIRST * DAY + int(chance.triangular(0, monthly.DAYS, 9)) * DAY + chance.randrange(DAY),
-            str(chance.randrange(99)),
-        )
-        for _ in range(count)
-    ]
+    """Return random plays of the month."""
+
+    def time(chance: random.Random) -> int:
+        return (FIRST + int(chance.triangular(0, monthly.DAYS, 9))) * DAY + chance.randrange(DAY)
+
+    return draw(made, seed, count, time)
 
 
 def finish(store: Store, made: Catalog) -> None:
@@ -95,15 +86,6 @@ def agrees(store: Store, made: Catalog) -> None:
             ]
 
 
-def import_plays(plays: Heard) -> None:
-    """Record plays of an import; in a writing unit."""
-    ids = listeners.ensure({listeners.opaque_key(name) for _, _, name in plays})
-    ingest.record(
-        ingest.PlayRow(at // SLOT, track, ids[listeners.opaque_key(name)], b"", at, None, 0, RUN)
-        for track, at, name in plays
-    )
-
-
 @LIGHT
 @given(
     batches=some.lists(some.sampled_from([1, 30, 400, 700]), min_size=1, max_size=3),
@@ -121,12 +103,11 @@ def test_days_of_months_equal_single_plays(store: Store, batches: list[int], und
         store.write(partial(made.add_plays, drawn[:count])).result()
         drawn = drawn[count:]
         store.write(partial(monthly.roll_up, 1000)).result()
-    while store.write(partial(withdrawal.withdraw, RUN, 0, NOW // SLOT * 2)).result():
-        pass
+    withdraw(store)
     agrees(store, made)
     finish(store, made)
     agrees(store, made)
-    assert verify.run(store, check=True, on_progress=nothing).differences == []
+    assert verify.run(store, check=True, on_progress=ignore).differences == []
 
 
 @pytest.fixture
@@ -176,10 +157,10 @@ def test_days_follow_a_track_to_another_album(store: Store, made: Catalog) -> No
 def test_wrong_days_of_a_month_are_named_and_repaired(store: Store, made: Catalog) -> None:
     zeros = "UPDATE play_block SET days = ? WHERE kind = 1 AND block = ? AND days IS NOT NULL"
     store.write(partial(sql.run, zeros, bytes(monthly.PACKED_DAY.size * monthly.DAYS), MONTH)).result()
-    wrong = verify.run(store, check=True, on_progress=nothing)
+    wrong = verify.run(store, check=True, on_progress=ignore)
     assert wrong.differing == len(wrong.differences) == 1
     assert wrong.differences[0].row.startswith(f"track {made.tracks[0]}, the 32 days from ")
     assert wrong.differences[0].row.endswith(": the counts of its days")
-    assert verify.run(store, check=False, on_progress=nothing).differing == 1
-    assert verify.run(store, check=True, on_progress=nothing).differing == 0
+    assert verify.run(store, check=False, on_progress=ignore).differing == 1
+    assert verify.run(store, check=True, on_progress=ignore).differing == 0
     agrees(store, made)

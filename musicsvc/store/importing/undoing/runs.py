@@ -13,6 +13,7 @@ from musicsvc.errors import Failure, NotFound
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.engine.sql import run as run_sql
+from musicsvc.store.importing.batches import lock_imports
 from musicsvc.store.models import Album, Artist, ImportItem, ImportRun, Track, User
 
 if TYPE_CHECKING:
@@ -91,8 +92,11 @@ def _to_json(counts: Mapping[str, Counts]) -> str:
     return orjson.dumps({kind: asdict(each) for kind, each in counts.items()}).decode()
 
 
-def require_running(run: int) -> None:
-    """Raise Failure if the import was undone while it runs. The caller must hold the lock of `lock_imports`."""
+def begin_batch(run: int) -> None:
+    """Lock out other imports until the transaction ends. Raise Failure if the import was undone. Ignores dry runs."""
+    if run == NO_RUN:
+        return
+    lock_imports()
     if ImportRun.get_by_id(run).state != "running":
         raise Failure(f"Import {run} was undone while it ran.")
 
