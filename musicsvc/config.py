@@ -84,7 +84,7 @@ class Server(Section):
     body_timeout: Seconds = 15.0
     write_timeout: Seconds = 30.0  # for each 64 KiB of a response
     keepalive_timeout: Seconds = 15.0
-    shutdown_timeout: float = 10.0
+    shutdown_timeout: Annotated[float, Field(ge=0)] = 10.0
     answer_memory: Annotated[ByteSize, Field(ge=1 << 20)] = ByteSize(256 << 20)  # of each worker
     answer_cache: Annotated[ByteSize, Field(ge=0)] = ByteSize(64 << 20)  # of each worker; 0: no cache
     max_connections: Positive = 10_000  # of all workers
@@ -164,9 +164,7 @@ class Backups(Section):
 class Settings(BaseSettings):
     """All settings. They are read once, at start."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid", env_ignore_empty=True
-    )
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, env_ignore_empty=True)
 
     data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("musicsvc", appauthor=False))
     database_url: Annotated[str, AfterValidator(_address)] = ""

@@ -6,7 +6,7 @@ import re
 import shlex
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from typer.core import TyperGroup
@@ -94,14 +94,16 @@ def test_commands_of_shell_blocks_parse(page: Path) -> None:
             assert all(word in source for word in words if word.startswith("--")), words
 
 
-def _parse(group: TyperGroup, words: list[str]) -> None:
+def _parse(group: TyperGroup, words: list[str], parent: Any = None) -> None:
     """Parse the words as the program would, without running the command; raise UsageError if it would refuse them."""
     name, rest = words[0], words[1:]
     below = group.commands[name]
+    # Commands keep the names of their help option from their first context, so it needs the settings of its parents.
+    context = group.make_context("", [], parent, resilient_parsing=True)
     if isinstance(below, TyperGroup):
-        _parse(below, rest)
+        _parse(below, rest, context)
     else:
-        below.make_context(name, rest).close()
+        below.make_context(name, rest, context).close()
 
 
 @pytest.mark.parametrize("page", PROSE, ids=_name)

@@ -9,8 +9,9 @@ import pytest
 
 from mutation import breaks, listed
 from mutation.__main__ import main
+from mutation.choosing import Chooser
 from mutation.project import Project
-from mutation.recording import Recording
+from mutation.recording import TABLES, Recording, Traced
 from mutation.source import Source
 
 SHOP = '''
@@ -139,6 +140,18 @@ def test_a_changed_function_keeps_its_tests_and_a_new_one_has_none(project: Path
     assert adapted.tests(MODULE, "wait", 1) == {"tests/test_prices.py::test_turns_are_counted"}
     assert adapted.tests(MODULE, "total", 1) == recorded.tests(MODULE, "total", 1)
     assert adapted.tests(MODULE, "charge", 0) == adapted.tests(MODULE, "fee", 0) == set()
+
+
+def test_a_break_outside_of_functions_starts_with_the_tests_that_compare_tables() -> None:
+    root = Path(__file__).resolve().parents[1]
+    whole, other = f"{TABLES}::test_a_table", "tests/test_mutation.py::test_a_fee"
+    assert (root / TABLES).exists()
+    recorded = Recording({other: 0.1, whole: 3.0}, {MODULE: {"fee": Traced("", [{other}])}})
+    choose = Chooser(recorded.thinned(), root, [Source(MODULE, SHOP.encode())], budget=1)
+
+    first = {each.function: choose(each).first for each in _breaks() if each.function in {"", "fee"}}
+
+    assert first == {"": [whole, other], "fee": [other]}
 
 
 def test_a_sample_comes_from_its_seed_and_survives_other_changes() -> None:

@@ -87,7 +87,9 @@ def test_every_setting_can_be_a_variable(bare: Run, monkeypatch: pytest.MonkeyPa
 LOWEST = {
     "server.port": 0,
     "server.workers": 1,
+    "server.shutdown_timeout": 0,
     "server.answer_memory": 1 << 20,
+    "server.answer_cache": 0,
     "server.max_connections": 1,
     "server.max_connections_per_address": 0,
     "plays.keep_days": 0,

@@ -10,7 +10,6 @@ import pytest
 from typer.core import TyperCommand, TyperGroup
 
 from musicsvc.cli.main import GROUPS, command
-from musicsvc.cli.reference import markdown
 from tests.cli.conftest import Run
 
 HEAVY = (
@@ -173,11 +172,6 @@ def test_the_shell_completes_commands_and_their_options(bare: Run, monkeypatch: 
         monkeypatch.setenv("COMP_WORDS", typed)
         monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
         assert bare().stdout.split() == [offered]
-
-
-def test_the_reference_in_the_documentation_is_up_to_date() -> None:
-    page = Path(__file__).parents[2] / "docs" / "cli.md"
-    assert page.read_text("utf-8") == markdown(), "run: python -m musicsvc.cli.reference > docs/cli.md"
 
 
 def test_the_version_is_one_line(bare: Run) -> None:

@@ -1,0 +1,35 @@
+"""The files of docs/ that are made from the code agree with it."""
+
+import json
+from collections.abc import Callable
+from itertools import zip_longest
+from pathlib import Path
+
+import pytest
+
+from musicsvc.cli import reference
+from musicsvc.server import openapi
+from musicsvc.server.openapi import listing
+from tests.support import declarations
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def _document() -> str:
+    return json.dumps(openapi.document(), ensure_ascii=False, indent=2) + "\n"
+
+
+GENERATED: dict[str, Callable[[], str]] = {
+    "cli.md": reference.markdown,
+    "endpoints.md": listing.markdown,
+    "openapi.json": _document,
+    "development/declarations.md": declarations.markdown,
+}
+
+
+@pytest.mark.parametrize("file", GENERATED)
+def test_the_file_is_what_the_code_makes(file: str) -> None:
+    made, written = GENERATED[file]().splitlines(), (DOCS / file).read_text("utf-8").splitlines()
+    # The first lines that differ; pytest would compare thousands of lines, which takes minutes.
+    differs = next((pair for pair in zip_longest(made, written) if pair[0] != pair[1]), None)
+    assert differs is None, f"run: docs/generate (docs/{file})"
