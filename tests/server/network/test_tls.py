@@ -1,0 +1,162 @@
+"""HTTPS served by the program, and plain HTTP refused (docs/operating.md, HTTPS)."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import trustme
+
+from musicsvc.config import Server, Settings
+from musicsvc.errors import Failure
+from musicsvc.server import serving
+from musicsvc.server.app import App
+from musicsvc.server.network import tls
+from musicsvc.server.reloading import Configuration, Source
+from tests.support.malformed_requests import ALBUMS
+from tests.support.raw_connection import connected, request
+
+if TYPE_CHECKING:
+    from musicsvc.clock import Clock
+    from musicsvc.store.engine.store import Store
+    from tests.support.serving import StartServer
+
+HOSTED = Server(public_url="https://music.example.test")
+HTTPS = {"X-Forwarded-Proto": "https"}
+PLAIN_ERROR = {"status": "error", "message": "HTTPS is required.", "errors": {}}
+
+
+async def test_plain_http_is_refused_before_anything_else_and_never_redirected(start_server: StartServer) -> None:
+    client = await start_server(Settings(server=HOSTED))
+    for method, path in (("GET", ALBUMS), ("GET", "/nothing"), ("DELETE", ALBUMS), ("POST", "/api/v1/artists")):
+        answer = await client(method, path)
+        assert (answer.status, answer.json) == (403, PLAIN_ERROR)
+        assert "Location" not in answer.headers
+    for path in ("/healthz", "/readyz"):
+        assert (await client.get(path)).status == 200
+    assert (await client.get("albums", headers=HTTPS)).status == 200
+
+
+async def test_plain_http_to_insights_is_refused_in_their_own_body(start_server: StartServer) -> None:
+    client = await start_server(Settings(server=HOSTED))
+    answer = await client.get("producer-intelligence/insights/tracks/1")
+    assert answer.status == 403
+    assert answer.json == {"success": False, "message": "HTTPS is required.", "error": "forbidden"}
+
+
+async def test_bytes_that_are_no_http_come_before_the_question_of_https(start_server: StartServer) -> None:
+    client = await start_server(Settings(server=HOSTED))
+    async with connected(client.root) as wire:
+        await wire.send(b"GET /nothing HTTP/9.9\r\n\r\n")
+        assert (await wire.answer()).status == 400
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "music.example.test", ""])  # noqa: S104 - refused
+def test_another_address_needs_tls_or_a_named_proxy(host: str) -> None:
+    with pytest.raises(Failure, match="--tls-cert"):
+        tls.require_encryption(Server(host=host))
+    tls.require_encryption(Server(host=host, tls_cert=Path("cert.pem")))
+    tls.require_encryption(Server(host=host, trusted_proxies=("10.0.0.1",)))
+
+
+def test_tokens_are_not_sent_over_plain_http_after_a_reload_either(caplog: pytest.LogCaptureFixture) -> None:
+    proxied, exposed = (
+        Settings(server=Server(host="192.0.2.7", **more)) for more in ({"trusted_proxies": ("10.0.0.1",)}, {})
+    )
+    with pytest.raises(Failure, match="plain HTTP would expose tokens"):
+        Source(exposed, Settings)
+    source = Source(proxied, lambda: exposed)
+    assert not source.reload(announce=True)
+    assert source.current.settings is proxied
+    assert "plain HTTP would expose tokens" in caplog.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.53", "::1", "localhost"])
+def test_this_machine_needs_no_tls(host: str) -> None:
+    tls.require_encryption(Server(host=host))
+
+
+def test_absolute_urls_begin_where_the_server_listens_or_as_set() -> None:
+    with serving.listen("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        assert Configuration(Settings(), tls=None).root(listener) == f"http://127.0.0.1:{port}"
+        six = Configuration(Settings(server=Server(host="::1", tls_cert="a.pem", tls_key="b.pem")), tls=None)
+        assert six.root(listener) == f"https://[::1]:{port}"
+        assert Configuration(Settings(server=HOSTED), tls=None).root(listener) == "https://music.example.test"
+
+
+async def test_ipv6_on_this_machine_is_served(store: Store, clock: Clock) -> None:
+    try:
+        listener = serving.listen("::1", 0)
+    except Failure:
+        pytest.skip("this machine has no IPv6")
+    app = App(Settings(), store, clock, "http://[::1]")
+    await app.start(listener)
+    try:
+        async with connected(f"http://[::1]:{listener.getsockname()[1]}") as wire:
+            await wire.send(request("GET", ALBUMS))
+            assert (await wire.answer()).status == 200
+    finally:
+        await app.stop()
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def certificate(authority: trustme.CA, tmp_path: Path) -> tuple[Path, Path]:
+    """Create a certificate for this machine; return its file and that of its key."""
+    issued = authority.issue_cert("127.0.0.1")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    issued.cert_chain_pems[0].write_to_path(str(cert))
+    issued.private_key_pem.write_to_path(str(key))
+    return cert, key
+
+
+async def test_tls_is_served_on_a_hosted_service(
+    store: Store, clock: Clock, authority: trustme.CA, certificate: tuple[Path, Path]
+) -> None:
+    cert, key = certificate
+    settings = Settings(server=HOSTED.model_copy(update={"tls_cert": cert, "tls_key": key}))
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    listener = serving.listen("127.0.0.1", 0)
+    root = f"https://127.0.0.1:{listener.getsockname()[1]}"
+    app = App(settings, store, clock, root)
+    await app.start(listener, tls.create_context(settings.server))
+    try:
+        async with connected(root, trusting) as wire:
+            for target, status in ((ALBUMS, 200), ("/nothing", 404), ("/api/v1/artists", 200)):
+                await wire.send(request("GET", target))
+                assert (await wire.answer()).status == status
+        async with connected(root) as wire:  # plain HTTP to a TLS port gets no answer
+            await wire.send(request("GET", ALBUMS))
+            assert b"HTTP" not in await wire.rest()
+    finally:
+        await asyncio.wait_for(app.stop(), 30)
+
+
+def test_faulty_tls_files_are_named(certificate: tuple[Path, Path], tmp_path: Path) -> None:
+    cert, key = certificate
+    junk, missing = tmp_path / "junk.pem", tmp_path / "missing.pem"
+    junk.write_text("junk")
+    other = trustme.CA().issue_cert("127.0.0.1").private_key_pem
+    other.write_to_path(str(tmp_path / "other.pem"))
+    for pair, words in (
+        ((cert, None), "needs both"),
+        ((None, key), "needs both"),
+        ((missing, key), f"{missing} cannot be read: No such file"),
+        ((cert, missing), f"{missing} cannot be read: No such file"),
+        ((cert, tmp_path), f"{tmp_path} cannot be read: Is a directory"),
+        ((junk, key), "are not a valid certificate and its key"),
+        ((cert, junk), "are not a valid certificate and its key"),
+        ((cert, tmp_path / "other.pem"), "are not a valid certificate and its key"),
+    ):
+        with pytest.raises(Failure, match=words):
+            tls.create_context(Server(tls_cert=pair[0], tls_key=pair[1]))
+    assert tls.create_context(Server()) is None
