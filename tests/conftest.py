@@ -31,7 +31,7 @@ TESTS = Path(__file__).parent
 SAME_ON_BOTH = re.compile(
     r"""reports/ | server/(logs|metrics)/ | server/network/test_[^f]  # all of the network but the fuzzing
     | cli/test_(activity|config_faults|cover|export|extras|help|import_notes|insights|openapi|refused_rows)\.
-    | cli/test_(seed|start|tables|tokens|users|verify)\.
+    | cli/test_(seed|start|tables|tokens|transcripts|users|verify)\.
     | server/(test_doctor|handlers/test_art|handlers/test_documents|openapi/test_document|openapi/test_examples)\.
     | server/pages/test_(developers|figures|many_sign_ins|settings|sign_in_limits)\.
     | server/process/test_(reload|reload_under_load)\.
@@ -60,6 +60,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--store", choices=["sqlite", "postgres"], default="sqlite", help="database of the tests")
     group.addoption("--seed", type=int, default=1, help="seed of random tests of faults")
     group.addoption("--slow", action="store_true", help="also run tests that take minutes; repeat crash tests 50 times")
+    group.addoption("--rewrite", action="store_true", help="write the output of commands into their transcripts")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -113,10 +113,10 @@ def _add_options(group: TyperGroup, shared: list[Any], account: list[Any]) -> No
             below.params.extend([*(account if takes_account else []), *shared])
 
 
-def main() -> None:
+def main(session: Session | None = None) -> None:
     """Run the program and exit with 0 (success), 1 (failure), 2 (usage), 130 (interrupt) or 141 (closed pipe)."""
     stdio.prepare()
-    session = Session()
+    session = session or Session()
     try:
         code = _run(session)
         stdio.flush()

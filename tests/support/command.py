@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 
 def run_in_process(
-    arguments: Sequence[str], stdin: str = "", output: io.TextIOWrapper | None = None
+    arguments: Sequence[str],
+    stdin: str = "",
+    output: io.TextIOWrapper | None = None,
+    clock: Clock | None = None,
 ) -> CompletedProcess[str]:
-    """Run `musicsvc` with these arguments; its standard streams are not terminals.
+    """Run `musicsvc` with these arguments, at the time of `clock`; its standard streams are not terminals.
 
     With `output`, stdout is written there and empty in the result.
     """
@@ -31,7 +34,7 @@ def run_in_process(
         for name, stream in (("stdin", given), ("stdout", output or out), ("stderr", err)):
             patch.setattr(sys, name, stream)
         with pytest.raises(SystemExit) as end:
-            main()
+            main(Session(clock=clock) if clock else None)
     code = end.value.code
     assert isinstance(code, int)
     return CompletedProcess(["musicsvc", *arguments], code, _written(out), _written(err))
