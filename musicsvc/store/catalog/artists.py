@@ -151,10 +151,10 @@ def _track_links(track_ids: Collection[int]) -> Any:
 
 @compiled
 def _links_of_tracks_on(album_ids: Collection[int]) -> Any:
-    links = _links(TrackArtist, TrackArtist.track).join(Track, on=(TrackArtist.track == Track.id))
+    links = _links(TrackArtist, TrackArtist.track).join(Track)
     return links.where(Track.album.in_(album_ids))
 
 
 def _links(link: type[AlbumArtist | TrackArtist], owner: Any) -> Any:
-    query = link.select(owner, *COLUMNS).join_from(link, Artist, on=(link.artist == Artist.id))
+    query = link.select(owner, *COLUMNS).join_from(link, Artist)
     return query.order_by(owner, link.position, link.artist)

@@ -61,7 +61,7 @@ MOST_PLAYED = (fn.COALESCE(TrackPlays.plays, 0).desc(), Track.id.desc())
 
 def select() -> Any:
     """Return a query that selects the columns of `TrackRow` for all tracks. Callers add conditions to it."""
-    query = Track.select(*COLUMNS).join(Album, JOIN.LEFT_OUTER, on=(Track.album == Album.id))
+    query = Track.select(*COLUMNS).join(Album, JOIN.LEFT_OUTER)
     return query.join_from(Track, TrackPlays, JOIN.LEFT_OUTER, on=(TrackPlays.track == Track.id))
 
 
@@ -110,7 +110,7 @@ def list_by_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
 
 
 def _by_artist(artist_id: int) -> ListQuery:
-    keys = Track.select(Track.id).join(TrackArtist, on=(TrackArtist.track == Track.id))
+    keys = Track.select(Track.id).join(TrackArtist)
     keys = keys.join_from(Track, TrackPlays, JOIN.LEFT_OUTER, on=(TrackPlays.track == Track.id))
     return ListQuery(keys.where(TrackArtist.artist == artist_id), select(), MOST_PLAYED)
 

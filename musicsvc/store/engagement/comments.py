@@ -51,7 +51,7 @@ def list_by_track(track_id: int, page: Page) -> Listing[CommentRow]:
 
 
 def _by_track(track_id: int) -> ListQuery:
-    rows = Comment.select(*COLUMNS).join(User, on=(Comment.user == User.id))
+    rows = Comment.select(*COLUMNS).join(User)
     keys = Comment.select(Comment.id).where(Comment.track == track_id)
     return ListQuery(keys, rows, [Comment.place, Comment.id])
 

@@ -25,8 +25,12 @@ class Lines:
         try:
             self.size = path.stat().st_size
             self._file: BinaryIO = path.open("rb")
+        except OSError as error:
+            raise unreadable(path, error) from None
+        try:
             packed = self.starts_with(GZIP)
         except OSError as error:
+            self.close()
             raise unreadable(path, error) from None
         self._bytes: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=self._file) if packed else self._file
         self.number = 0
@@ -42,7 +46,6 @@ class Lines:
         return self._file.tell()
 
     def close(self) -> None:
-        self._bytes.close()
         self._file.close()
 
     def __iter__(self) -> Iterator[str]:

@@ -129,6 +129,6 @@ def append(pairs: Iterable[Entry], scope: PlaylistScope, memory: PlaylistMemory)
 def _existing(pairs: Sequence[Entry]) -> Iterator[Entry]:
     for some in dialect.batches(pairs):
         playlist_ids, track_ids = ({pair[side] for pair in some} for side in (0, 1))
-        query = PlaylistTrack.select(PlaylistTrack.playlist, PlaylistTrack.track).distinct()
+        query = PlaylistTrack.select(PlaylistTrack.playlist, PlaylistTrack.track)
         inside = PlaylistTrack.playlist.in_(playlist_ids) & PlaylistTrack.track.in_(track_ids)
         yield from query.where(inside).tuples().iterator()

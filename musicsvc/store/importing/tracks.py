@@ -139,7 +139,7 @@ def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
     for some in dialect.batches(keys):
         artists = {artist_id for key in some for artist_id in key[1]}
         wanted = TrackArtist.artist.in_(artists) & Track.name.in_({key[2] for key in some})
-        query = Track.select(*COLUMNS).join(TrackArtist, on=(TrackArtist.track == Track.id)).where(wanted)
+        query = Track.select(*COLUMNS).join(TrackArtist).where(wanted)
         found |= {row[0]: row for row in query.tuples().iterator()}
     return found.values()
 

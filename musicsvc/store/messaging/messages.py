@@ -47,7 +47,7 @@ def _message(message_id: int, conversation_id: int, text: str, created_at: int, 
 
 
 def _messages() -> Any:
-    return Message.select(*MESSAGE, *USER).join(User, on=(Message.user == User.id))
+    return Message.select(*MESSAGE, *USER).join(User)
 
 
 def get(conversation_id: int, *, actor: Identity) -> ConversationRow:

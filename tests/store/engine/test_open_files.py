@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,17 +14,7 @@ from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.rate_limits.sqlite import MachineHitCounter
 from tests.conftest import NOW
 from tests.support.backed_up import add, restore
-
-DESCRIPTORS = Path("/proc/self/fd")
-
-
-def open_files(folder: Path) -> list[str]:
-    """Return the paths of open files and folders in the folder."""
-    found = []
-    for entry in DESCRIPTORS.iterdir():
-        with suppress(OSError):  # closed meanwhile
-            found.append(str(entry.readlink()))
-    return [path for path in found if path.startswith(str(folder))]
+from tests.support.open_files import open_files
 
 
 @pytest.mark.only_on("sqlite")

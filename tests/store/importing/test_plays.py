@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,8 @@ def test_keys_are_remembered_on_disk_once_they_are_many(monkeypatch: pytest.Monk
             seen.add(("client", number))
         assert all(seen.has(("client", number)) for number in range(25))
         assert not seen.has(("client", 25))
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        seen.has(("client", 1))
 
 
 @pytest.mark.parametrize(

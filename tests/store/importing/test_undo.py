@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from musicsvc.errors import Failure, NotFound
+from musicsvc.store import models
 from musicsvc.store.accounts import users
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine import sql
@@ -164,17 +165,57 @@ def test_what_others_refer_to_is_kept_and_named_and_goes_once_they_do_not(store:
 
 
 @pytest.mark.usefixtures("world")
-def test_a_value_that_changed_since_stays_and_the_rest_is_restored(store: Store, imported: Import) -> None:
+def test_values_that_changed_since_stay_and_the_rest_is_restored(store: Store, imported: Import) -> None:
+    imported("catalog", [song("More"), song("Less"), song("Free")])
+    ids = dict(store.read(lambda: list(Track.select(Track.name, Track.id).tuples().iterator())).result())
     rag = {"external_id": "1", "track": "Ragtime", "artist": "Ann", "album": "One", "bpm": 99}
-    run = imported("catalog", [rag]).run
-    store.write(lambda: Track.update(bpm=100).where(Track.id == 1).execute()).result()
+    run = imported("catalog", [rag, *(song(name, bpm=98) for name in ("More", "Less", "Free"))]).run
+    changed = [1, ids["More"], ids["Less"]]
+    store.write(lambda: Track.update(bpm=100).where(Track.id.in_(changed)).execute()).result()
     summary = undone(store, run)
-    assert summary.kept == {("track", "bpm changed since"): [1]}
-    (track,) = store.read(lambda: list(Track.select().where(Track.id == 1))).result()
+    assert summary.kept == {("track", "bpm changed since"): [ids["Less"], ids["More"], 1]}
+    assert summary.counts == {"track": 1}
+    track = store.read(lambda: Track.get_by_id(1)).result()
     assert (track.name, track.bpm, summary.run.state) == ("Rag", 100, "partly")
+    assert store.read(lambda: Track.get_by_id(ids["Free"]).bpm).result() is None
     store.write(lambda: Track.update(bpm=99).where(Track.id == 1).execute()).result()
-    assert undone(store, run).run.state == "undone"
+    store.write(lambda: Track.update(bpm=98).where(Track.id.in_(changed[1:])).execute()).result()
+    summary = undone(store, run)
+    assert (summary.run.state, summary.kept, summary.counts) == ("undone", {}, {"track": 3})
     assert store.read(lambda: Track.get_by_id(1).bpm).result() is None
+
+
+def test_whatever_refers_to_a_row_that_an_import_created_is_named() -> None:
+    account = "artist collection comment device follow message password_link playlist report_link session token"
+    nouns = {name: f"{name}s" for name in account.split()} | {
+        "notification_choice": "notification_choices",
+        "participant": "participants",
+        "playlist_invite": "invitations",
+        "playlist_track": "playlists",
+        "track_like": "likes",
+        "track_repost": "reposts",
+    }
+    expected: dict[str, dict[str, str]] = {
+        "playlist_track": {},
+        "playlist": {"playlist_invite": "invitations", "playlist_track": "playlists"},
+        "follow": {},
+        "account": nouns,
+        "track": {"collection_track": "collections", "comment": "comments", "playlist_track": "playlists"}
+        | {"track_like": "likes", "track_repost": "reposts"},
+        "album": {"album_tag": "albums", "track": "tracks"},
+        "artist": {"album_artist": "albums", "track_artist": "tracks"},
+        "genre": {"track_genre": "tracks"},
+        "tag": {"album_tag": "albums", "track_tag": "tracks"},
+    }
+    found = {
+        made_rows.table_name(table): {
+            made_rows.table_name(other): made_rows.noun(other)
+            for other in models.tables()
+            if made_rows.links(other, table)
+        }
+        for table in (*undo.MADE_BEFORE, *undo.MADE_AFTER)
+    }
+    assert found == expected
 
 
 @pytest.mark.usefixtures("world")

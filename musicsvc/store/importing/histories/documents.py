@@ -68,9 +68,6 @@ class Document(Reader):
             self._read = number
             yield record(number, entry, self.values)
 
-    def close(self) -> None:
-        self._entries = []
-
     def unlike(self, what: str) -> Failure:
         """Return a Failure with the path of the file and `what`, a predicate such as `is not an export`."""
         return Failure(f"{self._path} {what}.")

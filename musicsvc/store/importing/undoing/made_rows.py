@@ -116,11 +116,9 @@ def _reasons(table: type[Model], ids: Sequence[int], import_id: int) -> dict[int
 
 def _references(table: type[Model], ids: Sequence[int]) -> Iterable[tuple[int, str]]:
     for other in models.tables():
-        for link in _links(other, table):
-            name = table_name(other)
-            noun = NOUNS.get(name, f"{name}s")
+        for link in links(other, table):
             for (item,) in other.select(link).distinct().where(link.in_(ids)).tuples().iterator():
-                yield item, noun
+                yield item, noun(other)
     if table is Track:
         played = TrackPlays.select(TrackPlays.track).where(TrackPlays.track.in_(ids))
         yield from ((item, "plays") for (item,) in played.tuples().iterator())
@@ -130,7 +128,13 @@ def _references(table: type[Model], ids: Sequence[int]) -> Iterable[tuple[int, s
         yield from ((item, "its owner") for (item,) in used.tuples().iterator())
 
 
-def _links(other: type[Model], table: type[Model]) -> list[Any]:
+def noun(table: type[Model]) -> str:
+    """Return the word for rows of the table in the reason why a row that they refer to is kept."""
+    name = table_name(table)
+    return NOUNS.get(name, f"{name}s")
+
+
+def links(other: type[Model], table: type[Model]) -> list[Any]:
     """Return the foreign keys from `other` to `table` that prevent rows of `table` from being deleted by an undo."""
     fields: Any = other._meta.sorted_fields  # noqa: SLF001 - Peewee's documented access
     links = [each for each in fields if isinstance(each, ForeignKeyField) and each.rel_model is table]

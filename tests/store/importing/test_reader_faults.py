@@ -1,0 +1,170 @@
+"""Files that cannot be read to their end, and readers that are closed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import sys
+import zipfile
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store.importing import batches, histories, readers
+from musicsvc.store.importing.histories import archives, detection, documents
+from musicsvc.store.importing.parquet import ParquetReader
+from tests.store.importing.test_histories import CASES
+from tests.support.history_files import LISTEN, read, write
+from tests.support.open_files import open_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONG = "x" * 131_073
+TOO_LONG = "cannot be read as CSV: field larger than field limit (131072)"
+
+
+def failure(file: Path, form: str | None = None) -> str:
+    with pytest.raises(Failure) as failed:
+        read(file, form)
+    return failed.value.message
+
+
+def packed(*names: str) -> bytes:
+    """Return a zip file with members of these names, each with a play of ListenBrainz."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for at, name in enumerate(names):
+            archive.writestr(name, documents.orjson.dumps(LISTEN | {"listened_at": LISTEN["listened_at"] + at}))
+    return target.getvalue()
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> Path:
+    file = tmp_path / "rows.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT md5(i::text) AS artist, i AS track FROM range(9000) t(i)) TO '{file}'"
+            " (FORMAT parquet, ROW_GROUP_SIZE 2048)"
+        )
+    return file
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "head", "line"),
+    [
+        ("a.csv", "csv", "", 1),
+        ("a.csv", "csv", "a,b\n1,2\n\n", 4),
+        ("a.csv", "lastfm-csv", "uts,artist,track\n1,Ann,Rag\n", 3),
+        ("a.csv", "lastfm-to-csv", "Ann,Two,Rag,01 May 2024 10:00\n", 2),
+        ("a.csv", "librefm", "# A comment\nartist,track,time\n", 3),
+        ("a.csv", "spinitron", "Date-time,Artist,Song\n", 2),
+    ],
+)
+def test_a_cell_that_is_too_long_is_named_with_its_line(
+    tmp_path: Path, name: str, form: str, head: str, line: int
+) -> None:
+    file = write(tmp_path / name, f"{head}Ann,{LONG}\n")
+    if form == "csv":
+        with pytest.raises(Failure) as failed, readers.open_file(file) as reader:
+            list(reader)
+        said = failed.value.message
+    else:
+        said = failure(file, form)
+    assert said == f"{file}: line {line} {TOO_LONG}."
+    assert detection.history_of(write(tmp_path / "head", f"{LONG},time")) is None
+
+
+def test_the_first_of_several_columns_that_occur_twice_is_named(tmp_path: Path) -> None:
+    names = [f"c{at}" for at in range(20)]
+    file = write(tmp_path / "a.csv", ",".join([*reversed(names), *names]) + "\n")
+    with pytest.raises(Failure) as failed:
+        readers.open_file(file)
+    assert failed.value.message == f"{file}: line 1 names the column 'c0' twice; rename one."
+
+
+def test_a_parquet_file_that_is_damaged_in_the_middle_is_one_sentence(parquet: Path) -> None:
+    raw = bytearray(parquet.read_bytes())
+    middle = len(raw) * 7 // 10
+    raw[middle : middle + 3000] = b"\xff" * 3000
+    file = write(parquet.with_name("damaged.parquet"), bytes(raw))
+    with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
+        list(reader)
+    assert re.fullmatch(r".*/damaged\.parquet is damaged: it cannot be read after row [1-9]000\.", failed.value.message)
+
+
+def test_parquet_is_read_within_bounds_and_without_downloads(parquet: Path) -> None:
+    with ParquetReader(parquet) as reader:
+        names = ("threads", "memory_limit", "autoinstall_known_extensions")
+        query = ", ".join(f"current_setting('{name}')" for name in names)
+        assert reader._connection.execute(f"SELECT {query}").fetchone() == (1, "244.1 MiB", False)
+
+
+@pytest.mark.parametrize("form", [None, "maloja", "rockbox"])
+def test_a_gzipped_history_that_breaks_off_at_once_is_damaged(tmp_path: Path, form: str | None) -> None:
+    file = write(tmp_path / "a.jsonl.gz", b"\x1f\x8b\x08\x00rest")
+    assert "is damaged: the gzip data end unexpectedly" in failure(file, form)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc/self/mem can be opened and not be read")
+def test_a_disk_error_is_one_sentence(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.csv"
+    broken.symlink_to("/proc/self/mem")
+    for form in ("csv", "maloja", "rockbox"):
+        assert failure(broken, form) == f"{broken} cannot be read: Input/output error."
+    with pytest.raises(Failure, match=r"broken\.csv cannot be read: Input/output error"):
+        detection.history_of(broken)
+
+    file = write(tmp_path / "a.csv", "a,b\n" + "1,2\n" * 500_000)
+    with readers.CsvReader(file) as reader, file.open("ab") as for_writing:
+        os.dup2(for_writing.fileno(), reader._lines._file.fileno())
+        with pytest.raises(Failure) as failed:
+            list(reader)
+    assert failed.value.message == f"{file} cannot be read: Bad file descriptor."
+
+
+def test_members_of_an_archive_are_read_by_their_ending(tmp_path: Path) -> None:
+    names = [f"{ending}/a{ending}" for ending in (".json", ".jsonl", ".csv", ".log", ".txt", ".GZ")]
+    file = write(tmp_path / "a.zip", packed(*names, "a.html", "b/.json.html", "c"))
+    with histories.open_file(file) as reader:
+        found = [record.member for record in reader]
+        assert found == sorted(names)
+        assert reader.position == reader.size
+    with histories.open_file(file, "spotify") as reader, pytest.raises(Failure, match="Spotify streaming history"):
+        list(reader)
+    assert read(file, "listenbrainz") == read(file)
+
+
+def test_no_file_is_too_large_that_the_documentation_allows() -> None:
+    assert (documents.LARGEST, archives.LARGEST) == (512 * 2**20, 2**30)
+    assert detection.HEAD == 2**16
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the open files of a process in /proc")
+def test_a_closed_reader_has_no_open_file(tmp_path: Path, parquet: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    files = [(write(folder / f"{at}-{CASES[case][0]}", CASES[case][1]), None) for at, case in enumerate(CASES)]
+    files += [(write(folder / "zipped.zip", packed("a.json")), None), (parquet, "parquet")]
+    files += [(write(folder / "packed.csv.gz", gzip.compress(b"a,b\n1,2\n")), "csv")]
+    files += [(write(folder / "a.jsonl", '{"a": 1}\n'), "jsonl")]
+    for file, form in files:
+        reader = histories.open_file(file, form)
+        reader.close()
+        assert open_files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("through", "dry_run", "hint"),
+    [
+        (0, False, " Nothing was imported."),
+        (1500, True, " Nothing was imported."),
+        (1500, False, " The first 1,500 rows were imported. Run the command again to continue."),
+    ],
+)
+def test_a_failure_says_how_much_was_imported(through: int, *, dry_run: bool, hint: str) -> None:
+    assert batches.resume_hint(through, dry_run=dry_run) == hint
