@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import peewee
@@ -83,14 +85,18 @@ def test_counters_are_written_from_a_loop_too(store: Store) -> None:
 
 @only_on_sqlite
 def test_the_units_of_one_turn_are_committed_together_and_wake_the_loop_once(store: Store) -> None:
-    commits = store.workload.commits
+    before = replace(store.workload)
+    began = time.monotonic()
     with asyncio.Runner(loop_factory=Loop) as runner:
         runner.run(_all(store, *(_tag(str(number)) for number in range(50))))
         loop = runner.get_loop()
 
         assert isinstance(loop, Loop)
         assert loop.woken == 1
-    assert store.workload.commits == commits + 1
+    elapsed = time.monotonic() - began
+    after = store.workload
+    assert (after.commits - before.commits, after.units - before.units) == (1, 50)
+    assert before.seconds < after.seconds <= before.seconds + elapsed
 
 
 @only_on_sqlite

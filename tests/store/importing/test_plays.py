@@ -20,7 +20,7 @@ from musicsvc.store.importing import plays as importing
 from musicsvc.store.importing.ingest import SEVERAL
 from musicsvc.store.importing.seen_keys import SeenKeys
 from musicsvc.store.importing.summary import ImportSummary
-from musicsvc.store.models import Play
+from musicsvc.store.models import Play, Track, TrackArtist
 from musicsvc.store.plays import ingest, retention, verify
 from musicsvc.store.plays.subjects import ARTIST, TRACK
 from tests.conftest import NOW
@@ -177,6 +177,49 @@ def test_a_track_is_found_by_id_else_by_artist_and_name(
     store: Store, imported: Import, names: dict[str, object], tracks: list[int]
 ) -> None:
     assert played(imported, store, **names) == tracks
+
+
+def test_among_tracks_of_one_name_the_number_of_artists_goes_before_the_album_and_that_before_the_id(
+    store: Store, imported: Import
+) -> None:
+    def add() -> None:
+        for track, name, album, artists in ((5, "Air", 1, (2, 3)), (6, "Air", None, (2,)), (7, "Air", 1, (2,))):
+            Track.create(id=track, name=name, duration=1, album=album, created_at=NOW)
+            for position, artist in enumerate(artists):
+                TrackArtist.create(track=track, artist=artist, position=position)
+
+    store.write(add).result()
+    rows = [
+        {"artist": "ann", "track": "Air", "album": "Two"},
+        {"artist": "ann", "track": "Air"},
+        {"artist": "ann;Bea", "track": "Air"},
+        {"artist": "ann;Bea", "track": "Air", "album": "One"},
+        {"artist": "ann", "track": "Air", "album": "One"},
+    ]
+    imported([each | {"played_at": NOW // SECOND - 60 * (at + 1)} for at, each in enumerate(rows)])
+    assert [track for track, _, _ in reversed(kept(store))] == [7, 6, 5, 5, 6]
+
+
+@pytest.mark.parametrize("client_id", [None, "a"])
+def test_a_play_whose_names_match_another_track_by_now_is_repeated_and_a_new_one_beside_it_is_not(
+    store: Store, imported: Import, client_id: str | None
+) -> None:
+    at = (NOW // SECOND - 600) // 30 * 30
+    old = {"artist": "Bea", "track": "Waltz", "played_at": at, "client_id": client_id}
+    imported([old])
+    store.write(lambda: Track.update(name="Polka").where(Track.id == 3).execute()).result()
+    assert tally(imported([old])) == (0, 1, 0)
+    assert tally(imported([old | {"played_at": at + 1}])) == ((0, 1, 0) if client_id is None else (1, 0, 0))
+    assert tally(imported([old | {"client_id": "b"}])) == (1, 0, 0)
+    new = [4] if client_id is None else [4, 4]
+    assert sorted(track for track, _, _ in kept(store)) == [3, *new]
+
+
+def test_two_columns_may_hold_ids_and_artists(store: Store, imported: Import) -> None:
+    pairs = ["id=external_id", "code=external_id", "by=artist", "with=artist", "song=track"]
+    rows = [{"id": "gone", "code": "y"}, {"by": "Bea", "with": "ann", "song": "Rag"}]
+    imported([each | {"played_at": NOW // SECOND - at} for at, each in enumerate(rows)], pairs=pairs)
+    assert sorted(track for track, _, _ in kept(store)) == [2, 4]
 
 
 def test_the_managers_tracks_go_before_others(store: Store, imported: Import) -> None:

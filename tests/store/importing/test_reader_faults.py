@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import re
 import sys
 import zipfile
 from typing import TYPE_CHECKING
 
 import duckdb
+import orjson
 import pytest
 
 from musicsvc.errors import Failure
@@ -23,6 +23,8 @@ from tests.support.open_files import open_files
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from musicsvc.store.importing.records import Reader
 
 LONG = "x" * 131_073
 TOO_LONG = "cannot be read as CSV: field larger than field limit (131072)"
@@ -39,7 +41,7 @@ def packed(*names: str) -> bytes:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         for at, name in enumerate(names):
-            archive.writestr(name, documents.orjson.dumps(LISTEN | {"listened_at": LISTEN["listened_at"] + at}))
+            archive.writestr(name, orjson.dumps(LISTEN | {"listened_at": 1_714_557_600 + at}))
     return target.getvalue()
 
 
@@ -92,9 +94,15 @@ def test_a_parquet_file_that_is_damaged_in_the_middle_is_one_sentence(parquet: P
     middle = len(raw) * 7 // 10
     raw[middle : middle + 3000] = b"\xff" * 3000
     file = write(parquet.with_name("damaged.parquet"), bytes(raw))
+    found = []
+
+    def collect(reader: Reader) -> None:
+        for record in reader:
+            found.append(record.line)
+
     with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
-        list(reader)
-    assert re.fullmatch(r".*/damaged\.parquet is damaged: it cannot be read after row [1-9]000\.", failed.value.message)
+        collect(reader)
+    assert failed.value.message == f"{file} is damaged: it cannot be read after row {len(found)}."
 
 
 def test_parquet_is_read_within_bounds_and_without_downloads(parquet: Path) -> None:
@@ -148,7 +156,9 @@ def test_no_file_is_too_large_that_the_documentation_allows() -> None:
 def test_a_closed_reader_has_no_open_file(tmp_path: Path, parquet: Path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()
-    files = [(write(folder / f"{at}-{CASES[case][0]}", CASES[case][1]), None) for at, case in enumerate(CASES)]
+    files: list[tuple[Path, str | None]] = [
+        (write(folder / f"{at}-{CASES[case][0]}", CASES[case][1]), None) for at, case in enumerate(CASES)
+    ]
     files += [(write(folder / "zipped.zip", packed("a.json")), None), (parquet, "parquet")]
     files += [(write(folder / "packed.csv.gz", gzip.compress(b"a,b\n1,2\n")), "csv")]
     files += [(write(folder / "a.jsonl", '{"a": 1}\n'), "jsonl")]
