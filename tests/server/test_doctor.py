@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +20,7 @@ from musicsvc.errors import Failure
 from musicsvc.server import doctor as exposure
 from musicsvc.server.network import tls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.doctor.finding import Finding, Level, ok, problem, warning
 
 NOW = parse("2026-12-01T12:00:00Z")
 
@@ -74,6 +76,7 @@ def _pem(folder: Path, *, begins: timedelta, ends: timedelta) -> Server:
     return Server(tls_cert=cert, tls_key=key)
 
 
+RENEW = "Renew the certificate, and send SIGHUP to the server."
 YEAR, HOURS = timedelta(days=365), timedelta(hours=1)
 
 
@@ -81,21 +84,25 @@ PEM_END = "-----END CERTIFICATE-----\n"
 
 
 @pytest.mark.parametrize(
-    ("begins", "ends", "level", "message"),
+    ("begins", "ends", "level", "message", "hint"),
     [
-        (-YEAR, 60 * YEAR, "ok", "is valid until"),
-        (-YEAR, timedelta(days=14) + HOURS, "ok", "is valid until"),
-        (-YEAR, timedelta(days=14), "warning", "expires in 14 days, on 2026-12-15"),
-        (-YEAR, timedelta(days=9) + HOURS, "warning", "expires in 9 days, on 2026-12-10"),
-        (-YEAR, timedelta(days=3), "warning", "expires in 3 days, on 2026-12-04"),
-        (-YEAR, timedelta(days=3) - HOURS, "problem", "expires in 2 days, on 2026-12-04"),
-        (-YEAR, 5 * HOURS, "problem", "expires in 5 hours, on 2026-12-01"),
-        (-YEAR, -HOURS, "problem", "expired on 2026-12-01"),
-        (HOURS, YEAR, "problem", "is not valid before 2026-12-01"),
+        (-YEAR, 60 * YEAR, "ok", "is valid until 2086-11-16", ""),
+        (-YEAR, timedelta(days=14) + HOURS, "ok", "is valid until 2026-12-15", ""),
+        (-YEAR, timedelta(days=14), "warning", "expires in 14 days, on 2026-12-15", RENEW),
+        (-YEAR, timedelta(days=9) + HOURS, "warning", "expires in 9 days, on 2026-12-10", RENEW),
+        (-YEAR, timedelta(days=3), "warning", "expires in 3 days, on 2026-12-04", RENEW),
+        (-YEAR, timedelta(days=3) - HOURS, "problem", "expires in 2 days, on 2026-12-04", RENEW),
+        (-YEAR, timedelta(days=2), "problem", "expires in 2 days, on 2026-12-03", RENEW),
+        (-YEAR, timedelta(days=2) - HOURS, "problem", "expires in 47 hours, on 2026-12-03", RENEW),
+        (-YEAR, 5 * HOURS, "problem", "expires in 5 hours, on 2026-12-01", RENEW),
+        (-YEAR, 0 * HOURS, "problem", "expired on 2026-12-01", RENEW),
+        (-YEAR, -HOURS, "problem", "expired on 2026-12-01", RENEW),
+        (0 * HOURS, YEAR, "ok", "is valid until 2027-12-01", ""),
+        (HOURS, YEAR, "problem", "is not valid before 2026-12-01", "Check the clock, or renew the certificate."),
     ],
 )
 def test_the_dates_of_a_certificate_are_checked(
-    tmp_path: Path, begins: timedelta, ends: timedelta, level: str, message: str
+    tmp_path: Path, begins: timedelta, ends: timedelta, level: Level, message: str, hint: str
 ) -> None:
     server = _pem(tmp_path, begins=begins, ends=ends)
     assert server.tls_cert is not None
@@ -104,9 +111,20 @@ def test_the_dates_of_a_certificate_are_checked(
         NOW + int(begins.total_seconds()) * SECOND,
         NOW + int(ends.total_seconds()) * SECOND,
     )
-    finding, *_ = exposure.check_tls(server, now=NOW)
-    assert (finding.check, finding.level) == ("TLS", level)
-    assert finding.finding.startswith(f"The certificate {message}")
+    assert list(exposure.check_tls(server, now=NOW)) == [Finding("TLS", level, f"The certificate {message}.", hint)]
+
+
+def test_each_certificate_of_a_chain_is_checked(tmp_path: Path) -> None:
+    server = _pem(tmp_path, begins=-YEAR, ends=YEAR)
+    (tmp_path / "old").mkdir()
+    old = _pem(tmp_path / "old", begins=-YEAR, ends=-HOURS)
+    assert server.tls_cert is not None
+    assert old.tls_cert is not None
+    server.tls_cert.write_bytes(server.tls_cert.read_bytes() + old.tls_cert.read_bytes())
+    assert list(exposure.check_tls(server, now=NOW)) == [
+        ok("TLS", "The certificate is valid until 2027-12-01."),
+        problem("TLS", "Certificate 2 of the chain expired on 2026-12-01.", RENEW),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -149,34 +167,97 @@ def test_a_missing_certificate_or_another_key_is_a_problem(tmp_path: Path) -> No
         Server(tls_cert=tmp_path / "none.pem", tls_key=server.tls_key),
         Server(tls_cert=server.tls_cert),
     ):
-        assert [finding.level for finding in exposure.check_tls(wrong, now=NOW)] == ["problem"]
-    assert [finding.level for finding in exposure.check_tls(Server(), now=NOW)] == ["ok"]
+        (found,) = exposure.check_tls(wrong, now=NOW)
+        assert (found.check, found.level) == ("TLS", "problem")
+        assert found.hint == "Set server.tls_cert and server.tls_key to a certificate and its key."
+    none = "No certificate is set: a proxy does TLS, or requests stay on this machine."
+    assert list(exposure.check_tls(Server(), now=NOW)) == [ok("TLS", none)]
+
+
+SAFE = ok("settings", "No setting is unsafe.")
+NO_LIMITS = warning("settings", "Rate limits and abuse handling are off (limits.enabled).", "Turn them on.")
+PLAIN = problem(
+    "settings",
+    "server.public_url begins with http://: clients would send tokens unencrypted.",
+    "Set server.public_url to the https:// address.",
+)
+LOCAL = warning(
+    "settings",
+    "Plain HTTP within the machine is answered on a hosted service (server.local_http).",
+    "Turn server.local_http off, unless your proxy sends no X-Forwarded-Proto.",
+)
+GRANTING = warning(
+    "settings",
+    "Everyone who registers gets API access (registration.grants_access).",
+    "Turn registration.grants_access off, and grant access by hand.",
+)
+HOSTED: dict[str, Any] = {"server.public_url": "https://music.example"}
+WIDE_METRICS = "metrics.allow contains {}: any host there can read the metrics."
+WIDE_PROXIES = "server.trusted_proxies contains {}: any host there can claim TLS for a request."
+
+
+def metrics(network: str) -> Finding:
+    hint = "In metrics.allow, list only the addresses that collect metrics."
+    return warning("settings", WIDE_METRICS.format(network), hint)
+
+
+def proxies(network: str) -> Finding:
+    hint = "In server.trusted_proxies, list only the addresses of your proxies."
+    return problem("settings", WIDE_PROXIES.format(network), hint)
 
 
 @pytest.mark.parametrize(
-    ("options", "level", "names"),
+    ("options", "expected"),
     [
-        ({}, "ok", "No setting"),
-        ({"server.public_url": "https://music.example"}, "ok", "No setting"),
-        ({"server.host": "127.1.2.3"}, "ok", "No setting"),
-        ({"server.host": "0.0.0.0"}, "problem", "0.0.0.0"),  # noqa: S104 - it is refused
-        ({"server.public_url": "http://music.example"}, "problem", "server.public_url"),
-        ({"server.trusted_proxies": ("0.0.0.0/0",)}, "problem", "server.trusted_proxies"),
-        ({"server.trusted_proxies": ("::/0",)}, "problem", "server.trusted_proxies"),
-        ({"limits.enabled": False}, "warning", "limits.enabled"),
-        ({"server.public_url": "https://music.example", "server.local_http": True}, "warning", "server.local_http"),
-        ({"server.public_url": "https://m.example", "registration.grants_access": True}, "warning", "registration"),
-        ({"server.public_url": "https://m.example", "metrics.allow": ("0.0.0.0/0",)}, "warning", "metrics.allow"),
-        ({"registration.grants_access": True, "metrics.allow": ("0.0.0.0/0",)}, "ok", "No setting"),
+        ({}, [SAFE]),
+        (HOSTED, [SAFE]),
+        ({"server.host": "127.1.2.3"}, [SAFE]),
+        ({"server.public_url": "http://music.example"}, [PLAIN]),
+        (
+            {"server.trusted_proxies": ("0.0.0.0/0", "10.0.0.0/7", "10.0.0.0/8")},
+            [proxies("0.0.0.0/0"), proxies("10.0.0.0/7")],
+        ),
+        (
+            {"server.trusted_proxies": ("::/0", "fd00::/15", "fd00::/16", "127.0.0.0/8")},
+            [proxies("::/0"), proxies("fd00::/15")],
+        ),
+        ({"limits.enabled": False}, [NO_LIMITS]),
+        (HOSTED | {"server.local_http": True}, [LOCAL]),
+        (HOSTED | {"registration.grants_access": True}, [GRANTING]),
+        (HOSTED | {"registration.grants_access": True, "registration.open": False}, [SAFE]),
+        (HOSTED | {"metrics.allow": ("0.0.0.0/0", "10.0.0.0/8")}, [metrics("0.0.0.0/0")]),
+        ({"registration.grants_access": True, "metrics.allow": ("0.0.0.0/0",), "server.local_http": True}, [SAFE]),
+        (
+            {"server.public_url": "http://music.example", "server.trusted_proxies": ("::/0",), "limits.enabled": False}
+            | {"server.local_http": True, "registration.grants_access": True, "metrics.allow": ("::/0",)},
+            [PLAIN, proxies("::/0"), NO_LIMITS, LOCAL, GRANTING, metrics("::/0")],
+        ),
     ],
 )
-def test_an_unsafe_setting_is_named(options: dict[str, Any], level: str, names: str) -> None:
-    (finding,) = exposure.check_settings(config.load(options=options))
-    assert finding.level == level
-    assert names in finding.finding
+def test_an_unsafe_setting_is_named(options: dict[str, Any], expected: list[Finding]) -> None:
+    assert exposure.check_settings(config.load(options=options)) == expected
 
 
-def test_a_low_limit_of_open_files_is_reported() -> None:
-    assert exposure.check_open_files(config.load(options={"server.max_connections": 10})).level == "ok"
-    asked = config.load(options={"server.max_connections": 10_000_000})
-    assert exposure.check_open_files(asked).level in {"warning", "problem"}
+def test_an_unencrypted_address_is_a_problem() -> None:
+    (found,) = exposure.check_settings(config.load(options={"server.host": "0.0.0.0"}))  # noqa: S104 - it is refused
+    assert (found.check, found.level) == ("settings", "problem")
+    assert found.finding == "0.0.0.0 is reachable from other machines, and plain HTTP would expose tokens."
+    assert found.hint == "Pass --tls-cert and --tls-key, or name your TLS proxy in server.trusted_proxies."
+
+
+def test_a_low_limit_of_open_files_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = [1256, 1256]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(limit))
+
+    def found(wanted: int, workers: int = 1) -> Finding:
+        options: dict[str, Any] = {"server.max_connections": wanted, "server.workers": workers}
+        return exposure.check_open_files(config.load(options=options))
+
+    remedy = "Raise the limit of open files (ulimit -n, LimitNOFILE)."
+    fault = "The system allows a process {} connections; server.max_connections needs {}."
+    assert found(1000) == ok("descriptors", "A process can have 1,000 open connections.")
+    assert found(2000, workers=2) == ok("descriptors", "A process can have 1,000 open connections.")
+    assert found(1001) == warning("descriptors", fault.format("1,000", "1,001"), remedy)
+    assert found(2001, workers=2) == warning("descriptors", fault.format("1,000", "1,001"), remedy)
+    limit[:] = [1255, 1255]
+    assert found(1000) == problem("descriptors", fault.format("999", "1,000"), remedy)

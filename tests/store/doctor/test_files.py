@@ -1,4 +1,4 @@
-"""Checks of files: permissions, disk space, backups, leftovers."""
+"""Checks of files: backups, leftovers."""
 
 import shutil
 from collections.abc import Callable
@@ -11,45 +11,10 @@ from musicsvc.clock import DAY, MINUTE, Clock
 from musicsvc.store.backups import create
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.doctor import files
-from musicsvc.store.engine.sqlite import reserved_space
 from tests.support.damage import add_dangling_row, overwrite_middle_page
 
 HOUR = 60 * MINUTE
 pytestmark = pytest.mark.only_on("sqlite")
-
-
-def test_files_that_others_may_open_are_reported(file: Path) -> None:
-    folder = file.parent
-    assert [finding.level for finding in files.check_permissions([file], [folder])] == ["ok"]
-    for mode, level in ((0o604, "problem"), (0o640, "warning")):
-        file.chmod(mode)
-        (finding,) = files.check_permissions([file], [folder])
-        assert (finding.level, finding.hint) == (level, f"Run: chmod 600 {file}")
-    file.chmod(0o600)
-    folder.chmod(0o755)
-    (finding,) = files.check_permissions([file], [folder])
-    assert (finding.level, finding.hint) == ("warning", f"Run: chmod 700 {folder}")
-
-
-def test_low_disk_space_is_reported(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = shutil.disk_usage(tmp_path)
-
-    def levels_at(free: int) -> list[str]:
-        monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=free))
-        return [finding.level for finding in files.check_disks(file, tmp_path / "none", (tmp_path,))]
-
-    size = file.stat().st_size
-    least = 64_000_000
-    assert levels_at(least - 1) == ["problem"]
-    assert levels_at(least) == levels_at(least + size - 1) == ["warning"]
-    assert levels_at(least + 2 * size) == ["ok"]
-
-
-def test_released_reserved_space_is_reported(file: Path) -> None:
-    place = file.with_name(reserved_space.NAME)
-    for size, level in ((0, "warning"), (reserved_space.SIZE // 2, "warning"), (reserved_space.SIZE, "ok")):
-        place.write_bytes(bytes(size))
-        assert [finding.level for finding in files.check_reserved_space(file)] == [level]
 
 
 SPOILT: list[tuple[Callable[[Path], object], str]] = [
