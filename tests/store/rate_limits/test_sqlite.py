@@ -17,12 +17,12 @@ import pytest
 from musicsvc.clock import Clock
 from musicsvc.errors import Unavailable
 from musicsvc.store.rate_limits import sqlite
-from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
+from musicsvc.store.rate_limits.sqlite import MachineHitCounter, SqliteHitCounter
 from musicsvc.store.rate_limits.window import Busy, Hit, Limit
 from tests.support.program import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.only_on("sqlite")
@@ -223,3 +223,67 @@ def test_several_requests_are_counted_as_one_after_the_other(tmp_path: Path) -> 
     assert together.count_several([requests[0]]) == [alone.count(requests[0])]
     together.close()
     alone.close()
+
+
+def test_counts_are_deleted_in_the_moment_they_cannot_matter(path: Path) -> None:
+    now = 1_000_000
+    counter = SqliteHitCounter(path, lambda: now, 1.0)
+    reader = apsw.Connection(str(path))
+
+    def keys() -> list[str]:
+        counter.purge()
+        return [key for (key,) in reader.execute("SELECT key FROM quota ORDER BY key")]
+
+    for number in range(3):
+        counter.count([Hit(Limit("token", 9, 1000 * (number + 1)), str(number))])
+    now += 2_000 - 1
+    assert keys() == ["token:0", "token:1", "token:2"]
+    now += 1
+    assert keys() == ["token:1", "token:2"]
+    now = 1_000_000 - 60_000
+    assert keys() == ["token:1", "token:2"]
+    now -= 1  # the clock was set back by more than a minute
+    assert keys() == []
+    reader.close()
+    counter.close()
+
+
+def test_every_operation_on_a_closed_or_faulty_file_is_unavailable(path: Path) -> None:
+    with opened(path) as counter:
+        assert left(counter) == 999
+        other = apsw.Connection(str(path))
+        other.execute("DROP TABLE quota")
+        calls: list[Callable[[], object]] = [
+            lambda: counter.count([HIT]),
+            lambda: counter.count([HIT, HIT]),
+            lambda: counter.count_several([[HIT], [HIT]]),
+            lambda: counter.uncount([HIT]),
+            lambda: counter.give_back([(HIT, 0, 1)]),
+            counter.purge,
+        ]
+        for call in calls:
+            with pytest.raises(Unavailable, match=f"^{path} cannot be used$"):
+                call()
+            assert not counter._connection.in_transaction
+        other.execute(sqlite.TABLE)
+        other.close()
+        assert left(counter) == 999
+
+
+def test_a_machines_counter_counts_on_the_loop_and_in_a_thread_alike(path: Path) -> None:
+    counter = MachineHitCounter(path, lambda: 1_000_000)
+    counter.open()
+    assert [connection._timeout for connection in counter._connections] == [0.002, 1.0]
+    assert (counter.threads, counter.is_local) == (1, True)
+    assert [status.remaining for [status] in counter.count_now([[HIT], [HIT]])] == [999, 998]
+    assert counter.count([Hit(LIMIT, "1", 10)])[0].remaining == 997
+    counter.give_back([(HIT, 1_000_000, 10)])
+    counter.uncount([HIT])
+    assert counter.count([HIT])[0].remaining == 997
+    counter.open()
+    counter.purge()
+    assert (counter.in_place(), counter.count([HIT])[0].remaining) == (True, 996)
+    path.unlink()
+    assert not counter.in_place()
+    counter.close()
+    assert counter._connections == []

@@ -227,6 +227,39 @@ def test_an_uncounted_request_no_longer_counts(counter: HitCounter) -> None:
     assert [status.remaining for status in counter.count([wide, narrow])] == [4, 1]
 
 
+def test_a_part_of_the_remaining_requests_is_counted_in_advance_until_a_second_before_the_end(
+    counter: HitCounter, time: Time
+) -> None:
+    limit = Limit("token", 20, 10_000)
+
+    def ask(at: int, ahead: int) -> tuple[int, int, int]:
+        time.now = BEGAN + at
+        (status,) = counter.count([Hit(limit, "1", ahead)])
+        assert (status.began, status.wait) == (BEGAN, 10_000 - at)
+        return status.remaining, status.ahead, status.remaining - status.ahead
+
+    assert ask(0, 2) == (19, 2, 17)  # as many as are asked for
+    assert ask(1, 9) == (16, 3, 13)  # at most a fifth of the remaining ones
+    assert ask(8_999, 1) == (12, 1, 11)
+    assert ask(9_000, 1) == (10, 0, 10)  # a second before the end
+    assert ask(9_999, 0) == (9, 0, 9)
+
+
+def test_requests_counted_in_advance_are_given_back_to_their_own_window(counter: HitCounter, time: Time) -> None:
+    limit = Limit("token", 20, 10_000)
+    hit = Hit(limit, "1")
+    assert counter.count([Hit(limit, "1", 3)])[0].ahead == 3
+    counter.give_back([(hit, BEGAN, 2), (Hit(limit, "2"), BEGAN, 5), (hit, BEGAN - 1, 5), (hit, BEGAN + 1, 5)])
+    assert counter.count([hit])[0].remaining == 17  # two asked, one left in advance
+    assert counter.count([Hit(limit, "2")])[0].remaining == 19
+    counter.give_back([(hit, BEGAN, 9)])
+    assert counter.count([hit])[0].remaining == 19  # never more than nothing
+    time.now += 10_000
+    assert counter.count([hit])[0].remaining == 19
+    counter.give_back([(hit, BEGAN, 1)])
+    assert counter.count([hit])[0].remaining == 18
+
+
 def test_keys_are_independent(counter: HitCounter) -> None:
     limits = Limit("token", 1, 60_000), Limit("address", 1, 60_000)
     for limit, whose in itertools.product(limits, ("1", "11", "1 ", "192.0.2.1", "2001:db8::/64", "")):

@@ -1,0 +1,108 @@
+"""Failures of SQLite files that other tests do not reach, each with its whole message."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+
+from musicsvc.errors import Failure, Unavailable
+from musicsvc.store.activity.log_file import LogFile
+from musicsvc.store.activity.log_store import exists
+from musicsvc.store.backups import create, restore
+from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.sqlite.store import WRITER_STATEMENTS, SqliteStore
+from tests.conftest import NOW
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.only_on("sqlite")
+POSTGRES = "postgresql:///music"
+
+
+def test_every_error_while_a_backup_is_created_has_a_message(tmp_path: Path) -> None:
+    path, target = tmp_path / "musicsvc.db", tmp_path / "one.db"
+    found = {
+        type(error): str(create._failure(error, path, target))
+        for error in (
+            apsw.FullError(),
+            apsw.IOError("bad sector"),
+            apsw.BusyError(),
+            apsw.CorruptError(),
+            apsw.NotADBError(),
+            apsw.InternalError("odd"),
+        )
+    }
+    damaged = f"The database {path} is damaged, and no backup was created. Run: musicsvc db check"
+    assert found == {
+        apsw.FullError: f"The disk of {target} is full; the backup was not kept.",
+        apsw.IOError: f"The backup {target} cannot be written: bad sector. It was not kept.",
+        apsw.BusyError: "The database is locked by another program. Try again shortly.",
+        apsw.CorruptError: damaged,
+        apsw.NotADBError: damaged,
+        apsw.InternalError: f"The backup {target} cannot be created: odd.",
+    }
+
+
+def test_a_database_on_postgresql_has_no_file() -> None:
+    with pytest.raises(Failure) as failed:
+        create.database_file(POSTGRES)
+    assert failed.value.message == create.POSTGRES
+    assert files.wal_bytes(POSTGRES) is files.database_bytes(POSTGRES) is None
+
+
+def test_a_file_that_another_process_removed_is_no_backup(tmp_path: Path) -> None:
+    gone = tmp_path / "gone.db"
+    assert not backup_folder._is_undamaged(gone, None)
+    backup_folder._if_unlocked(gone, lambda _file: pytest.fail("there is no file"))
+
+
+def test_any_other_error_while_a_file_is_opened_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Failure) as failed, files.translated_open_errors(tmp_path / "one.db"):
+        raise apsw.InternalError("odd")
+    assert failed.value.message == f"The database {tmp_path}/one.db cannot be opened: odd."
+
+
+def test_a_database_whose_lock_cannot_be_made_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "musicsvc.db"
+    (tmp_path / f"{path.name}.migrating").mkdir()
+    with pytest.raises(Failure) as failed:
+        restore.restore(tmp_path / "backup.db", path, now=NOW)
+    assert failed.value.message == f"{path} cannot be replaced: Is a directory. The old database was kept."
+
+
+def test_a_log_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    log = LogFile(tmp_path / "file" / "activity.db")
+    with pytest.raises(Failure) as failed:
+        log.prepare()
+    assert failed.value.message == f"The activity log {log.path} cannot be created: File exists."
+    with pytest.raises(Unavailable, match=r"^The activity log is not open\.$"):
+        log.read(exists)
+
+    log = LogFile(tmp_path / "activity.db")
+    files.create(log.path, files.LOG_ID)
+    connection = apsw.Connection(str(log.path))
+    connection.execute("CREATE TABLE activity (id INTEGER)")
+    connection.close()
+    with pytest.raises(Failure) as failed:
+        log.prepare()
+    assert failed.value.message == f'The activity log {log.path} cannot be created: table "activity" already exists.'
+
+
+def test_a_closed_store_reports_no_changes(store_url: str) -> None:
+    store = SqliteStore(store_url)
+    store.close()
+    with pytest.raises(Unavailable, match=r"^The service is shutting down\.$"):
+        store.changes()
+
+
+def test_each_connection_keeps_its_prepared_statements(store_url: str) -> None:
+    store = SqliteStore(store_url)
+    readers, writer = store._readers, store._writer._database
+    sizes = [database.connection().cache_stats()["size"] for database in (readers, writer)]
+    assert sizes == [100, WRITER_STATEMENTS] == [100, 512]
+    store.close()
