@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from musicsvc.clock import DAY, HOUR
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights.listening import play_times
+from musicsvc.store.insights.listening.play_times import Position
 from musicsvc.store.plays import subjects
-from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import histograms, monthly
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -22,19 +23,6 @@ if TYPE_CHECKING:
 FIRST, FACTOR = 100, 10
 DAYS = "SELECT subject, day, plays FROM play_day WHERE day {days} AND kind = ? AND subject {subjects}"
 HISTOGRAM = "SELECT day, subject, histogram FROM play_day WHERE day = ? AND kind = ? AND subject = ?"
-# The plays of a subject. CROSS JOIN: SQLite reads the tables in this order, so only the plays of these tracks.
-PLAYS = {
-    TRACK: "play p WHERE p.track_id = ?",
-    ALBUM: "track t CROSS JOIN play p WHERE t.album_id = ? AND p.track_id = t.id",
-    ARTIST: "track_artist l CROSS JOIN play p WHERE l.artist_id = ? AND p.track_id = l.track_id",
-}
-OF_DAY = f"FROM {{plays}} AND p.slot / {SLOTS_PER_DAY} = ?"  # the expression of the index play_of_day
-SLOTS = f"SELECT {{index}}, {{slots}} {OF_DAY} AND p.slot >= ? AND p.slot < ?"  # reads the index alone
-TIME = f"""
-    SELECT {{index}}, found.played_at FROM (
-        SELECT p.played_at {OF_DAY} AND p.slot = ? ORDER BY p.played_at LIMIT 1 OFFSET ?
-    ) AS found
-"""  # noqa: S608 - constants
 
 
 class Milestone(NamedTuple):
@@ -70,16 +58,6 @@ class _Reached(NamedTuple):
     place: int
 
 
-class _Place(NamedTuple):
-    """The position of a play: its day, the first 30-second slot of its hour, and its index among the hour's plays."""
-
-    number: int  # the index of its milestone in a list
-    subject: int
-    day: int
-    slot: int
-    place: int
-
-
 def build(subject: Subject) -> Milestones:
     """Return the milestones of all time of a track, album or artist.
 
@@ -91,9 +69,9 @@ def build(subject: Subject) -> Milestones:
 def build_each(kind: int, ids: Collection[int]) -> dict[int, Milestones]:
     """Return the milestones of tracks, albums or artists by id, in a constant number of queries."""
     watermark = monthly.watermark()
-    counts: dict[int, list[BestDay]] = {each: [] for each in ids}
+    counts: dict[int, list[tuple[int, int]]] = {each: [] for each in ids}
     for subject, day, plays in _by_day(kind, ids, watermark):
-        counts[subject].append(BestDay(day, plays))
+        counts[subject].append((day, plays))
     reached = [_Reached(each, *found) for each, some in counts.items() for found in _reached(some)]
     found: dict[int, list[Milestone]] = {each: [] for each in ids}
     for each, at in zip(reached, _times(kind, reached, watermark.kept_from), strict=True):
@@ -101,8 +79,8 @@ def build_each(kind: int, ids: Collection[int]) -> dict[int, Milestones]:
     return {each: Milestones(found[each], _best(some)) for each, some in counts.items()}
 
 
-def _best(counts: list[BestDay]) -> BestDay | None:
-    return max(counts, key=lambda each: each.plays, default=None)
+def _best(counts: list[tuple[int, int]]) -> BestDay | None:
+    return BestDay(*max(counts, key=itemgetter(1))) if counts else None
 
 
 def _by_day(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> list[Any]:
@@ -122,51 +100,36 @@ def _by_day(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> li
     return sorted([*counted, *rows], key=itemgetter(1))
 
 
-def _reached(counts: list[BestDay]) -> Iterator[tuple[int, int, int]]:
-    """Yield (number of the play, its day, its index among the plays of that day) for each milestone."""
+def _reached(counts: list[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Yield (number of the play, its day, its index among the plays of that day) for each milestone.
+
+    `counts` has (day, number of plays), ordered by day.
+    """
+    totals = list(accumulate(plays for _, plays in counts))
     goal = FIRST
-    for (day, plays), total in zip(counts, accumulate(each.plays for each in counts), strict=True):
-        while total >= goal:
-            yield goal, day, goal - 1 - (total - plays)
-            goal *= FACTOR
+    while totals and goal <= totals[-1]:
+        index = bisect_left(totals, goal)
+        day, plays = counts[index]
+        yield goal, day, goal - 1 - (totals[index] - plays)
+        goal *= FACTOR
 
 
 def _times(kind: int, reached: list[_Reached], kept_from: int) -> list[int]:
     """Return the time of each milestone, or the beginning of its hour if single plays of the day were deleted."""
     hours = _hours_of_days(kind, {(each.day, each.subject) for each in reached})
     times: list[int] = []
-    places: list[_Place] = []
+    positions: dict[int, Position] = {}
     for index, each in enumerate(reached):
-        plays = list(accumulate(hours[each.day, each.subject]))
-        hour = next((hour for hour, count in enumerate(plays) if each.place < count), 0)
+        of_day = hours[each.day, each.subject]
+        plays = list(accumulate(of_day))
+        hour = next(hour for hour, count in enumerate(plays) if each.place < count)
         times.append(each.day * DAY + hour * HOUR)
         if each.day >= kept_from:
-            first = each.day * SLOTS_PER_DAY + hour * histograms.SLOTS_PER_HOUR
-            earlier = plays[hour - 1] if hour else 0
-            places.append(_Place(index, each.subject, each.day, first, each.place - earlier))
-    for index, at in _times_of_plays(kind, places) if places else ():
-        times[index] = int(at)
+            earlier = plays[hour] - of_day[hour]
+            positions[index] = Position(each.subject, each.day * 24 + hour, each.place - earlier, of_day[hour])
+    for index, at in play_times.times(kind, positions).items():
+        times[index] = at
     return times
-
-
-def _times_of_plays(kind: int, places: list[_Place]) -> list[Any]:
-    """Return (`number`, time) of the single play at each place. Deleted plays are absent.
-
-    First, the 30-second slots of all plays of the hour are read, from an index alone; then the times in one slot.
-    """
-    statement = SLOTS.format(index="{index}", slots=dialect.gather("p.slot"), plays=PLAYS[kind])
-    parts = [statement.format(index=each.number) for each in places]
-    values = [
-        value for each in places for value in (each.subject, each.day, each.slot, each.slot + histograms.SLOTS_PER_HOUR)
-    ]
-    slots = {index: sorted(dialect.gathered(found) or ()) for index, found in fetch(" UNION ALL ".join(parts), *values)}
-    parts, values = [], []
-    for each in places:
-        if each.place < len(of_hour := slots[each.number]):
-            slot = of_hour[each.place]
-            parts.append(TIME.format(index=each.number, plays=PLAYS[kind]))
-            values += [each.subject, each.day, slot, each.place - of_hour.index(slot)]
-    return fetch(" UNION ALL ".join(parts), *values) if parts else []
 
 
 def _hours_of_days(kind: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
