@@ -114,6 +114,12 @@ def test_what_survives_is_printed_and_what_is_caught_is_not(project: Path, capsy
     assert (project / MODULE).read_text("utf-8") == SHOP
 
 
+def test_an_empty_list_that_is_returned_has_no_other_value() -> None:
+    for empty, expected in (("[]", []), ("()", []), ("[1]", ["return ([1])[1:]"])):
+        module = f"def items() -> list[int]:\n    return {empty}\n"
+        assert [each.key[3] for each in _breaks(module) if each.kind == "return value"] == expected
+
+
 def test_a_recording_knows_the_tests_of_a_branch_in_other_processes_too(project: Path) -> None:
     recorded = Recording.load(project / ".mutation" / "recording.json")
 

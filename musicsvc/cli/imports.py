@@ -36,8 +36,7 @@ def list_(context: typer.Context, json: AsJson = False) -> None:
     session = Session.from_context(context)
     columns = ("id", "kind", "state", "rows", "new", "changed", "started_at", "user", "file")
     found = [_to_json(row) for row in session.read(runs.list_all)]
-    totals = [{"new": _total(row, "new"), "changed": _total(row, "changed")} for row in found]
-    shown = found if json else [row | more for row, more in zip(found, totals, strict=True)]
+    shown = found if json else [row | {name: _total(row, name) for name in ("new", "changed")} for row in found]
     output.print_table(session, shown, columns, json=json)
     if not found:
         session.echo(f"No imports yet. {runs.EARLIER}")

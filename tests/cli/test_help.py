@@ -2,7 +2,9 @@
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
 import pytest
 from typer.core import TyperArgument, TyperCommand, TyperGroup
@@ -121,6 +123,61 @@ def test_an_argument_is_required_unless_an_option_replaces_it() -> None:
         for parameter in found.params:
             if isinstance(parameter, TyperArgument) and str(parameter.metavar).startswith("EMAIL"):
                 assert not parameter.required, path
+
+
+IDS = (1, 2**53 - 1)
+RANGES = {
+    "serve": {"--port": (0, 65_535), "--workers": (1, 64), "--speed": (0, 1e9)},
+    "user list": {"--limit": (1, 1_000_000)},
+    "access list": {"--limit": (1, 1_000_000)},
+    "token list": {"--limit": (1, 1_000_000)},
+    "token create": {"--days": (1, 90)},
+    "token revoke": {"token_id": IDS},
+    "token reinstate": {"token_id": IDS},
+    "token regenerate": {"token_id": IDS},
+    "import undo": {"run": IDS},
+    "export tracks": {"--artist": IDS},
+    "export albums": {"--artist": IDS},
+    "export artists": {"--artist": IDS},
+    "export plays": {"--artist": IDS},
+    "export report": {"--artist": IDS, "--release": IDS, "--release-days": (1, 365)},
+    "artist assign": {"artist_id": IDS},
+    "artist verify": {"artist_id": IDS},
+    "fingerprint set": {"track_id": IDS},
+    "insights show": {"number": IDS},
+    "insights explain": {"number": IDS},
+    "insights release": {"album": IDS, "--against": IDS, "--days": (1, 365)},
+    "activity": {"--token": IDS, "--limit": (1, 1_000_000)},
+    "abuse explain": {"token_id": IDS},
+    "cover": {"--template": (1, None), "--size": (16, 3_000)},
+}
+# The choices that the help of their option does not list.
+CHOICES = {("token create", "scope"): {"read", "read-write"}}
+
+
+def typed_parameters() -> Iterator[tuple[str, Any]]:
+    for path, entry in COMMANDS.items():
+        for part in entry.params:
+            yield path.removeprefix("musicsvc "), part
+
+
+def test_numbers_have_these_ranges() -> None:
+    found: dict[str, dict[str, tuple[float | None, float | None]]] = {}
+    for path, part in typed_parameters():
+        declared = part.type_descriptor.parameter_info
+        if (declared.min, declared.max) != (None, None):
+            found.setdefault(path, {})[part.opts[0]] = (declared.min, declared.max)
+    assert found == RANGES
+
+
+def test_the_help_of_an_option_names_its_choices() -> None:
+    listed = 0
+    for path, part in typed_parameters():
+        if get_origin(part.type_descriptor.annotation) is Literal:
+            words = CHOICES.get((path, part.name), set(re.findall(r"[\w-]+", part.help)))
+            assert set(get_args(part.type_descriptor.annotation)) <= words, (path, part.name)
+            listed += 1
+    assert listed == 8
 
 
 @pytest.mark.parametrize(

@@ -97,4 +97,4 @@ def test_an_export_of_text_is_shown_on_a_terminal(terminal: Terminal, form: str,
 @pytest.mark.parametrize("form", ["Parquet", "PDF"])
 def test_an_export_that_is_not_text_is_kept_from_a_terminal(terminal: Terminal, form: str) -> None:
     shown = " ".join(terminal.run("export", "tracks", "--format", form.lower(), expect=2).split())
-    assert f"{form} cannot be shown in a terminal. Name an output file." in shown
+    assert f"Invalid value for --output: {form} cannot be shown in a terminal. Name an output file." in shown
