@@ -10,7 +10,7 @@ import pytest
 from musicsvc.cli import reference
 from musicsvc.server import openapi
 from musicsvc.server.openapi import listing
-from tests.support import constants, declarations
+from tests.support import declarations
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -24,7 +24,6 @@ GENERATED: dict[str, Callable[[], str]] = {
     "endpoints.md": listing.markdown,
     "openapi.json": _document,
     "development/declarations.md": declarations.markdown,
-    "development/constants.md": constants.markdown,
 }
 
 
