@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from tests.browser.visit import Visit
 from tests.support.threaded_server import threaded_server
@@ -25,6 +24,8 @@ AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 
 @pytest.fixture(scope="module")  # until it ends, its event loop counts as running, and no test can be asynchronous
 def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - it takes longer than all tests of many a module
+
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("chromium is not on the path (tests/browser/install)")
