@@ -151,7 +151,7 @@ def _track_links(track_ids: Collection[int]) -> Any:
 
 @compiled
 def _links_of_tracks_on(album_ids: Collection[int]) -> Any:
-    links = _links(TrackArtist, TrackArtist.track).join(Track)
+    links = _links(TrackArtist, TrackArtist.track).join(Track, on=(TrackArtist.track == Track.id))
     return links.where(Track.album.in_(album_ids))
 
 
