@@ -1,4 +1,4 @@
-"""What enforcing the abuse rules does to a token and its account, and to those that are gone or reset meanwhile."""
+"""Enforcement of the abuse rules against tokens and accounts, and those that are gone or reset meanwhile."""
 
 from __future__ import annotations
 
