@@ -117,7 +117,7 @@ def with_labels(row: AlbumRow, parts: Collection[str]) -> AlbumRow:
 @compiled
 def _genres(album_id: int) -> Any:
     genres = Genre.select(Genre.id, Genre.name, Genre.display_name).distinct().join(TrackGenre)
-    return genres.join(Track).where(Track.album == album_id)
+    return genres.join(Track, on=(TrackGenre.track == Track.id)).where(Track.album == album_id)
 
 
 @compiled
@@ -128,7 +128,7 @@ def _tags(album_id: int) -> Any:
 @compiled
 def _tags_of_tracks(album_id: int) -> Any:
     tags = Tag.select(Tag.id, Tag.name).distinct().join(TrackTag)
-    return tags.join(Track).where(Track.album == album_id)
+    return tags.join(Track, on=(TrackTag.track == Track.id)).where(Track.album == album_id)
 
 
 def require_managed(album_id: int, *, actor: Identity) -> None:

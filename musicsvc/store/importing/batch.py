@@ -153,7 +153,7 @@ class Batch:
         """Return the size of each album before this batch, by album id."""
         known = {each: self.memory.sizes[each] for each in album_ids if each in self.memory.sizes}
         stored = set(album_ids) - known.keys()
-        return known | (sizes.measure_albums(stored) if stored else {})
+        return known | sizes.measure_albums(stored)
 
     def next_dry_run_id(self) -> int:
         """Return a new negative id for an album or track that is not stored yet."""

@@ -48,10 +48,8 @@ class AlbumBounds:
         """Load the JSON sizes of artists. `names` (name → id) serves for artists that only a dry run created."""
         missing = set(ids) - self._artists.keys()
         stored = {artist_id for artist_id in missing if artist_id > 0}
-        if stored:
-            self._artists |= sizes.measure_artists(stored)
-        if unwritten := missing - stored:
-            self._artists |= {each: sizes.new_artist(name) for name, each in names.items() if each in unwritten}
+        self._artists |= sizes.measure_artists(stored)
+        self._artists |= {each: sizes.new_artist(name) for name, each in names.items() if each in missing - stored}
 
     def artists(self, ids: Iterable[int]) -> int:
         return sum(self._artists[artist_id] for artist_id in ids)

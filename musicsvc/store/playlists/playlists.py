@@ -15,7 +15,7 @@ from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import is_sqlite, lock_rows
 from musicsvc.store.engine.names.changed_names import PLAYLISTS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack, User
+from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack, Track, User
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -193,7 +193,7 @@ def list_tracks(playlist_id: int, page: Page) -> Listing[TrackRow]:
 
 
 def _inside(playlist_id: int) -> ListQuery:
-    rows = tracks.select().join(PlaylistTrack)
+    rows = tracks.select().join(PlaylistTrack, on=(PlaylistTrack.track == Track.id))
     keys = PlaylistTrack.select(PlaylistTrack.id).where(PlaylistTrack.playlist == playlist_id)
     return ListQuery(keys, rows, [PlaylistTrack.id])
 

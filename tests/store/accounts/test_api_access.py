@@ -1,5 +1,7 @@
 """API access: grants, revocations, requests and decisions."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -56,10 +58,32 @@ def test_a_denied_request_keeps_its_reason_and_is_not_decided_again(store: Store
         store.write(lambda: api_access.deny(EMAIL, "  ", now=9)).result()
     denied = store.write(lambda: api_access.deny(EMAIL, " No reply. ", now=9)).result()
     assert (denied.state, denied.reason, denied.decided_at) == ("denied", "No reply.", 9)
-    with pytest.raises(Conflict, match="is denied already"):
+    with pytest.raises(Conflict, match=r"is denied already\.$"):
         store.write(lambda: api_access.approve(asked.id, now=9)).result()
     with pytest.raises(NotFound):
         store.read(lambda: users.by_email(EMAIL)).result()
+
+
+def test_a_request_that_is_decided_names_the_remedy_only_where_access_was_revoked_since(store: Store) -> None:
+    def conflict(action: Callable[..., object], *arguments: object) -> str:
+        with pytest.raises(Conflict) as refusal:
+            store.write(partial(action, *arguments, now=9)).result()
+        return refusal.value.message
+
+    user = store.write(lambda: users.create(EMAIL, now=1)).result()
+    denied = ask(store).id
+    store.write(lambda: api_access.deny(denied, "why", now=2)).result()
+    already = "is denied already."
+    assert conflict(api_access.approve, denied).endswith(already)
+    approved = ask(store, now=3).id
+    store.write(lambda: api_access.approve(approved, now=4)).result()
+    already = "is approved already."
+    assert conflict(api_access.approve, approved).endswith(already)
+    store.write(lambda: api_access.revoke(user, now=5)).result()
+    hint = f"{already} Access was revoked since. Run: musicsvc access grant {EMAIL}"
+    assert conflict(api_access.approve, approved).endswith(hint)
+    assert conflict(api_access.deny, approved, "why").endswith(already)
+    assert conflict(api_access.approve, denied).endswith("is denied already.")
 
 
 def test_an_address_has_one_pending_request_and_may_repeat_a_denied_one(store: Store) -> None:

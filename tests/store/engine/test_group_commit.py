@@ -15,6 +15,7 @@ import pytest
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
 from musicsvc.store.engine.binding import current, savepoint
+from musicsvc.store.engine.sqlite import group_commit
 from musicsvc.store.engine.sqlite.files import DiskFault
 from musicsvc.store.engine.sqlite.store import SqliteStore
 from musicsvc.store.engine.store import Store
@@ -65,6 +66,15 @@ def test_waiting_units_share_one_commit(store: Store, statements: list[str]) -> 
     assert [future.result(30) for future in futures] == [None] * 50
     assert statements.count("COMMIT") <= 2
     assert len(store.read(_tags).result()) == 50
+
+
+def test_a_commit_has_at_most_a_group_of_units(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "GROUP", 2)
+    before = store.workload.commits
+    futures = _together(store, [_tag(f"tag-{number}") for number in range(6)])
+
+    assert [future.result(30) for future in futures] == [None] * 6
+    assert store.workload.commits == before + 1 + 3
 
 
 @pytest.mark.parametrize("failing_first", [False, True])

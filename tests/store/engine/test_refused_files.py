@@ -47,6 +47,15 @@ def test_every_error_while_a_backup_is_created_has_a_message(tmp_path: Path) -> 
     }
 
 
+def test_a_wal_counts_from_its_first_byte(tmp_path: Path) -> None:
+    wal = tmp_path / "one.db-wal"
+    found = [files._has_wal(tmp_path / "one.db")]
+    for content in (b"", b"x"):
+        wal.write_bytes(content)
+        found.append(files._has_wal(tmp_path / "one.db"))
+    assert found == [False, False, True]
+
+
 def test_a_database_on_postgresql_has_no_file() -> None:
     with pytest.raises(Failure) as failed:
         create.database_file(POSTGRES)
