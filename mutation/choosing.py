@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 FIRST_TESTS = 12
 FIRST_FILES = 3
 FIRST_SECONDS = 4.0
+WIDE_SHARE = 3  # a third of the budget, for breaks outside of functions
 ABOUT = 0.2  # of the cost of others, for tests that import the module or are named after it
 BESIDE = 0.02  # of the cost of others, for tests in the folder of the same name as the module's
 START = 0.05  # seconds that every test costs
@@ -51,15 +53,22 @@ class Chooser:
         ranked = sorted(self._concerned(broken), key=lambda test: (self._cost(test, broken), test))
         whole = [] if broken.suite is not None else self._recording.of_tables()
         first = [*whole, *(test for test in self._first(ranked) if test not in whole)]
-        rest, seconds, left_out = [], 0.0, 0.0
-        for test in ranked:
-            if test not in first:
-                seconds += self._recording.seconds[test] + START
-                if seconds <= self._budget:
-                    rest.append(test)
-                else:
-                    left_out += self._recording.seconds[test]
+        others = [test for test in ranked if test not in first]
+        share = self._budget / WIDE_SHARE if broken.suite is None else 0.0
+        wide = self._within(self._wide(others), share)
+        rest = [*self._within([test for test in others if test not in wide], self._budget - share), *wide]
+        left_out = sum(self._recording.seconds[test] for test in set(others) - set(rest))
         return Choice(first, _by_file(rest), left_out)
+
+    def _wide(self, tests: Iterable[str]) -> list[str]:
+        """Return the tests that execute the most code, such as those over all endpoints, without slow ones."""
+        quick = (test for test in tests if self._recording.seconds[test] <= FIRST_SECONDS)
+        return sorted(quick, key=lambda test: (-self._weights[test], test))
+
+    def _within(self, tests: Sequence[str], budget: float) -> list[str]:
+        """Return the tests up to the first that exceeds the budget."""
+        seconds = accumulate(self._recording.seconds[test] + START for test in tests)
+        return [test for test, needed in zip(tests, seconds, strict=True) if needed <= budget]
 
     def _cost(self, test: str, broken: Break) -> float:
         """Return a low cost for fast tests that execute little else: they are likely to be about the broken code."""

@@ -160,6 +160,20 @@ def test_a_break_outside_of_functions_starts_with_the_tests_that_compare_tables(
     assert first == {"": [whole, other], "fee": [other]}
 
 
+def test_a_break_outside_of_functions_has_room_for_a_test_of_much_code() -> None:
+    root = Path(__file__).resolve().parents[1]
+    narrow = [f"tests/test_mutation.py::test_{number:02}" for number in range(40)]
+    wide, slow = "tests/test_house.py::test_everything", "tests/test_house.py::test_slowly"
+    suites = [{*narrow, wide, slow}, *[{wide, slow}] * 9]
+    recorded = Recording(dict.fromkeys(narrow, 1.0) | {wide: 3.9, slow: 4.1}, {MODULE: {"fee": Traced("", suites)}})
+    choose = Chooser(recorded, root, [Source(MODULE, SHOP.encode())], budget=13)
+
+    chosen = {each.function: choose(each) for each in _breaks() if each.function in {"", "fee"}}
+
+    assert {name: choice.rest for name, choice in chosen.items()} == {"": [*narrow[4:12], wide], "fee": narrow[4:16]}
+    assert chosen[""].left_out == pytest.approx(28 + 4.1)
+
+
 def test_a_sample_comes_from_its_seed_and_survives_other_changes() -> None:
     drawn = [each.key for each in breaks.sample(_breaks(), 6, seed=3)]
     moved = f"import os\n{SHOP}".replace("while done < turns:", "while turns > done:")

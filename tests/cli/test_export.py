@@ -21,6 +21,7 @@ from musicsvc.cli import main
 from musicsvc.cli.session import Session
 from musicsvc.clock import DAY, Clock, isoformat
 from musicsvc.errors import Failure, NotFound
+from musicsvc.server.shapes.verification import report_rows
 from musicsvc.store.accounts import users
 from musicsvc.store.models import Album, Artist, Track
 from musicsvc.store.plays.periods import to_date
@@ -159,6 +160,7 @@ def test_a_report_as_json_is_that_of_the_api_with_charts_and_verification(export
     of_api = ["period", "generated_at", "summary", "top_tracks", "charts"]
     assert list(report) == [*of_api, "listening", "hours", "milestones", "releases", "verification"]
     assert report["summary"]["plays"]["period"] == sum(point["plays"] for point in report["charts"]["points"]) > 0
+    assert {row["section"] for row in report_rows(report)} <= report["verification"]["definitions"].keys()
 
 
 def test_a_report_compares_the_chosen_albums(export: Export, made: Catalog, store: Store) -> None:

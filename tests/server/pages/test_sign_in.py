@@ -89,6 +89,8 @@ async def test_a_session_ends_after_12_hours_idle_or_30_days(limited: Shared, br
     [
         ("/settings", "/settings"),
         ("/insights/tracks/7?period=7-days", "/insights/tracks/7?period=7-days"),
+        pytest.param(f"/{'x' * 2047}", f"/{'x' * 2047}", id="longest"),
+        pytest.param(f"/{'x' * 2048}", "/", id="too long"),
         ("//evil.test", "/"),
         ("/\\evil.test", "/"),
         ("\\/evil.test", "/"),
