@@ -1,10 +1,10 @@
 """`musicsvc export`: write the same export files as the API, without a running server."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -177,12 +177,5 @@ def _table(
     from musicsvc.store.insights import export_rows
 
     with export_rows.cells(type_, scope, days) as cells:
-        rows = _counted(cells, export_rows.expected(type_, scope), on_progress)
+        rows = progress.counted(cells, export_rows.expected(type_, scope), on_progress)
         yield shapes.table(type_, scope, days, now, rows)
-
-
-def _counted(rows: Iterable[Any], total: int, on_progress: Callable[[float, float], None]) -> Iterator[Any]:
-    for done, row in enumerate(rows, 1):
-        if done % 1000 == 0:
-            on_progress(done, max(done, total))
-        yield row

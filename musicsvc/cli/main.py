@@ -147,7 +147,7 @@ def _run(session: Session) -> int:
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # typer exits with 1 then
             return PIPE_CLOSED
-        return end.code if isinstance(end.code, int) else FAILED if end.code else 0
+        return int(end.code or 0)
     return 0
 
 

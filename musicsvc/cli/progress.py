@@ -1,10 +1,13 @@
 """A progress bar on stderr, shown only if stderr is a terminal that can draw it (not TERM=dumb)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from musicsvc.cli.session import Session
 from musicsvc.wording import escape_controls
+
+ROWS = 1_000  # between two updates
 
 
 @contextmanager
@@ -24,3 +27,11 @@ def bar(session: Session, title: str, *, hidden: bool = False) -> Iterator[Calla
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(escape(escape_controls(title)), total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def counted(rows: Iterable[Any], total: int, on_progress: Callable[[float, float], None]) -> Iterator[Any]:
+    """Yield the rows, and call `on_progress` after every ROWS of them. There may be more rows than `total`."""
+    for done, row in enumerate(rows, 1):
+        if done % ROWS == 0:
+            on_progress(done, max(done, total))
+        yield row

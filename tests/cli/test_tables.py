@@ -58,6 +58,15 @@ def test_long_words_of_names_are_cut_to_the_width_of_a_terminal_only(name: str) 
     assert name in "".join(lines(columns, None))
 
 
+def test_a_cut_word_fills_its_column() -> None:
+    columns = [Column("id", ["7", "10"]), Column("name", ["W" * 30, "界" * 15], cut=True)]
+    assert list(lines(columns, 30)) == [f"7   {'W' * 23}...", f"10  {'界' * 11}..."]
+    assert list(lines(columns, 34)) == [f"7   {'W' * 30}", f"10  {'界' * 15}"]
+    assert list(lines(columns, 20)) == [f"7   {'W' * 21}...", f"10  {'界' * 10}..."]  # never narrower than 24
+    assert [len(found) for found in fit(columns, 28)] == [2, 0]
+    assert [len(found) for found in fit(columns, 27)] == [1, 1]
+
+
 @pytest.fixture
 def people(run: Run, store: Store) -> list[str]:  # noqa: ARG001 - `run` is for the settings
     """Create accounts with long emails, access, requests and tokens, one of them revoked with a long reason."""

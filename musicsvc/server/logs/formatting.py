@@ -66,7 +66,7 @@ def _json() -> Callable[[Any, str, EventDict], str]:
 
 
 def _text() -> ConsoleRenderer:
-    from structlog.dev import ConsoleRenderer, plain_traceback  # noqa: PLC0415 - its import takes 60 ms
+    from structlog.dev import ConsoleRenderer  # noqa: PLC0415 - its import takes 60 ms
 
     return ConsoleRenderer(
         colors=False,
@@ -74,7 +74,6 @@ def _text() -> ConsoleRenderer:
         sort_keys=False,
         event_key="message",
         timestamp_key="time",
-        exception_formatter=plain_traceback,
     )
 
 

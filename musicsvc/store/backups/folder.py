@@ -115,8 +115,6 @@ def prune(folder: Path, keep: int, fresh: Path, *, now: int, on_progress: OnProg
 def _is_undamaged(file: Path, on_progress: OnProgress | None) -> bool:
     try:
         verify.check(file, on_progress)
-    except FileNotFoundError:
-        return False
     except Failure as failure:
         log.warning("ignoring a damaged backup; delete it: %s", failure.message)
         return False

@@ -85,6 +85,7 @@ def test_the_line_on_stdout_works_as_it_stands(folder: Path) -> None:
         root = re.findall(r"http://[^/]+", line)[0]
         assert f"\nOpen {root} in a browser. API documentation: {root}/docs\n" in program.err
         password = re.findall(r"\nSign in as demo@musicsvc.test with the password (\S{16})\n", program.err)[0]
+        assert len(list(folder.glob("musicsvc-demo-*"))) == 1
         assert "Sign out" in sign_in(root, "demo@musicsvc.test", password)
         assert program.end(signal.SIGINT) == 0
         assert program.out == f"{line}\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from musicsvc.errors import Failure
+from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
 from musicsvc.store.backups import create
 from musicsvc.store.engine.binding import current
@@ -57,6 +57,27 @@ def test_a_disk_error_while_copying_is_reported_and_leaves_no_file(
     assert list(folder.iterdir()) == []
     store.write(lambda: unit("after")).result()
     assert "after" in names(create.create(path, folder / "one.db").file)[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "message"),
+    [
+        (apsw.SQLITE_BUSY, Unavailable, "The database is locked by another program. Try again shortly."),
+        (apsw.SQLITE_PERM, Failure, "The backup {} cannot be created: ."),
+    ],
+)
+def test_an_error_of_sqlite_while_copying_is_explained(
+    path: Path, folder: Path, code: int, kind: type[Failure], message: str
+) -> None:
+    def fault(operation: str, file: str) -> None:  # noqa: ARG001 - the disk gives it
+        if operation == "write":
+            raise disk.error(code)
+
+    target = folder / "one.db"
+    with disk.mounted(folder, fault), pytest.raises(Failure) as refusal:
+        create.create(path, target)
+    assert (type(refusal.value), refusal.value.message) == (kind, message.format(target))
+    assert list(folder.iterdir()) == []
 
 
 def test_a_disk_that_fills_up_while_copying_gives_no_backup(path: Path, tmp_path: Path) -> None:

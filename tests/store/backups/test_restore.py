@@ -87,7 +87,7 @@ def test_the_old_database_is_not_kept_without_keep(path: Path, backup: Path) -> 
 
 
 def test_a_missing_database_is_restored(backup: Path, tmp_path: Path) -> None:
-    place = tmp_path / "fresh" / "musicsvc.db"
+    place = tmp_path / "fresh" / "data" / "musicsvc.db"
     assert restore(backup, place).kept is None
     assert names(place) == {"new"}
     assert [stat.S_IMODE(file.stat().st_mode) for file in (place, place.parent)] == [0o600, 0o700]

@@ -15,7 +15,7 @@ from musicsvc.store import opening
 from musicsvc.store.backups import restore as restore_backup
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.models import Tag
-from tests.faults import small_disk
+from tests.faults import disk, small_disk
 from tests.store.backups.killed_restoring import NOW, names
 from tests.support.backed_up import killed_beside_its_wal, restore
 from tests.support.damage import overwrite_middle_page
@@ -66,6 +66,19 @@ def test_a_database_open_in_another_program_is_not_replaced(path: Path, backup: 
     shell.close()
     assert names(path) == {"old"}
     restore(backup, path)
+
+
+def test_an_old_database_that_cannot_be_closed_is_not_replaced(path: Path, backup: Path) -> None:
+    def fault(operation: str, file: str) -> None:
+        if operation == "write" and file == path.name:
+            raise disk.error(apsw.SQLITE_IOERR_WRITE)
+
+    with disk.mounted(path.parent, fault), pytest.raises(Failure) as refusal:
+        restore(backup, path)
+    assert refusal.value.message.startswith(f"The old database {path} cannot be closed: ")
+    assert refusal.value.message.endswith(". Nothing was changed.")
+    assert names(path) == {"old"}
+    assert not list(path.parent.glob(".*"))
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.5, 1.0])
