@@ -67,6 +67,17 @@ def test_a_workbook_with_a_table_of_texts_is_read_alike(tmp_path: Path) -> None:
     assert list(reading.rows(file, "xlsx", COLUMNS)) == named(ROWS)
 
 
+def test_a_text_of_several_formatted_parts_is_one_text(tmp_path: Path) -> None:
+    """A spreadsheet program stores a cell with a bold word as several parts."""
+    file = tmp_path / "a.xlsx"
+    with xlsxwriter.Workbook(file) as book:
+        sheet = book.add_worksheet("plays")
+        for column, name in enumerate(COLUMNS):
+            sheet.write(0, column, name)
+        sheet.write_rich_string(1, 2, "Ét", book.add_format({"bold": True}), "u", "de")
+    assert [row["track"] for row in reading.rows(file, "xlsx", COLUMNS)] == ["Étude"]
+
+
 @pytest.mark.parametrize("form", READABLE)
 @pytest.mark.parametrize("content", [b"", b"PK", b"{}", b'"date","plays"\r\n', b'"date",\xff'])
 def test_a_file_without_the_rows_of_an_export_is_a_failure(form: str, content: bytes, tmp_path: Path) -> None:

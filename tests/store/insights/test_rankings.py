@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.clock import DAY
+from musicsvc.store.accounts import users
 from musicsvc.store.insights import rankings
+from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
@@ -71,3 +73,27 @@ def test_tracks_with_too_few_plays_of_all_time_are_not_read(store: Store, monkey
     ranked = store.read(partial(rankings.tracks_of_artist, 1, window("30-days", NOW))).result()
     assert [row.id for row in ranked] == [*range(10, 0, -1)]
     assert len(read) == rankings.FIRST_READ
+
+
+def test_the_hundred_most_played_artists_of_an_account_are_ranked(store: Store) -> None:
+    def unit() -> int:
+        manager = users.create("many@label.test", now=NOW).id
+        for number in range(101):
+            Artist.create(name=f"Artist {number}", manager=manager, created_at=NOW)
+        return manager
+
+    manager = store.write(unit).result()
+    ranked = store.read(partial(rankings.artists_of_account, manager, window("30-days", NOW))).result()
+    assert [row.name for row in ranked] == [f"Artist {number}" for number in range(100, 0, -1)]
+
+
+@pytest.mark.parametrize(("tracks", "small"), [(256, True), (257, False)])
+def test_a_scope_of_at_most_256_tracks_is_small(store: Store, tracks: int, small: bool) -> None:
+    def unit() -> None:
+        Artist.create(name="Artist", created_at=NOW)
+        for number in range(1, tracks + 1):
+            Track.create(name=f"Track {number}", duration=1, created_at=NOW)
+            TrackArtist.create(track=number, artist=1, position=0)
+
+    store.write(unit).result()
+    assert store.read(Scope(artist=1).is_small).result() == small

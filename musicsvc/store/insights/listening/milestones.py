@@ -84,13 +84,15 @@ def _best(counts: list[tuple[int, int]]) -> BestDay | None:
 
 
 def _by_day(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> list[Any]:
-    """Return (id, day, number of plays) of each track, album or artist and each day with plays, ordered by day."""
+    """Return (id, day, number of plays) of each track, album or artist and each day with plays, ordered by day.
+
+    Some days without plays are included.
+    """
     stored = monthly.stored_days(kind, ids, range(watermark.month))
     counted = [
         (subject, month * monthly.DAYS + index, plays)
         for (subject, month), found in stored.items()
         for index, (plays, _) in enumerate(found)
-        if plays
     ]
     others = [day for (_, month), found in stored.items() if not found for day in monthly.days_of(month)]
     days, values = dialect.in_list([*others, *monthly.open_days(watermark)])

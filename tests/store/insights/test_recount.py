@@ -1,0 +1,130 @@
+"""The recount from single plays of `insights explain`: equal to the figures, and exact about what differs."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.clock import DAY, isoformat
+from musicsvc.store.engine import sql
+from musicsvc.store.insights.listening import recount
+from musicsvc.store.insights.listening.listening import Completion
+from musicsvc.store.insights.listening.milestones import BestDay, Milestone, Milestones
+from musicsvc.store.insights.listening.recount import Recounted
+from musicsvc.store.plays import periods
+from musicsvc.store.plays.periods import to_date
+from musicsvc.store.plays.subjects import ALBUM, Subject
+from tests.conftest import NOW
+from tests.support.listening_oracle import TimedPlay
+from tests.support.timed_world import TimedWorld
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
+
+TODAY = NOW // DAY
+PERIODS = ("7-days", "30-days", "2026-02", "all")
+DURATIONS = (None, 0, 9_999, 15_000, 30_000, 100_000, 250_000)
+
+
+@pytest.fixture
+def world(store: Store) -> TimedWorld:
+    """A thousand plays of the last hundred days, some without duration, some of a track without length."""
+    world, chance = TimedWorld.create(store, NOW), random.Random(5)
+    for album, back in zip(world.made.albums, (64, 6), strict=True):
+        world.release(album, TODAY - back)
+    world.play(
+        TimedPlay(
+            world.made.tracks[chance.choice((0, 0, 0, 1, 2, 3))],
+            NOW - int(chance.triangular(0, 100 * DAY, 0)),
+            f"l{chance.randrange(150)}",
+            chance.choice(DURATIONS),
+        )
+        for _ in range(1_000)
+    )
+    world.roll_up()
+    return world
+
+
+def counted(world: TimedWorld, subject: Subject, period: str = "all") -> Recounted:
+    return world.store.read(partial(recount.build, subject, periods.window(period, NOW), NOW)).result()
+
+
+def test_a_recount_gives_the_figures_of_the_api(world: TimedWorld) -> None:
+    for subject, plays in world.subjects().items():
+        for period in PERIODS:
+            found = counted(world, subject, period)
+            assert found.counted == found.served
+            assert found.differences(0) == []
+            assert (found.counted.release is None) == (subject.kind != ALBUM)
+            days = periods.window(period, NOW)
+            within = [play for play in plays if days.starts <= play.at < days.ends]
+            timed = [play for play in within if play.duration_ms is not None]
+            assert found.without_duration == len(within) - len(timed)
+            assert found.without_length == sum(not world.lengths[play.track] for play in timed)
+
+
+def test_each_figure_that_differs_has_a_name(world: TimedWorld) -> None:
+    found = counted(world, Subject(ALBUM, world.made.albums[1]), "30-days")
+    plays = found.counted.hours.plays
+    assert found.counted.release is not None
+    listening = found.counted.listening._replace(
+        with_duration=1,
+        skips=2,
+        completion=Completion(3.5, 4.5),
+        plays_per_listener=5.5,
+        new_listeners=6,
+        returning_listeners=7,
+    )
+    hours = found.counted.hours._replace(plays=[[one + 1 for one in row] for row in plays])
+    reached = Milestones([Milestone(100, 8_000_000), Milestone(1_000, 9_000_000)], BestDay(10, 11))
+    release = found.counted.release._replace(points=found.counted.release.points[:2])
+    found = found._replace(served=recount.Recount(listening, hours, reached, release))
+    of = found.counted.listening
+    within = [
+        ("plays with a known completion", 1, of.with_duration),
+        ("skips", 2, of.skips),
+        ("mean completion", 3.5, of.completion.mean),
+        ("median completion", 4.5, of.completion.median),
+        ("plays per listener", 5.5, of.plays_per_listener),
+        *(
+            (f"plays on {name}s at {hour:02}:00", plays[day][hour] + 1, plays[day][hour])
+            for day, name in enumerate(("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"))
+            for hour in range(24)
+        ),
+    ]
+    best, points = found.counted.milestones.best_day, found.counted.release
+    assert best is not None
+    assert points is not None
+    reached_at = {f"play {each.number:,}": isoformat(each.at) for each in found.counted.milestones.plays}
+    assert list(reached_at) == ["play 100"]
+    ever = [
+        ("new listeners", 6, of.new_listeners),
+        ("returning listeners", 7, of.returning_listeners),
+        ("best day", "1970-01-11, 11 plays", f"{to_date(best.day)}, {best.plays} plays"),
+        ("play 100", "1970-01-01T00:00:08.000000Z", reached_at["play 100"]),
+        ("play 1,000", "1970-01-01T00:00:09.000000Z", None),
+        *(
+            (f"{name} on day {point.day} since the release", None, getattr(point, name))
+            for point in points.points[2:]
+            for name in ("plays", "listeners")
+        ),
+    ]
+    first = found.served.listening.window.first
+    assert found.differences(0) == within + ever
+    assert found.differences(first) == within  # plays before the window were deleted
+    assert found.differences(first + 1) == []
+
+
+def test_wrong_counts_change_the_figures_of_the_api_but_not_the_recount(world: TimedWorld) -> None:
+    album = Subject(ALBUM, world.made.albums[1])
+    right = counted(world, album)
+    wrong = "UPDATE play_day SET plays = plays + 1 WHERE kind = ? AND subject = ? AND day = ?"
+    world.store.write(partial(sql.run, wrong, *album, TODAY - 6)).result()
+    found = counted(world, album)
+    assert found.counted == right.counted
+    assert right.counted.release is not None
+    plays = right.counted.release.points[0].plays
+    assert found.differences(0)[-1] == ("plays on day 0 since the release", plays + 1, plays)
