@@ -111,10 +111,7 @@ class ConnectionSlots:
 
     def _client_of(self, text: str) -> tuple[str, bool]:
         """Return the client as an IPv4 address or IPv6 /64 network, and whether the limit per client applies to it."""
-        try:
-            address = ipaddress.ip_address(text.partition("%")[0])
-        except ValueError:
-            return text, self._capacity_per_client > 0
+        address = ipaddress.ip_address(text.partition("%")[0])
         address = getattr(address, "ipv4_mapped", None) or address
         exempt = address.is_loopback or any(
             address in network for network in self._exempt if network.version == address.version

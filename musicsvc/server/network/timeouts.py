@@ -34,7 +34,6 @@ class Deadline:
 
     def end(self) -> None:
         """Clear the deadline and cancel the timer."""
-        self._at = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -46,5 +45,4 @@ class Deadline:
         if self._loop.time() < self._at:
             self._timer = self._loop.call_at(self._at, self._check)
             return
-        self._at = None
         self._on_timeout()

@@ -177,7 +177,7 @@ class Dispatcher:
             context = {"hosted": self._settings.hosted, "caller_id": caller and caller.user_id, "now": call.at}
             parsed = await self._bodies.receive(request, route.body, context, token_holder=call.token_holder)
             if late and caller is not None and credentials is not None:
-                caller = await self._authenticator.reauthenticate(caller, credentials)
+                caller = await self._authenticator.reauthenticate(credentials)
             call.resource = call.resource or parsed.resource
         return await self._answer(request, route, values, parsed, {"caller": caller, "peer": peer}, call)
 

@@ -61,7 +61,7 @@ class AnswerBuilder:
         self._reservation.resize(UNMEASURED)
         self.large = True
 
-    def page(self, listing: Listing[Any], measure: Measure, shape: Shape) -> list[JSON] | Members:
+    def page(self, listing: Listing[Any], measure: Measure, shape: Shape) -> Members:
         """Return the rows of a page as JSON. Raises Invalid if a page of several rows is larger than MAX_PAGE bytes."""
         if self._fragments is not None and not self.large:
             return self._join(self._fragments, listing, measure, shape)
@@ -89,14 +89,12 @@ class AnswerBuilder:
         self.hold(size)
         return Members([b",".join([fragment.content for fragment in found])] if found else [], len(found))
 
-    def array(self, rows: Sequence[Any], measure: Measure, shape: Shape) -> list[JSON] | Members:
+    def array(self, rows: Sequence[Any], measure: Measure, shape: Shape) -> Members:
         return self._array(rows, measure(rows), shape)
 
-    def _array(self, rows: Sequence[Any], sizes: Sequence[int], shape: Shape) -> list[JSON] | Members:
+    def _array(self, rows: Sequence[Any], sizes: Sequence[int], shape: Shape) -> Members:
         size = sum(sizes)
         self.hold(size)
-        if size <= LARGE:
-            return shape(rows)
         pieces: list[bytes] = []
         for some in _groups(rows, sizes):
             pieces += [b",", orjson.dumps(shape(some))[1:-1]]
