@@ -172,3 +172,22 @@ def test_the_room_that_is_reserved_is_enough(monkeypatch: pytest.MonkeyPatch) ->
         for kind, size in SIZES.items():
             assert (shared.folder / f"{kind}_0.db").stat().st_size == size
     Metrics()  # the library counts in memory again
+
+
+def test_a_worker_that_exits_leaves_its_counters_alone() -> None:
+    with SharedMetrics.create(1) as shared:
+        assert shared is not None
+        for name in ("gauge_livesum_0.db", "0.pid"):
+            shared._put(name, b"7")
+        assert shared.pids() == {"0": "7"}
+        shared.worker_exited(0)
+        assert {file.name for file in shared.folder.iterdir()} == {"counter_0.db", "histogram_0.db", "lock"}
+        shared.worker_exited(0)  # it may exit before it has joined
+    assert not shared.folder.exists()
+    assert shared.join(0) is None
+
+
+def test_without_space_there_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multiprocess, "SIZES", {"no/folder": 1})  # cannot be written
+    assert SharedMetrics._allocate(1, tmp_path) is None
+    assert list(tmp_path.iterdir()) == []

@@ -66,9 +66,12 @@ class Sender:
         self._dispatcher: Any = server.service._dispatcher
         self._root = str(server.make_url(""))
         self._calls: list[Call] = []
-        self._dispatcher._observers = [*self._dispatcher._observers, self._calls.append]
+        self._dispatcher._observers = [*self._dispatcher._observers, self._note]
         self._store, self._clock = store, clock
         self.written: list[str] = []
+
+    def _note(self, call: Call) -> None:
+        self._calls.append(call)
 
     def token(self, email: str, scope: tokens.Scope = "read-write", after: int = 0) -> str:
         """Create an account and return the header with its token. `after`: how old the token is."""

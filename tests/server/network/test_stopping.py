@@ -1,0 +1,106 @@
+"""The stop of a server: what is under way ends, and no connection, task, timer or thread is left."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import musicsvc
+from musicsvc.config import Limits, Server, Settings
+from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
+from tests.support.raw_connection import PATIENCE, connected, request, settled
+from tests.support.serving import ServiceServer, person
+
+if TYPE_CHECKING:
+    from musicsvc.clock import Clock
+    from musicsvc.server.app import App
+    from musicsvc.store.engine.store import Store
+
+PATIENT = Server(max_connections=4, head_timeout=3600, body_timeout=3600, keepalive_timeout=3600)  # no timer runs out
+OWN = str(Path(musicsvc.__file__).parent)
+
+
+def left() -> list[str]:
+    """Return the tasks and the timers of the service on this event loop."""
+    loop: Any = asyncio.get_running_loop()
+    coroutines: list[Any] = [task.get_coro() for task in asyncio.all_tasks()]
+    timers = [handle._callback for handle in loop._scheduled if not handle.cancelled()]
+    tasks = [each.__qualname__ for each in coroutines if each.cr_code.co_filename.startswith(OWN)]
+    return tasks + [each.__qualname__ for each in timers if str(each.__module__).startswith("musicsvc.")]
+
+
+def threads() -> set[str]:
+    """Return the names of the threads, apart from those of the event loop and of the store."""
+    return {each.name for each in threading.enumerate() if not each.name.startswith(("asyncio_", "store-"))}
+
+
+class Stoppable:
+    """A server that has not been started, and the threads that there were before it."""
+
+    def __init__(self, store: Store, clock: Clock, settings: Settings) -> None:
+        self._threads = threads()
+        self._server = ServiceServer(store, clock, settings)
+
+    async def start(self) -> App:
+        await self._server.start_server()
+        assert self._server.service is not None
+        assert left()
+        return self._server.service
+
+    @property
+    def root(self) -> str:
+        return str(self._server._root)
+
+    async def leaves_nothing(self) -> None:
+        await settled(lambda: not left())
+        assert threads() <= self._threads
+
+
+async def test_what_is_under_way_is_answered_and_nothing_is_left(store: Store, clock: Clock) -> None:
+    token = person(store, clock, "ann@label.test")[1]
+    post = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, body=SOUND)
+    stoppable = Stoppable(store, clock, Settings(server=PATIENT, limits=Limits(local=True)))
+    service: Any = await stoppable.start()
+    root = stoppable.root
+    async with connected(root) as kept, connected(root) as silent, connected(root) as busy, connected(root) as half:
+        for path in ("/cover-art/templates/1.png", ALBUMS, ALBUMS):  # drawn in a thread, counted, counted in advance
+            await kept.send(request("GET", path))
+            assert "Connection" not in (await kept.answer()).headers
+        await half.send(b"GET / HT")
+        await busy.send(post[:-1])
+        await settled(lambda: [each for each in service._server.connections if each.busy])
+        stopping = asyncio.create_task(service.stop())
+        assert [await wire.rest() for wire in (kept, silent, half)] == [b""] * 3
+        await busy.send(post[-1:])
+        answer = await busy.answer()
+        assert (answer.status, answer.headers["Connection"]) == (201, "close")
+        assert await busy.rest() == b""
+        await stopping
+    await stoppable.leaves_nothing()
+    assert len(service._acceptor._slots) == 0
+
+
+async def test_connections_that_are_being_encrypted_or_were_rejected_are_closed(
+    certified: tuple[str, str], store: Store, clock: Clock
+) -> None:
+    cert, key = certified
+    settings = Settings(server=Server.model_validate({"tls_cert": cert, "tls_key": key, "handshake_timeout": 3600}))
+    stoppable = Stoppable(store, clock, settings)
+    service: Any = await stoppable.start()
+    acceptor = service._acceptor
+    async with connected(stoppable.root) as silent:
+        await settled(lambda: acceptor._connecting)
+        here, there = socket.socketpair()
+        acceptor._connect(here, "192.0.2.1")  # its task is cancelled before it begins
+        rejected, other = socket.socketpair()
+        acceptor._rejected.append(rejected)
+        async with asyncio.timeout(PATIENCE):
+            await service.stop()
+        assert await silent.rest() == b""
+        assert (here.fileno(), rejected.fileno(), len(acceptor._slots)) == (-1, -1, 0)
+        there.close()
+        other.close()
+    await stoppable.leaves_nothing()
