@@ -13,6 +13,8 @@ from musicsvc.clock import SECOND
 from musicsvc.config import Abuse
 from musicsvc.store.abuse import rules as abuse_rules
 from musicsvc.store.abuse.enforcement import TokenStatus
+from musicsvc.store.abuse.probing_rule import ProbeFigures
+from musicsvc.store.abuse.rate_limit_rule import RefusalFigures
 from musicsvc.store.abuse.rules import Evaluation, Violation
 from musicsvc.store.activity.calls import Entry
 from tests.support.traffic import BEGAN, Bucket, Client, FixedWindow, Limit, Profile, SlidingWindow
@@ -56,6 +58,11 @@ def test_a_hundred_refusals_without_a_pause_are_too_many_and_the_reason_says_so(
     )
     assert (violation.since, violation.at) == (BEGAN, BEGAN + round(29.7 * SECOND))
     assert evaluated(refusals(29.5, every=0.3)) is None
+
+
+def test_a_token_without_calls_has_no_figures() -> None:
+    found = Evaluation(RULES)
+    assert (found.refused, found.probed) == (RefusalFigures(0, 0, 0), ProbeFigures(0, 0, 0, 0))
 
 
 def test_refusals_are_counted_over_five_minutes() -> None:

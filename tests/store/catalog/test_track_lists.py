@@ -10,9 +10,11 @@ from musicsvc.store.catalog import genres, track_lists
 from musicsvc.store.catalog.track_lists import TrackFilters
 from musicsvc.store.engine import bulk, list_blocks
 from musicsvc.store.engine.list_blocks import LONGEST
+from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Artist, Track, TrackArtist, TrackGenre
 from tests.support.page_checks import check_pages
+from tests.support.query_count import queries
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
@@ -47,6 +49,11 @@ def test_the_newest_tracks_of_an_artist_and_of_a_genre_are_found_on_deep_pages(s
 
     store.write(add).result()
     store.read(check).result()
+    counted = [TrackFilters(), TrackFilters(artist_id=1), TrackFilters(genre="jazz")]
+    for filters in (*counted, TrackFilters(artist_id=1, genre="rock"), TrackFilters(isrc="x"), TrackFilters(name="k")):
+        with queries(store) as statements:
+            store.read(partial(track_lists.find, filters, Page())).result()
+        assert any("list_block" in each.sql for each in statements) == (filters in counted), filters
     blocks = "SELECT count(*) FROM list_block WHERE list = ? AND owner = 1"
     for each in (list_blocks.NEWEST_ARTIST_TRACKS, list_blocks.GENRE_TRACKS):
         assert store.read(partial(fetch, blocks, each.number)).result()[0][0] > 1

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from musicsvc.store.rate_limits import window
 from musicsvc.store.rate_limits.memory import MemoryHitCounter
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
-from musicsvc.store.rate_limits.window import AHEAD, GRACE, Hit, HitCounter, Limit, Status
+from musicsvc.store.rate_limits.window import AHEAD, GRACE, Count, Hit, HitCounter, Limit, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -173,6 +174,39 @@ def test_a_rejected_client_is_allowed_exactly_when_the_wait_is_over(
             assert ask(1).allowed
         else:
             assert ask(1).allowed
+
+
+def test_the_requests_of_the_window_before_expire_one_by_one() -> None:
+    limit = Limit("token", 50_000, 10_000)
+    count = Count(BEGAN, 10_000, 30_000)
+    found = [
+        (after, status.remaining, status.wait)
+        for after in (-AHEAD, -1, 0, 1, 5_000, 9_997, 9_998, 9_999)
+        for status in [window.status(limit, count, BEGAN + after, allowed=True)]
+    ]
+    assert found == [
+        (-5_000, 10_006, 15_000),
+        (-1, 10_006, 10_001),
+        (0, 10_006, 10_000),
+        (1, 10_009, 9_999),
+        (5_000, 25_006, 5_000),
+        (9_997, 39_997, 3),
+        (9_998, 40_000, 2),
+        (9_999, 40_000, 1),
+    ]
+
+
+def test_a_count_lasts_until_its_window_and_the_next_have_ended() -> None:
+    limit, count = Limit("token", 9, 1_000), Count(BEGAN, 7, 5)
+    found = [window.advance(limit, count, BEGAN + after) for after in (-AHEAD - 1, -AHEAD, 999, 1_000, 1_999, 2_000)]
+    assert found == [
+        (BEGAN - AHEAD - 1, 0, 0),
+        count,
+        count,
+        (BEGAN + 1_000, 0, 7),
+        (BEGAN + 1_000, 0, 7),
+        (BEGAN + 2_000, 0, 0),
+    ]
 
 
 @ONE_FIXTURE_FOR_ALL
