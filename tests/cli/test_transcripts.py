@@ -11,6 +11,7 @@ import re
 import shlex
 import textwrap
 from pathlib import Path
+from stat import S_IMODE
 from typing import TYPE_CHECKING
 
 import pytest
@@ -62,6 +63,8 @@ def test_commands_print_what_their_transcript_shows(
     if request.config.getoption("--rewrite"):
         file.write_text(actual, "utf-8")
     assert actual == expected
+    modes = {(place.is_dir(), S_IMODE(place.stat().st_mode)) for place in (tmp_path / "home").rglob("*")}
+    assert modes == ({(True, 0o700), (False, 0o600)} if file.stem == "database" else set())
 
 
 def _played(transcript: str, clock: MovableClock) -> Iterator[str]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from stat import S_IMODE
 from types import SimpleNamespace
 
 import pytest
@@ -146,6 +147,24 @@ async def test_one_process_makes_backups_and_another_takes_over(settings: config
     for scheduler in several:
         if scheduler is not leader:
             await scheduler.stop()
+
+
+async def test_the_folder_is_created_and_its_lock_forgets_the_backups_of_earlier_servers(
+    settings: config.Settings, clock: MovableClock, tmp_path: Path
+) -> None:
+    folder = tmp_path / "some" / "where"
+    settings = settings.model_copy(update={"backups": settings.backups.model_copy(update={"folder": folder})})
+    scheduler = BackupScheduler(settings, clock)
+    await check(scheduler)
+    await scheduler.stop()
+    lock = folder / backup_folder.LOCK
+    assert [S_IMODE(place.stat().st_mode) for place in (folder, lock, *made(settings))] == [0o700, 0o600, 0o600]
+    lock.write_text("musicsvc-20260101T000000Z.db 1 2 3\n")
+    later = BackupScheduler(settings, clock)
+    await check(later)
+    assert backup_folder.known_damaged(folder) == []
+    assert lock.read_bytes() == b""
+    await later.stop()
 
 
 async def test_a_backup_that_fails_is_tried_again(settings: config.Settings, clock: MovableClock) -> None:

@@ -1,5 +1,6 @@
 """A backup that fails leaves no file, and one of a damaged database is not kept."""
 
+import errno
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,20 @@ def test_an_error_of_sqlite_while_copying_is_explained(
     with disk.mounted(folder, fault), pytest.raises(Failure) as refusal:
         create.create(path, target)
     assert (type(refusal.value), refusal.value.message) == (kind, message.format(target))
+    assert list(folder.iterdir()) == []
+
+
+def test_an_error_of_the_system_while_copying_is_explained(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_folder: Path) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    target = folder / "one.db"
+    monkeypatch.setattr(shutil, "disk_usage", fails)
+    with pytest.raises(Failure) as refusal:
+        create.create(path, target)
+    assert refusal.value.message == f"The backup {target} cannot be written: Input/output error."
     assert list(folder.iterdir()) == []
 
 
