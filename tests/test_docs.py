@@ -12,7 +12,7 @@ import pytest
 from typer.core import TyperGroup
 
 from musicsvc.cli.main import command
-from musicsvc.config import Settings
+from musicsvc.config import Settings, flat
 from musicsvc.store.security.security_events import Kind
 
 if TYPE_CHECKING:
@@ -23,6 +23,14 @@ PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
 PROSE = [page for page in PAGES if page.name != "CHANGELOG.md"]  # it also names things that were removed
 SECTIONS = {name for name, field in Settings.model_fields.items() if hasattr(field.annotation, "model_fields")}
 DATA_FILES = {"db", "toml", "md", "py", "json"}  # `activity.db` is a file, `activity.keep_days` a setting
+# Defaults that the table of settings states in words.
+WORDED = {
+    "data_dir": "depends on the platform",
+    "database_url": "`sqlite:///` + `musicsvc.db` in the data folder",
+    "server.trusted_proxies": "loopback",
+    "activity.file": "`activity.db` beside the database",
+    "backups.folder": "`backups` beside the database",
+}
 NOT_SETTINGS = {*get_args(Kind), "plays.total", "plays.period"}  # kinds of events, fields of answers
 
 
@@ -60,6 +68,28 @@ def test_settings_exist(page: Path) -> None:
     for section, name in re.findall(r"`([a-z]+)\.([a-z_]+)`", _text(page)):
         if section in SECTIONS and name not in DATA_FILES and f"{section}.{name}" not in NOT_SETTINGS:
             assert name in _settings(section), f"{section}.{name}"
+
+
+def test_every_setting_is_in_the_table_with_its_default() -> None:
+    table = _text(ROOT / "docs" / "operating.md").partition("\n## Settings\n")[2].partition("\n## ")[0]
+    documented: dict[str, str] = {}
+    for cell, defaults in re.findall(r"^\| (`.*?) \| (.*?) \| ", table, re.MULTILINE):
+        names = re.findall(r"`([a-z_.]+)`", cell)
+        documented |= zip(names, defaults.split(", ") if "," in defaults else [defaults] * len(names), strict=True)
+    values = {name: _documented(value) for name, value in flat(Settings.model_construct()).items()}
+    assert documented == values | WORDED
+
+
+def _documented(value: object) -> str:
+    """Return a default as the table writes it."""
+    match value:
+        case None | []:
+            return "none"
+        case bool():
+            return f"`{str(value).lower()}`"
+        case float():
+            return f"`{value:g}`"
+    return f"`{value}`"
 
 
 @cache

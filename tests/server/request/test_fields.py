@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from musicsvc.server import openapi
 from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Family
+from musicsvc.server.routes.route import JSON_MEDIA, Family
 from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.schemas.fields import MAX_ID
 from musicsvc.store.accounts import users
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track
 from tests.rights.table import endpoint
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 API = [route for route in ROUTES if route.family is not Family.PAGE]  # forms have texts, and tests of their own
 WITH_BODY = {endpoint(route): route for route in API if route.body is not None}
 ABSENT = object()
+BOUNDS = {"maxLength": 1, "minLength": -1, "maxItems": 1, "minItems": -1, "maximum": 1, "minimum": -1}
 # Bodies with the nested fields that the rules name.
 WHOLE: dict[str, Any] = {
     f"PUT {V1}/notifications/{{user}}/subscriptions": {"selections": [{"notif_id": "a", "channels": {}}]}
@@ -41,6 +44,46 @@ def test_every_field_has_a_rule() -> None:
         assert route.body is not None
         fields = {field.alias or name for name, field in route.body.model_fields.items()}
         assert {path for path in FIELDS[place] if "." not in path} == fields, place
+
+
+def test_the_document_has_the_bounds_of_the_rules() -> None:
+    document = openapi.document()
+    wrong = []
+    for place, rules in FIELDS.items():
+        method, path = place.split()
+        body = document["paths"][path][method.lower()]["requestBody"]["content"][JSON_MEDIA]["schema"]
+        for name, rule in rules.items():
+            schema = part_of(body, name, document["components"]["schemas"])
+            for keyword, beyond in BOUNDS.items():
+                bound = schema.get(keyword, 0 if keyword.startswith("min") else MAX_ID)
+                if bound in {0, MAX_ID} or (keyword, schema.get("format")) == ("minLength", "email"):
+                    continue  # no bound; whether an object has the highest id; another rule is stricter
+                taken, refused = ({size(value, keyword) for value in values} for values in (rule.taken, rule.refused))
+                if not taken >= ({bound} if rule.taken else set()) or bound + beyond not in refused:
+                    wrong.append((place, name, keyword, bound))
+    assert wrong == []
+
+
+def part_of(schema: Any, name: str, components: Mapping[str, Any]) -> Any:
+    """Return the schema of a field, such as `plays.0.listener`."""
+    for each in [*name.split("."), None]:
+        schema = next(kind for kind in schema.get("anyOf", [schema]) if kind.get("type") != "null")
+        schema = components[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        if each is not None:
+            schema = schema["items"] if each.isdigit() else schema["properties"][each]
+    return schema
+
+
+def size(value: Any, keyword: str) -> Any:
+    """Return what a bound limits: the length of a trimmed string, the number of items, or the number itself."""
+    match value:
+        case str() if keyword.endswith("Length"):
+            return len(value.strip())
+        case list() if keyword.endswith("Items"):
+            return len(value)
+        case int() | float() if not isinstance(value, bool):
+            return value
+    return None
 
 
 async def test_every_field_is_taken_within_its_bounds_and_refused_beyond_them(
