@@ -10,6 +10,7 @@ import orjson
 from peewee import IntegrityError
 
 from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sqlite import noted_rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -112,6 +113,31 @@ def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequen
     return [row for some in _pieces(rows) for row in _insert_values(statement, some).fetchall()]
 
 
+def sum_noting(old: str, new: str, least: int, key: Sequence[str]) -> str:
+    """Return an SQL expression for the sum of `old` and `new`, to assign in a statement for `insert_noting`.
+
+    `least`: the smallest sum to note. `key`: the columns to return with it.
+    """
+    total = f"{old} + {new}"
+    if not is_sqlite():
+        return total
+    return f"CASE WHEN {total} < {least} THEN {total} ELSE {noted_rows.FUNCTION}({', '.join(key)}, {total}) END"
+
+
+def insert_noting(
+    statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]], columns: Sequence[str]
+) -> Sequence[tuple[Any, ...]]:
+    """Insert `rows`, and return (key, sum) of each stored row to which a `sum_noting` of at least `least` was assigned.
+
+    `columns`: the names of the key and of the sum. On PostgreSQL, the result may also have other rows.
+    """
+    if not is_sqlite():
+        return insert_returning(f"{statement} RETURNING {', '.join(columns)}", types, rows)
+    with noted_rows.noting() as noted:
+        insert_many(statement, types, rows)
+    return noted
+
+
 def insert_new(table: str, columns: Mapping[str, str], rows: Sequence[R]) -> Sequence[R | tuple[Any, ...]]:
     """Insert those rows that are not stored yet. Return the inserted rows in any order.
 
@@ -149,8 +175,8 @@ def _insert_values(statement: str, rows: Sequence[Sequence[Any]]) -> Any:
 
 @lru_cache(256)  # texts of up to 15 kB
 def _with_values(statement: str, columns: int, rows: int) -> str:
-    row = f"({', '.join('?' * columns)})"
-    return statement.format(rows=f"VALUES {', '.join([row] * rows)}")
+    row = f"({','.join('?' * columns)})"  # without spaces: the driver hashes the whole text at each execution
+    return statement.format(rows=f"VALUES {','.join([row] * rows)}")
 
 
 def _insert_arrays(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:

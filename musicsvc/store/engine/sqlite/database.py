@@ -11,7 +11,7 @@ from peewee import __exception_wrapper__ as peewee_errors  # type: ignore[attr-d
 from playhouse.apsw_ext import APSWDatabase
 
 from musicsvc.errors import Unavailable
-from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.sqlite import files, noted_rows
 from musicsvc.store.engine.tables import Noting, Tables, note
 
 if TYPE_CHECKING:
@@ -27,6 +27,17 @@ TABLES = """
 """
 MAPPED = 1 << 31  # bytes; SQLite maps no more. Pages that are not mapped are copied, which costs figures a tenth.
 PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap_size": MAPPED}
+
+
+def _without_memory_statistics() -> None:
+    """Make SQLite not count allocated memory, which takes a lock for each allocation. Nothing reads these numbers."""
+    with suppress(apsw.MisuseError):  # other code has a database open
+        apsw.shutdown()
+        apsw.config(apsw.SQLITE_CONFIG_MEMSTATUS, 0)
+    apsw.initialize()
+
+
+_without_memory_statistics()  # SQLite permits this only before databases are opened
 
 
 class NotingCursor(Noting, apsw.Cursor):
@@ -70,6 +81,7 @@ class SqliteDatabase(APSWDatabase):
         # Otherwise SQLite prepares a join with parameters again at each execution, to look at their values.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.cursor_factory = NotingCursor
+        connection.create_scalar_function(noted_rows.FUNCTION, noted_rows.note)
         self._connections.append(connection)
         return connection
 

@@ -1,0 +1,36 @@
+"""The SQL function `noted(…)`: notes its arguments, and returns the last one.
+
+With it, a statement tells which few of its many rows meet a condition. RETURNING would return all of them.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FUNCTION = "noted"
+_rows: ContextVar[list[tuple[int, ...]] | None] = ContextVar("musicsvc_noted_rows", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[list[tuple[int, ...]]]:
+    """Yield a list, and add to it the arguments of each call of `noted(…)` in the `with` block."""
+    rows: list[tuple[int, ...]] = []
+    token = _rows.set(rows)
+    try:
+        yield rows
+    finally:
+        _rows.reset(token)
+
+
+def note(*row: int) -> int:
+    """Note a row. Raises RuntimeError outside `noting`. SQLite calls this function, as `noted(…)`."""
+    rows = _rows.get()
+    if rows is None:
+        raise RuntimeError(f"{FUNCTION}() is for statements in a block of noting()")
+    rows.append(row)
+    return row[-1]
