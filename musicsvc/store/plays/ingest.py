@@ -38,7 +38,7 @@ ADD_TOTALS = """
     INSERT INTO track_plays (track_id, plays) {rows}
     ON CONFLICT (track_id) DO UPDATE SET plays = track_plays.plays + excluded.plays
 """
-KEY = itemgetter(0, 1, 2, 3, 4)  # of a row; its time comes last, so that the earlier of two repeats is kept
+PLAYED_AT = itemgetter(4)  # of a row; the earliest of repeats is kept
 ROLLED_UP_PER_PLAY = 4  # subjects, more than a new play is likely to bring
 ROLLED_UP_AT_ONCE = 1000  # subjects; takes about 25 ms
 WITHOUT_ID = b""
@@ -140,7 +140,7 @@ def client_key(source: str, client_id: str) -> bytes:
 def record(rows: Iterable[PlayRow]) -> int:
     """Store the plays that are not stored yet, and add them to the play counts. Return the number of new plays."""
     tables.lock()
-    new = dialect.insert_new("play", COLUMNS, sorted(rows, key=KEY))
+    new = dialect.insert_new("play", COLUMNS, sorted(rows, key=PLAYED_AT))
     if new:
         _add_to_rollups(new)
     return len(new)

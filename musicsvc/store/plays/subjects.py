@@ -61,7 +61,7 @@ def of_tracks(tracks: Collection[int]) -> PlayedTracks:
     """Return the lengths, albums and artists of the tracks that exist."""
     found = PlayedTracks({}, {}, defaultdict(list))
     lengths, albums, artists = found
-    condition, ids = dialect.in_list(tracks)
+    condition, ids = dialect.in_list(sorted(tracks))  # sorted, which takes SQLite half the time
     for track, length, album, artist in fetch(SUBJECTS.format(among=condition), ids):
         lengths[track] = length
         albums[track] = album

@@ -7,9 +7,10 @@ import pytest
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Listener, TrackPlays
+from musicsvc.store.models import Listener, Play, TrackPlays
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
+from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
 from tests.support import play_counts
@@ -113,3 +114,12 @@ def test_repeats_among_hundreds_of_new_plays_are_left_out(store: Store, reporter
     assert report(store, heard[300:310], reporter) == ingest.IngestOutcome(accepted=10)
     assert report(store, [*heard, heard[600], heard[5]], reporter) == ingest.IngestOutcome(accepted=690, repeated=12)
     assert figures(store)[TRACK, 1, 0, play_counts.ALL_TIME] == (700, [1])
+
+
+def test_the_earliest_of_repeats_in_a_batch_is_kept(store: Store, reporter: Identity) -> None:
+    slot = NOW // SLOT * SLOT
+    heard = [ReportedPlay(1, slot + after, "a", duration_ms=after // SECOND) for after in (9 * SECOND, 2 * SECOND)]
+    heard += [ReportedPlay(track, slot + after, "b", client_id="7") for track, after in ((1, SECOND), (2, 0))]
+    assert report(store, heard, reporter) == ingest.IngestOutcome(accepted=2, repeated=2)
+    kept = store.read(lambda: [(row.track, row.played_at - slot, row.duration_ms) for row in Play.select()]).result()
+    assert sorted(kept) == [(1, 2 * SECOND, 2), (2, 0, None)]

@@ -42,7 +42,7 @@ BOUND = """
 """
 LEAST_PLAYS = 256  # of a month whose days are counted, as in the index play_block_without_days
 WITHOUT_DAYS = f"SELECT kind, subject, block FROM play_block WHERE days IS NULL AND plays >= {LEAST_PLAYS} LIMIT ?"  # noqa: S608 - a constant
-SUBJECTS_PER_MONTH = 250  # rolled up in the time that it takes to count the days of a month
+SUBJECTS_PER_MONTH = 500  # rolled up for each month whose days are counted
 COUNTED_DAYS = "SELECT day, plays, listeners FROM play_day WHERE day {days} AND kind = ? AND subject = ?"
 SET_DAYS = "UPDATE play_block SET days = ? WHERE kind = ? AND subject = ? AND block = ?"
 STORED_DAYS = """
