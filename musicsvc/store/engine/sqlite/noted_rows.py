@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FUNCTION = "noted"
-_rows: ContextVar[list[tuple[int, ...]] | None] = ContextVar("musicsvc_noted_rows", default=None)
+_rows: ContextVar[list[tuple[Any, ...]] | None] = ContextVar("musicsvc_noted_rows", default=None)
 
 
 @contextmanager
-def noting() -> Iterator[list[tuple[int, ...]]]:
+def noting() -> Iterator[list[tuple[Any, ...]]]:
     """Yield a list, and add to it the arguments of each call of `noted(…)` in the `with` block."""
-    rows: list[tuple[int, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     token = _rows.set(rows)
     try:
         yield rows
@@ -27,7 +27,7 @@ def noting() -> Iterator[list[tuple[int, ...]]]:
         _rows.reset(token)
 
 
-def note(*row: int) -> int:
+def note(*row: Any) -> Any:
     """Note a row. Raises RuntimeError outside `noting`. SQLite calls this function, as `noted(…)`."""
     rows = _rows.get()
     if rows is None:

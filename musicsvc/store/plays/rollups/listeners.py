@@ -60,7 +60,7 @@ def count(packed: bytes) -> int:
     """Return the number of distinct listener ids in a packed set."""
     bitmap, integers = _split(packed)
     if bitmap is None:
-        return len(set(memoryview(integers).cast(INTEGERS)))  # their byte order does not matter
+        return len(set(array(INTEGERS, integers)))  # their byte order does not matter
     if integers:
         bitmap.update(_read(integers))
     return len(bitmap)
