@@ -102,6 +102,22 @@ def test_a_failing_unit_does_not_roll_back_its_group(store: Store) -> None:
     assert store.read(_tags).result() == {"a", "b", "c"}
 
 
+def test_an_unexpected_error_of_the_writer_fails_its_units_and_no_later_one(store: Store) -> None:
+    assert isinstance(store, SqliteStore)
+    hooks = store._writer._database.query_hooks
+
+    def fail(event: Any) -> None:
+        if event.sql == "BEGIN IMMEDIATE":
+            hooks.remove(fail)
+            raise RuntimeError("odd")
+
+    hooks.append(fail)
+    error = store.write(_tag("a")).exception(30)
+    assert (type(error), str(error)) == (RuntimeError, "odd")
+    assert store.write(_tag("b")).exception(30) is None
+    assert store.read(_tags).result() == {"b"}
+
+
 def _limit(pages: int) -> None:
     """Let the database grow by this number of pages, as if the disk were full then."""
     (now,) = current().execute_sql("PRAGMA page_count").fetchone()

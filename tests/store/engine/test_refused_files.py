@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import apsw
@@ -12,7 +13,8 @@ from musicsvc.store.activity.log_file import LogFile
 from musicsvc.store.activity.log_store import exists
 from musicsvc.store.backups import create, restore
 from musicsvc.store.backups import folder as backup_folder
-from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.sqlite import files, reserved_space
+from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.sqlite.store import WRITER_STATEMENTS, SqliteStore
 from tests.conftest import NOW
 
@@ -107,6 +109,21 @@ def test_a_closed_store_reports_no_changes(store_url: str) -> None:
     store.close()
     with pytest.raises(Unavailable, match=r"^The service is shutting down\.$"):
         store.changes()
+
+
+def test_reserved_space_that_cannot_be_freed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_descriptor: int, _size: int) -> None:
+        raise OSError
+
+    space = ReservedSpace(tmp_path / "musicsvc.db")
+    assert (space.fill(), space.missing()) == ("", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "ftruncate", refuse)
+        assert not space.release()
+    size = (tmp_path / reserved_space.NAME).stat().st_size
+    assert size == reserved_space.SIZE == 4 * 2**20
+    assert space.release()
+    assert (tmp_path / reserved_space.NAME).stat().st_size == size - 2**19
 
 
 def test_each_connection_keeps_its_prepared_statements(store_url: str) -> None:

@@ -196,6 +196,15 @@ def test_the_requests_of_the_window_before_expire_one_by_one() -> None:
     ]
 
 
+def test_a_refused_client_need_not_wait_if_others_gave_back_their_requests_meanwhile() -> None:
+    limit = Limit("token", 20, 10_000)
+    found = {
+        previous: window.status(limit, Count(BEGAN, 3, previous), BEGAN + 100, allowed=False).wait
+        for previous in (0, 16, 17, 18, 20)
+    }
+    assert found == {0: 0, 16: 0, 17: 0, 18: 454, 20: 1_399}
+
+
 def test_a_count_lasts_until_its_window_and_the_next_have_ended() -> None:
     limit, count = Limit("token", 9, 1_000), Count(BEGAN, 7, 5)
     found = [window.advance(limit, count, BEGAN + after) for after in (-AHEAD - 1, -AHEAD, 999, 1_000, 1_999, 2_000)]
