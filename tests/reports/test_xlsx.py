@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
@@ -50,6 +51,30 @@ def test_cells_have_the_types_of_their_columns() -> None:
     assert [cell.number_format for cell in sheet[2]] == ["yyyy-mm-dd", "0", "General", "0", "0.0"]
 
 
+def test_columns_are_as_wide_as_their_texts() -> None:
+    texts = ("track", "album", "artist", "artists", "name", "figure")
+    columns = {"date": 12, "release_date": 16, "at": 20, "plays": 16} | dict.fromkeys(texts, 40)
+    content = b"".join(xlsx.workbook([xlsx.Sheet("top", list(columns), [])], HEAD))
+    padding = 1  # the format adds 5 pixels
+    assert widths(content, 1) == [width + padding for width in columns.values()]
+    assert widths(content, 2) == [28 + padding] * 2
+
+
+def widths(content: bytes, number: int) -> list[int]:
+    """Return the widths of the columns of a sheet. Neighbours that are equally wide are stored together."""
+    with ZipFile(io.BytesIO(content)) as parts:
+        text = parts.read(f"xl/worksheets/sheet{number}.xml").decode()
+    found = re.findall(r'<col min="([0-9]+)" max="([0-9]+)" width="([0-9.]+)"', text)
+    return [round(float(width)) for first, last, width in found for _ in range(int(first), int(last) + 1)]
+
+
+def test_a_date_before_those_of_the_format_is_a_text() -> None:
+    rows = [("1899-12-31", 1, "x", 1, None), ("1900-01-01", 2, "y", 2, None)]
+    cells = book(written(rows))["plays"]["A"][1:]
+    assert [(cell.data_type, cell.number_format) for cell in cells] == [("s", "General"), ("d", "yyyy-mm-dd")]
+    assert cells[0].value == "1899-12-31"
+
+
 def test_no_text_becomes_a_formula_or_a_link() -> None:
     content = written([("2026-03-01", number, text, 1, None) for number, text in enumerate(FORMULAS)])
 
@@ -84,6 +109,10 @@ def test_rows_go_on_in_another_sheet_where_one_is_full() -> None:
     assert whole.sheetnames == ["plays", "plays 2", "plays 3"]
     assert [[cell.value for cell in sheet["B"][1:]] for sheet in whole] == [[0, 1, 2], [3, 4, 5], [6]]
     assert [sheet["B1"].value for sheet in whole] == ["track_id"] * 3
+
+
+def test_a_sheet_has_as_many_rows_as_the_format_allows() -> None:
+    assert xlsx.ROWS_PER_SHEET + 1 == 1 << 20
 
 
 def test_the_same_rows_give_the_same_bytes() -> None:

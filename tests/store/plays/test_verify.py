@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import DAY
-from musicsvc.store.engagement import likes
+from musicsvc.store.engagement import engagement_days, likes
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
@@ -18,7 +18,7 @@ from musicsvc.store.models import EngagementDay, Listener, Play, PlayBlock, Play
 from musicsvc.store.plays import expected, ingest, retention, verify
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow, ReportedPlay
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import listeners, monthly, tables
+from musicsvc.store.plays.rollups import expected_parts, listeners, monthly, tables
 from tests.conftest import NOW
 from tests.support.reported_plays import account, figures, world
 
@@ -204,3 +204,36 @@ def test_days_without_plays_cost_a_recount_nothing(store: Store) -> None:
     store.write(old).result()
     report = run(store, check=True)
     assert (report.plays, report.days, report.differing) == (3, 3, 0)
+
+
+def test_comparisons_list_wrong_rows_in_order() -> None:
+    people = listeners.pack([1, 2])
+    keys = [(day, 1, track) for day in (30, 10, 20) for track in (7, 5)]  # of days, likes by kind, id, day and parts
+    stored = dict.fromkeys(keys[:4], (1, people, b"")) | {keys[5]: (2, people, b"")}
+    counted = dict.fromkeys(keys[1:4], (1, people, b"")) | {keys[4]: (3, b"", b""), keys[5]: (2, people[:4], b"")}
+    found = expected.Comparison(tables.DAILY, stored, counted)
+    assert found.differing() == [(20, 1, 5), (20, 1, 7), (30, 1, 7)]
+    assert [found.sizes(key) for key in found.differing()] == [((2, 2), (2, 1)), ((0, 0), (3, 0)), ((1, 2), (0, 0))]
+    assert found.rows == len(keys)
+    month = expected_parts.Month(1, 7, 620)
+    parts = expected_parts.PartsComparison(
+        month, {key: each[:2] for key, each in stored.items()}, {key: each[:2] for key, each in counted.items()}
+    )
+    assert parts.differing() == found.differing()
+    assert [parts.sizes(key) for key in parts.differing()] == [found.sizes(key) for key in found.differing()]
+    assert parts.rows == len(keys)
+    missing = expected_parts.PartsComparison(month, {}, {(1, 7, part): (0, b"") for part in range(7450, 7438, -1)})
+    assert missing.differing() == [(1, 7, part) for part in range(7439, 7451)]
+    assert parts.name((2, 5, 20_512 * 12 + 1)) == "album 5, the two hours from 2026-02-28T02:00:00.000000Z"
+    wrong = [engagement_days.WrongDay(1, track, day, (1, 2), (3, 4)) for day, _, track in keys]
+    given = expected.EngagementComparison({(each.kind, each.subject, each.day): each for each in wrong})
+    assert given.differing() == [(1, 5, 10), (1, 5, 20), (1, 5, 30), (1, 7, 10), (1, 7, 20), (1, 7, 30)]
+    assert given.sizes((1, 7, 20)) == ((1, 2), (3, 4))
+    assert given.rows == len(keys)
+
+
+def test_a_report_names_the_first_hundred_wrong_rows(played: Store) -> None:
+    played.write(lambda: PlayDay.update(plays=PlayDay.plays + 1).execute()).result()
+    found = run(played, check=True)
+    assert len(found.differences) == 100 < found.differing
+    assert [each.row for each in found.differences[:2]] == ["track 1, 2026-01-20", "track 2, 2026-01-20"]
