@@ -75,3 +75,8 @@ def test_the_command_fits_where_the_package_was_installed_from(
         (info / "direct_url.json").write_text(json.dumps(origin))
     monkeypatch.syspath_prepend(str(tmp_path))
     assert extras.command("postgres") == install.format(pip=f"{shlex.quote(sys.executable)} -m pip install")
+
+
+def test_a_package_that_is_not_installed_is_installed_from_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "PACKAGE", "musicsvc-not-installed")
+    assert extras.command("parquet").endswith(" -m pip install 'musicsvc-not-installed[parquet]'")

@@ -80,6 +80,14 @@ def test_a_token_is_printed_on_a_separate_line_below_a_hint(terminal: Terminal, 
     assert rest == ""
 
 
+def test_a_token_is_asked_for_without_showing_it(terminal: Terminal, run: Run) -> None:
+    run("access", "grant", EMAIL)
+    value = run("token", "create", EMAIL, "--name", "laptop").stdout
+    shown = terminal.run("token", "inspect", answers={"Token: ": value})
+    assert value.strip() not in shown
+    assert "laptop" in shown
+
+
 def test_headings_are_bold_unless_colour_is_not_wanted(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[1m" in terminal.run("user", "list")
     monkeypatch.setenv("NO_COLOR", "1")

@@ -1,8 +1,13 @@
 """`musicsvc token`."""
 
+import io
+import sys
+
 import pytest
 
+from musicsvc.cli import secret_input
 from musicsvc.clock import DAY, Clock, parse
+from musicsvc.errors import Failure
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token
@@ -97,3 +102,18 @@ def test_an_invalid_token_is_one_line(run: Run, value: str) -> None:
 def test_an_unknown_token_or_account_is_one_line(run: Run) -> None:
     assert run("token", "revoke", "9", expect=1).stderr == "Error: There is no token 9.\n"
     assert "There is no account" in run("token", "list", "--user", EMAIL, expect=1).stderr
+
+
+def test_a_secret_on_stdin_loses_one_line_break_and_must_be_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(content: bytes) -> str:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), "utf-8"))
+        return secret_input.read_stdin("password")
+
+    assert [read(content) for content in (b"a\r\n", b"a\n", b"a\n\n", b" \xc3\xa9 ")] == ["a", "a", "a\n", " é "]
+    for content, message in (
+        (b"\xff", "The password on stdin is not valid UTF-8. Encode it in UTF-8."),
+        (b"\r\n", "stdin is empty. Pass the password on stdin."),
+    ):
+        with pytest.raises(Failure) as refusal:
+            read(content)
+        assert refusal.value.message == message

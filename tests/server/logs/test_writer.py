@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from tests.support.program import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from structlog.typing import EventDict
 
 HELLO = {"time": NOW, "level": "warning", "message": "hello", "logger": "musicsvc"}
 
@@ -89,3 +91,77 @@ def test_a_process_without_threads_does_not_wait_for_a_reader(clock: MovableCloc
     writer.put(HELLO)  # nobody will ever read it
     os.close(writing)
     writer.put(HELLO)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[tuple[int, Path]]:
+    """A file for log lines: its descriptor and its path."""
+    with (tmp_path / "log").open("wb", buffering=0) as file:
+        yield file.fileno(), tmp_path / "log"
+
+
+def lines(file: Path) -> list[tuple[str, int | None]]:
+    """Return the message of each line and the number of lines that it reports as lost."""
+    found = [json.loads(each) for each in file.read_text().splitlines()]
+    return [(each["message"], each.get("lost")) for each in found]
+
+
+LOST = "{} log lines were lost: stderr was blocked or closed"
+
+
+def test_a_message_that_cannot_be_formatted_is_dropped_alone(log: tuple[int, Path], clock: MovableClock) -> None:
+    descriptor, file = log
+    writer = LogWriter(descriptor, Formatter(text=False), clock)
+    writer.write([HELLO, {"time": NOW}, HELLO])
+    assert writer.dropped == 1
+    assert lines(file) == [("hello", None), ("hello", None), (LOST.format(1), 1)]
+    assert json.loads(file.read_text().splitlines()[2]) == {
+        "time": isoformat(NOW),
+        "level": "warning",
+        "message": LOST.format(1),
+        "logger": "musicsvc",
+        "lost": 1,
+    }
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+def test_a_report_of_dropped_lines_that_fails_is_repeated(log: tuple[int, Path], clock: MovableClock) -> None:
+    descriptor, file = log
+    kept = os.dup(descriptor)
+
+    class Filling(Formatter):
+        """A formatter that is called for a report when the disk becomes full."""
+
+        def render(self, message: EventDict) -> bytes:
+            if "lost" in message:
+                full = os.open("/dev/full", os.O_WRONLY)
+                os.dup2(full, descriptor)
+                os.close(full)
+            return super().render(message)
+
+    writer = LogWriter(descriptor, Filling(text=False), clock)
+    writer.drop(2)
+    writer.write([HELLO])
+    os.dup2(kept, descriptor)
+    os.close(kept)
+    assert lines(file) == [("hello", None)]
+    writer.formatter = Formatter(text=False)
+    writer.drop(3)
+    writer.write([HELLO])
+    writer.write([HELLO])
+    assert lines(file)[1:] == [("hello", None), (LOST.format(5), 5), ("hello", None)]
+    assert writer.dropped == 5
+
+
+def test_a_stderr_that_does_not_block_is_waited_for(clock: MovableClock) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    writer = LogWriter(writing, Formatter(text=False), clock)
+    count = 1_000
+    thread = threading.Thread(target=writer.write, args=([HELLO] * count,))
+    thread.start()
+    with os.fdopen(reading, "rb") as pipe:
+        assert [json.loads(pipe.readline())["message"] for _ in range(count)] == ["hello"] * count
+    thread.join()
+    os.close(writing)
+    assert writer.dropped == 0
