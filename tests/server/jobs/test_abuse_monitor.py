@@ -122,7 +122,9 @@ async def test_a_reinstated_token_is_not_revoked_again_for_old_calls(loose: Clie
     await refused(client)
 
 
-async def test_the_account_is_suspended_after_several_revocations(loose: Client, store: Store) -> None:
+async def test_the_account_is_suspended_after_several_revocations(
+    loose: Client, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     user_id, first = person(store, Clock(), "ann@label.test")
 
     def another() -> str:
@@ -143,6 +145,10 @@ async def test_the_account_is_suspended_after_several_revocations(loose: Client,
         event.kind for event in store.read(lambda: security_events.find(limit=50)).result() if event.actor == "abuse"
     ]
     assert kinds == ["token.revoked", "token.revoked", "account.suspended"]
+    last = token_of(store, second).id
+    await until(lambda: f"suspended the account of token {last} after repeated abuse" in caplog.messages)
+    revoked = [f"revoked token {token_of(store, value).id} for " for value in (first, second)]
+    assert [message[: len(revoked[0])] for message in caplog.messages][:2] == revoked
 
 
 @pytest.mark.only_on("sqlite")
@@ -218,6 +224,10 @@ async def test_an_unwritten_revocation_is_written_when_the_server_stops(
     assert (token_of(store, value).revoked_at is not None) == mended
     lost = "is valid again: its revocation could not be written to the database"
     assert (lost in caplog.text) != mended
+    if not mended:
+        failed = "could not write the revocation of token 1 to the database; will retry"
+        (record, *_) = [each for each in caplog.records if each.getMessage() == failed]
+        assert record.exc_info
 
 
 async def test_earlier_reads_and_deleted_catalog_resources_do_not_count(loose: Client, store: Store) -> None:

@@ -154,6 +154,25 @@ async def test_a_call_that_no_database_accepts_is_lost_alone_and_reported(store:
 
 
 @sqlite
+async def test_calls_that_are_not_written_before_the_end_are_counted_in_the_log(
+    store: Store, clock: MovableClock, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fault(operation: str, file: str) -> None:
+        if operation == "write" and file.startswith("activity"):
+            raise disk.error(apsw.SQLITE_FULL)
+
+    with disk.mounted(tmp_path, fault):
+        record = ActivityWriter(activity_log.build(store.url), store, clock, 90)
+        for number in range(3):
+            record(Call(1, 0.0, f"call {number}", "GET"))
+        await record.stop()
+    assert record.waiting == 3
+    failed, lost = caplog.messages
+    assert failed.startswith("background job failed: writing the activity log: The activity log ")
+    assert lost == "could not write the activity log before the server stopped: 3 calls are lost"
+
+
+@sqlite
 async def test_requests_are_answered_while_the_disk_is_full_and_the_log_recovers(
     store: Store, clock: MovableClock, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

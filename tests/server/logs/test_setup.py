@@ -86,7 +86,8 @@ def test_unhandled_exceptions_are_logged(clock: MovableClock) -> None:
     of_thread, of_finalizer = lines
     assert of_thread["message"] == "unhandled exception in a thread"
     assert of_thread["exception"].endswith("ValueError: no reason")
-    assert of_finalizer["level"] == "error"
+    assert of_finalizer["message"] == "unhandled exception in a callback or finalizer"
+    assert (of_thread["level"], of_finalizer["level"]) == ("error", "error")
     assert of_finalizer["exception"].endswith("ValueError: no finalizer")
 
 

@@ -52,7 +52,7 @@ async def ask(wire: Wire) -> int:
 
 
 async def test_kept_connections_make_room_and_busy_ones_do_not(
-    store: Store, clock: Clock, start_server: StartServer
+    store: Store, clock: Clock, start_server: StartServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = Settings(server={"max_connections": 3})
     _, token = person(store, clock, "ann@label.test")
@@ -87,6 +87,7 @@ async def test_kept_connections_make_room_and_busy_ones_do_not(
         figures = await scraped(client)
         assert total(figures, "musicsvc_connections_refused_total") == 3
         assert total(figures, "musicsvc_requests_total", status="503") == 0  # no request was read
+    assert caplog.messages[0] == "server.max_connections is reached; 1 connections rejected so far"
 
 
 def test_the_process_takes_the_descriptors_that_it_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +197,8 @@ async def test_a_process_without_descriptors_waits_and_goes_on(start: Start, sta
             assert await ask(wire) == 200
         assert time.monotonic() - began < 5
     assert program.process.poll() is None
-    assert program.err.count("cannot accept connections") == 1
+    text = "cannot accept connections (Too many open files); check the limit of open files"
+    assert program.err.count(text) == program.err.count("cannot accept connections") == 1
 
 
 async def test_a_flood_beyond_the_cap_keeps_nobody_out_and_leaves_nothing(start: Start, stack: ExitStack) -> None:
