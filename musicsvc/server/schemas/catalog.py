@@ -45,9 +45,7 @@ PARTS_SCHEMA: dict[str, Any] = {
 }
 
 
-def _parts(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
+def _parts(value: str) -> frozenset[str]:
     names = [name.strip() for name in value.split(",")]
     unknown = [name for name in names if name and name not in PARTS]
     if unknown:

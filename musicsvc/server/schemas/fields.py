@@ -54,9 +54,7 @@ def _absolute_url(value: str) -> str:
     return value
 
 
-def _digits(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
+def _digits(value: str) -> int:
     if not DIGITS.fullmatch(value):
         raise ValueError("Must be a whole number in plain digits.")
     return int(value)

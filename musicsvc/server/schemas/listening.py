@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -18,9 +18,7 @@ AGAINST = {
 }
 
 
-def _ids(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
+def _ids(value: str) -> tuple[int | None, ...]:
     ids = [parse_id(part) for part in value.split(",")] if value else []
     if None in ids:
         raise ValueError("Must be ids of albums, separated by commas.")

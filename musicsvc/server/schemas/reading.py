@@ -26,12 +26,9 @@ MESSAGES = {
     "missing": REQUIRED,
     "string_type": "Must be a string.",
     "int_type": "Must be an integer.",
-    "int_from_float": "Must be an integer.",
     "bool_type": "Must be true or false.",
     "list_type": "Must be a list.",
-    "dict_type": "Must be an object.",
     "model_type": "Must be an object.",
-    "model_attributes_type": "Must be an object.",
     "float_type": "Must be a number.",
     "finite_number": "Must be a number.",
     "string_too_long": "Must have at most {max_length} characters.",
@@ -40,7 +37,6 @@ MESSAGES = {
     "greater_than_equal": "Must be at least {ge}.",
     "less_than_equal": "Must be at most {le}.",
     "literal_error": "Must be one of: {expected}.",
-    "enum": "Must be one of: {expected}.",
     "extra_forbidden": "This key is unknown.",
 }
 

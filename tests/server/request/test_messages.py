@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -12,11 +11,6 @@ from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.reading import check
 
 BEYOND = 2**63
-
-
-class Scale(Enum):
-    MAJOR = "major"
-    MINOR = "minor"
 
 
 class Inner(Body):
@@ -32,15 +26,12 @@ class Everything(Body):
     longer: Annotated[str, Field(min_length=2)] = ""
     word: Annotated[str, Field(pattern="^[a-z]+$")] = ""
     whole: Annotated[int, Field(strict=True, ge=2, le=9)] = 2
-    digits: int = 2
     small: Annotated[int, Field(ge=-BEYOND, le=BEYOND)] = 2
     switch: Annotated[bool, Field(strict=True)] = True
     some: Annotated[list[int], Field(min_length=2, max_length=3, default_factory=list)]
-    names: Annotated[dict[str, str], Field(default_factory=dict)]
     inner: Inner | None = None
     share: Annotated[float, Field(strict=True, allow_inf_nan=False)] = 0.5
     letter: Literal["a", "b"] = "a"
-    scale: Scale = Scale.MAJOR
 
 
 @pytest.mark.parametrize(
@@ -52,7 +43,6 @@ class Everything(Body):
         ("longer", "1", "Must have at least 2 characters."),
         ("word", "Upper", "Contains characters that are not allowed."),
         ("whole", "x", "Must be an integer."),
-        ("digits", 1.5, "Must be an integer."),
         ("whole", 1, "Must be at least 2."),
         ("whole", 10, "Must be at most 9."),
         ("small", -BEYOND - 1, "Is out of range."),
@@ -61,12 +51,10 @@ class Everything(Body):
         ("some", "x", "Must be a list."),
         ("some", [1], "Must have at least 2 entries."),
         ("some", [1, 2, 3, 4], "Must have at most 3 entries."),
-        ("names", "x", "Must be an object."),
         ("inner", "x", "Must be an object."),
         ("share", "x", "Must be a number."),
         ("share", float("inf"), "Must be a number."),
         ("letter", "c", "Must be one of: 'a' or 'b'."),
-        ("scale", "c", "Must be one of: 'major' or 'minor'."),
         ("unknown", 1, "This key is unknown."),
     ],
 )

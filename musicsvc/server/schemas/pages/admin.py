@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, Text
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.store.accounts import api_access, email_addresses, users
 
 LONGEST_ID = 2**63 - 1
-# A field of a search form that was left empty is sent as an empty parameter.
-EMPTY_IS_NONE = BeforeValidator(lambda sent: sent or None)
-Before = Annotated[int | None, Field(ge=1, le=LONGEST_ID), DIGITS_ONLY, EMPTY_IS_NONE]
+Before = Annotated[int | None, Field(ge=1, le=LONGEST_ID), DIGITS_ONLY]
 Typed = Annotated[str, Text(0, 255)]
 
 
