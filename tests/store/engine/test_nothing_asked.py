@@ -1,0 +1,65 @@
+"""Functions that are called with nothing ask the database nothing."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from musicsvc.store.abuse import earlier_reads
+from musicsvc.store.accounts import users
+from musicsvc.store.catalog import albums, artists, genres, identifiers, search, tags, tracks
+from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.engine.sql import run_many
+from musicsvc.store.importing import matching
+from musicsvc.store.importing.undoing import restoring, runs
+from musicsvc.store.messaging import messages
+from musicsvc.store.models import Tag, Track, TrackTag
+from tests.support.query_count import queries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.store.engine.store import Store
+
+INSERT = "INSERT INTO tag (name) {rows}"
+CALLS: dict[str, tuple[Callable[[], object], object]] = {
+    "users.missing": (lambda: users.missing([]), set()),
+    "albums.find": (lambda: albums.find([]), []),
+    "albums.with_contents": (lambda: albums.with_contents([]), []),
+    "artists.find": (lambda: artists.find([]), []),
+    "tracks.with_artists": (lambda: tracks.with_artists([]), []),
+    "tracks.with_labels": (lambda: tracks.with_labels([]), []),
+    "genres.ensure": (lambda: genres.ensure([]), {}),
+    "tags.ensure": (lambda: tags.ensure([]), {}),
+    "identifiers.tracks_by_isrc": (lambda: identifiers.tracks_by_isrc([], None), {}),
+    "matching by code": (lambda: matching._by_code(matching.ISRC, [], None), {}),
+    "conversations": (lambda: messages._with_contents([]), []),
+    "earlier_reads.read_before": (lambda: earlier_reads.read_before([], 9), set()),
+    "dialect.insert_many": (lambda: dialect.insert_many(INSERT, ("text",), []), None),
+    "dialect.insert_returning": (lambda: dialect.insert_returning(INSERT, ("text",), []), []),
+    "bulk.insert": (lambda: bulk.insert(Tag, ("name",), []), None),
+    "run_many": (lambda: run_many("DELETE FROM tag WHERE id = ?", []), None),
+    "restored fields": (lambda: restoring._restore_fields(Track, 1, {}), {}),
+    "unlinked": (lambda: restoring._unlink(TrackTag, TrackTag.track, TrackTag.tag, 1, []), None),
+    "restored rows": (lambda: restoring._taken(Track, 1, {}), None),
+    "slots": (lambda: runs.add_slots(1, []), None),
+    "a dry run": (lambda: runs.begin_batch(runs.NO_RUN), None),
+    "counts of a dry run": (lambda: runs.record_counts(runs.NO_RUN, 7, {}), None),
+    "rows of a dry run": (lambda: runs.made(runs.NO_RUN, Track, [1]), None),
+}
+
+
+def test_nothing_is_asked_for_nothing(store: Store) -> None:
+    for name, (call, expected) in CALLS.items():
+        with queries(store) as statements:
+            assert store.read(call).result() == expected, name
+        assert [each.sql for each in statements if not each.sql.startswith(("BEGIN", "COMMIT", "ROLLBACK"))] == [], name
+
+
+def test_a_text_that_is_no_code_is_not_looked_up_as_one(store: Store) -> None:
+    for text, asked in (("A name", (0, 0)), ("036000291452", (1, 0)), ("GBAYE6800011", (0, 1))):
+        with queries(store) as statements:
+            store.read(partial(search.find_albums, text)).result()
+            store.read(partial(search.find_tracks, text)).result()
+        sent = [each.sql.lower() for each in statements]
+        assert (sum("upc" in sql for sql in sent), sum('"isrc" =' in sql for sql in sent)) == asked, text
