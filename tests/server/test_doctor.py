@@ -261,3 +261,17 @@ def test_a_low_limit_of_open_files_is_reported(monkeypatch: pytest.MonkeyPatch) 
     assert found(2001, workers=2) == warning("descriptors", fault.format("1,000", "1,001"), remedy)
     limit[:] = [1255, 1255]
     assert found(1000) == problem("descriptors", fault.format("999", "1,000"), remedy)
+
+
+def test_a_check_that_cannot_be_made_says_why() -> None:
+    def fail() -> list[Finding]:
+        raise PermissionError(13, "Permission denied", "/srv/music")
+
+    hint = "Check the permissions of the file, and which user runs this command."
+    assert exposure._attempt("disk", fail) == [problem("disk", "/srv/music: Permission denied.", hint)]
+
+
+@pytest.mark.parametrize(("login", "private"), [("", []), ("ann@", []), ("ann:secret@", [Path("config.toml")])])
+def test_settings_with_a_password_are_private(login: str, private: list[Path]) -> None:
+    found = config.load(options={"database_url": f"postgresql://{login}db/music"})
+    assert exposure._private_files(found, Path("config.toml"), None) == (private, [])

@@ -262,3 +262,13 @@ async def test_counters_show_in_seconds_and_keep_other_answers_cached(
         while await counted() == 0:  # noqa: ASYNC110 - as asked
             await asyncio.sleep(0.02)
     assert await counted() == 1
+
+
+async def test_nothing_is_cached_while_changes_are_unknown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    freshness = Freshness(store)
+    monkeypatch.setattr(store, "changes", lambda: None)
+    assert freshness.now() is None
+    assert freshness.now() is None  # not asked again in this turn
+    monkeypatch.undo()
+    before = await stamp(freshness)
+    assert await current(freshness, before)

@@ -75,7 +75,7 @@ class RateLimiter:
         """
         limited = [at for at, (route, call) in enumerate(calls) if self.applies_to(route, call)]
         found: list[Mapping[str, str] | None] = [{} for _ in calls]
-        counted = self._counter.count_at_once([self._hits(*calls[at]) for at in limited]) if limited else []
+        counted = self._counter.count_at_once([self._hits(*calls[at]) for at in limited])
         for at, statuses in zip(limited, counted, strict=True):
             found[at] = headers(statuses) if statuses and all(status.allowed for status in statuses) else None
         return found

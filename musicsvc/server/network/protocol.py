@@ -167,7 +167,6 @@ class HttpConnection(OfferingConnection):
             resp.force_close()
         try:
             done = await super().finish_response(request, resp, start_time)
-            self._final = self._final or not resp.keep_alive
             if self._refused and self.in_flight == 1:
                 await self._linger()
             return done

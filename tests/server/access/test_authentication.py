@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
+from musicsvc.config import Limits, Settings
+from musicsvc.server.access import authentication
+from musicsvc.server.access.rate_limit_counter import RateLimitCounter
+from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.routes.paths import V1
 from musicsvc.store import opening
 from musicsvc.store.accounts import api_access, tokens, users
@@ -217,3 +222,19 @@ async def test_refused_requests_do_not_count_as_use(store: Store, clock: Movable
         store.write(lambda: api_access.revoke(users.get(1), now=1)).result()
         assert (await client.get(PRIVATE)).status == 403
     assert store.read(lambda: tokens.get(1).last_used_at).result() is None
+
+
+async def test_few_tokens_are_kept_in_memory_and_the_one_unused_for_longest_goes_first(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "CACHE_SIZE", 2)
+    counter, freshness = RateLimitCounter(store.url, clock), Freshness(store)
+    limiter = RateLimiter(Limits(), counter)
+    authenticator = authentication.Authenticator(store, clock, Settings(), limiter, freshness)
+    monkeypatch.setattr(freshness, "holds", lambda *_, **__: True)
+    monkeypatch.setattr(freshness, "now", lambda: Stamp(1, 0.0))
+    ann, ben, cleo = (f"Bearer {person(store, clock, f'{name}@label.test')[1]}" for name in ("ann", "ben", "cleo"))
+    for header in (ann, ben, ann, cleo):
+        await authenticator.reauthenticate(header)
+    assert [authenticator.known(header) is not None for header in (ann, ben, cleo)] == [True, False, True]
+    await counter.close()

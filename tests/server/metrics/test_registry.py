@@ -11,10 +11,13 @@ import pytest
 from musicsvc import __version__
 from musicsvc.clock import MINUTE
 from musicsvc.config import Backups, Limits, Metrics, Server, Settings
+from musicsvc.errors import NotFound
 from musicsvc.server.call import Call
+from musicsvc.server.handlers.metrics import expose
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import METHODS, OTHER, UNKNOWN
 from musicsvc.server.metrics.registry import Metrics as Counting
+from musicsvc.server.peer import Peer
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.backups import create, folder
 from tests.support.prometheus import read, scraped, series, total
@@ -226,3 +229,15 @@ def test_the_age_of_the_last_good_backup_is_shown(store: Store, clock: MovableCl
     found = read(metrics.text().decode())
     assert total(found, "musicsvc_backup_age_seconds") == 3 * 3600
     assert total(found, "musicsvc_backup_bytes") == made.size
+
+
+def test_a_client_whose_address_is_unknown_sees_nothing() -> None:
+    peer = Peer("", secure=True, local=True, forwarded=False, encrypted=True, hsts=False, judged=False)
+    with pytest.raises(NotFound):
+        expose(peer, Settings(), lambda: b"")
+
+
+def test_there_are_no_backups_of_postgresql(clock: MovableClock) -> None:
+    metrics = Counting()
+    collectors.add_backups(metrics, Settings(database_url="postgresql://db/music"), clock)
+    assert "musicsvc_backup" not in metrics.text().decode()

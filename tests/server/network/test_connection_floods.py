@@ -102,6 +102,12 @@ def test_the_process_takes_the_descriptors_that_it_may_have(monkeypatch: pytest.
         assert open_files.max_connections() == 128
         open_files.raise_limit()
         assert limits[-1] == (65_536, hard)
+    limits.append((resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert open_files.max_connections() == 65_536
+    known = len(limits)
+    monkeypatch.setattr(open_files, "resource", None)  # as on Windows
+    open_files.raise_limit()
+    assert (open_files.max_connections(), len(limits)) == (65_536, known)
 
 
 def seconds_of_work(program: Program) -> float:

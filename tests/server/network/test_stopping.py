@@ -6,10 +6,14 @@ import asyncio
 import socket
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 import musicsvc
 from musicsvc.config import Limits, Server, Settings
+from musicsvc.server.network import acceptor
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
 from tests.support.raw_connection import PATIENCE, connected, request, settled
 from tests.support.serving import ServiceServer, person
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 PATIENT = Server(max_connections=4, head_timeout=3600, body_timeout=3600, keepalive_timeout=3600)  # no timer runs out
+GET = request("GET", ALBUMS)
 OWN = str(Path(musicsvc.__file__).parent)
 
 
@@ -83,6 +88,20 @@ async def test_what_is_under_way_is_answered_and_nothing_is_left(store: Store, c
     assert len(service._acceptor._slots) == 0
 
 
+async def test_of_several_heads_that_are_too_large_the_first_is_answered(store: Store, clock: Clock) -> None:
+    stoppable = Stoppable(store, clock, Settings(server=PATIENT))
+    service: Any = await stoppable.start()
+    large = request("GET", ALBUMS, *(f"X-{number}: {'a' * 1000}" for number in range(40)))
+    async with connected(stoppable.root) as wire:
+        await settled(lambda: service._server.connections)
+        (connection,) = service._server.connections
+        connection.data_received(GET + 3 * large)  # in one piece, as a network may deliver it
+        assert [type(message).__name__ for message, _ in connection._messages] == ["RawRequestMessage", "_ErrInfo"]
+        assert [answer[:3] for answer in (await wire.rest()).split(b"HTTP/1.1 ")] == [b"", b"200", b"431"]
+    await service.stop()
+    await stoppable.leaves_nothing()
+
+
 async def test_connections_that_are_being_encrypted_or_were_rejected_are_closed(
     certified: tuple[str, str], store: Store, clock: Clock
 ) -> None:
@@ -90,17 +109,54 @@ async def test_connections_that_are_being_encrypted_or_were_rejected_are_closed(
     settings = Settings(server=Server.model_validate({"tls_cert": cert, "tls_key": key, "handshake_timeout": 3600}))
     stoppable = Stoppable(store, clock, settings)
     service: Any = await stoppable.start()
-    acceptor = service._acceptor
+    accepting = service._acceptor
     async with connected(stoppable.root) as silent:
-        await settled(lambda: acceptor._connecting)
+        await settled(lambda: accepting._connecting)
         here, there = socket.socketpair()
-        acceptor._connect(here, "192.0.2.1")  # its task is cancelled before it begins
+        accepting._connect(here, "192.0.2.1")  # its task is cancelled before it begins
         rejected, other = socket.socketpair()
-        acceptor._rejected.append(rejected)
+        accepting._rejected.append(rejected)
         async with asyncio.timeout(PATIENCE):
             await service.stop()
         assert await silent.rest() == b""
-        assert (here.fileno(), rejected.fileno(), len(acceptor._slots)) == (-1, -1, 0)
+        assert (here.fileno(), rejected.fileno(), len(accepting._slots)) == (-1, -1, 0)
         there.close()
         other.close()
     await stoppable.leaves_nothing()
+
+
+async def test_few_rejected_connections_are_kept_open_and_each_for_a_moment(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acceptor, "MAX_REJECTED", 2)
+    stoppable = Stoppable(store, clock, Settings(server=PATIENT))
+    service: Any = await stoppable.start()
+    pairs = [socket.socketpair() for _ in range(3)]
+    for here, _ in pairs:
+        service._acceptor._reject(here)
+
+    def are_open() -> list[bool]:
+        return [here.fileno() >= 0 for here, _ in pairs]
+
+    assert are_open() == [False, True, True]
+    for _, there in pairs:
+        assert there.recv(9_999).startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+        assert there.recv(1) == b""
+        there.close()
+    service._acceptor._close_rejected()
+    assert are_open() == [False, False, True]
+    service._acceptor._close_rejected()
+    service._acceptor._close_rejected()  # all are closed
+    assert (are_open(), service._acceptor.rejected) == ([False] * 3, 3)
+    await service.stop()
+
+
+async def test_an_error_in_the_middle_of_an_answer_breaks_the_connection_off(store: Store, clock: Clock) -> None:
+    stoppable = Stoppable(store, clock, Settings(server=PATIENT))
+    service: Any = await stoppable.start()
+    async with connected(stoppable.root):
+        await settled(lambda: service._server.connections)
+        begun: Any = SimpleNamespace(writer=SimpleNamespace(output_size=1))
+        with pytest.raises(ConnectionError):
+            service._server.connections[0].handle_error(begun, 400)
+    await service.stop()

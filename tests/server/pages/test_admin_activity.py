@@ -79,6 +79,8 @@ async def test_calls_and_events_are_listed_and_calls_explained(office: Office) -
         f"2026-03-01 12:00:00 | access.granted | {owner} | | by cli",
         f"2026-03-01 12:00:00 | account.created | {owner} | | by cli",
     ]
+    of_token = await rows_of(office, f"kind=events&token={laptop}")
+    assert [row.split(" | ")[1] for row in of_token] == ["token.revoked", "token.created"]
     assert await lines(office, f"/admin/abuse/{laptop}") == [
         f"Token {laptop} by the abuse rules",
         f"Token {laptop} by the abuse rules",

@@ -11,15 +11,17 @@ import subprocess
 import sys
 import time
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from musicsvc.config import Limits, Settings
+from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.reloading import ReloadableServer, Source
+from musicsvc.store import opening
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
 from tests.support.program import is_running, until
 from tests.support.raw_connection import Wire, connected, in_flight, request, settled
@@ -244,6 +246,28 @@ async def test_an_unexpected_error_of_the_new_server_is_logged_and_the_old_one_s
         await settled(is_refused)
         assert "Bad file descriptor" in logged
         assert (server._running, source.current.settings) == (running, settings)
+        await server.stop()
+
+
+async def test_a_database_that_cannot_be_opened_is_named_and_the_old_server_stays(
+    store_url: str, clock: MovableClock, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(database_url=store_url)
+    source, listener = Source(settings, lambda: settings), serving.listen("127.0.0.1", 0)
+    with log_setup.started(settings.log, clock, threaded=False) as writer:
+        server = ReloadableServer(source, clock, listener, Metrics(), writer, announce=False)
+        await server.start()
+        running, connect = server._running, opening.connect
+
+        def fail(_: str) -> NoReturn:
+            raise Failure("The database is gone.")
+
+        monkeypatch.setattr(opening, "connect", fail)
+        server.request_reload()
+        refused = "could not reload the settings, the old ones still apply: The database is gone."
+        await settled(lambda: refused in capfd.readouterr().err)
+        assert server._running is running
+        monkeypatch.setattr(opening, "connect", connect)
         await server.stop()
 
 

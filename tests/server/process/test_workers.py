@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from musicsvc.server.process.supervisor import Supervisor
 from tests.support.malformed_requests import ALBUMS
 from tests.support.program import Program, is_running, until
 from tests.support.raw_connection import Wire, connected, status
@@ -116,3 +119,35 @@ async def test_a_token_revoked_by_another_process_is_refused_on_every_open_conne
             fresh = token_command(command, "1")
             assert [await status(wire, "GET", ALBUMS, token) for wire in wires] == [expected] * len(wires)
         assert [await status(wire, "GET", ALBUMS, fresh) for wire in wires] == [200] * len(wires)
+
+
+def test_a_supervisor_whose_terminal_was_closed_stops_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    hangup: Any = SimpleNamespace(is_closed_terminal=lambda: True)
+    killed: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda *arguments: killed.append(arguments))
+    with socket.socket() as listener:
+        supervisor = Supervisor(lambda *_: None, 1, listener, reload=lambda: True)
+        supervisor._running[7] = 0, 0.0
+        for _ in range(2):
+            supervisor._hang_up(hangup, signal.SIGHUP, None)
+        assert (supervisor._stopping, supervisor._killed, listener.fileno(), killed) == (True, False, -1, [])
+    os.close(supervisor._parent_pipe)
+
+
+def test_a_supervisor_that_stops_reloads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    hangup: Any = SimpleNamespace(is_closed_terminal=lambda: False)
+    killed: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda *arguments: killed.append(arguments))
+    with socket.socket() as listener:
+        supervisor = Supervisor(lambda *_: None, 1, listener, reload=lambda: len(killed) == 0)
+        supervisor._running[7] = 0, 0.0
+        for _ in range(2):  # the second reload fails
+            supervisor._hang_up(hangup, signal.SIGHUP, None)
+        assert killed == [(7, signal.SIGHUP)]
+        supervisor._stop(signal.SIGTERM, None)
+        killed.clear()
+        supervisor._hang_up(hangup, signal.SIGHUP, None)
+        assert killed == []
+        supervisor._stop(signal.SIGTERM, None)
+        assert killed == [(7, signal.SIGKILL)]
+    os.close(supervisor._parent_pipe)

@@ -1,10 +1,15 @@
 """Transfer of bodies: content type, encoding, framing."""
 
+import asyncio
 import gzip
 import json
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from aiohttp.streams import StreamReader
 
+from musicsvc.server.request import bodies
 from tests.support.malformed_requests import ARTISTS
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client
@@ -89,3 +94,21 @@ async def test_unknown_fields_and_ids_of_a_body_are_ignored(client: Client) -> N
     body = {"name": "Ann", "id": 77, "verified": True, "manager": 1, "albums_count": 9, "nonsense": [{}]}
     artist = (await client.post("artists", body)).json["artist"]
     assert (artist["id"], artist["verified"], artist["albums_count"]) == (1, False, 0)
+
+
+async def test_a_body_is_read_at_once_if_it_is_there_small_and_of_a_known_length() -> None:
+    def arrived(length: int | None, *, whole: bool = True, fault: Exception | None = None) -> bool:
+        protocol: Any = SimpleNamespace(_reading_paused=False, resume_reading=lambda **_: None)
+        stream = StreamReader(protocol, 2**16, loop=asyncio.get_running_loop())
+        if whole:
+            stream.feed_eof()
+        if fault is not None:
+            stream.set_exception(fault)
+        request: Any = SimpleNamespace(content=stream, content_length=length)
+        return bodies._has_arrived(request)
+
+    assert arrived(bodies.SMALL)
+    assert not arrived(bodies.SMALL + 1)
+    assert not arrived(None)
+    assert not arrived(5, whole=False)
+    assert not arrived(5, fault=ConnectionResetError())  # the client is gone: reading says so

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
+from musicsvc.server.responses.large import encode
 from musicsvc.server.responses.responses import Reply, build_response
 from musicsvc.server.responses.streaming import PIECE
 from musicsvc.server.shapes.envelope import Download
@@ -97,3 +98,8 @@ async def test_the_tag_of_a_file_changes_with_each_of_its_bytes(size: int) -> No
             found.add(response.headers["ETag"])
     different = min(size, 3) + 1
     assert len(found) == different * (1 if size < MIN_COMPRESSED else 2)
+
+
+def test_a_value_that_json_does_not_know_is_an_error() -> None:
+    with pytest.raises(TypeError):
+        encode({"value": object()})

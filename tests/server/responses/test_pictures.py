@@ -92,11 +92,19 @@ async def test_a_thumbnail_stays_however_large_the_pictures_after_it(
         return b"\x89PNG"
 
     monkeypatch.setattr(covers, "thumbnail", thumbnail)
-    monkeypatch.setattr(avatars, "draw", lambda _: bytes(CACHE))
+    drawn: list[avatars.Design] = []
+
+    def draw(design: avatars.Design) -> bytes:
+        drawn.append(design)
+        return bytes(CACHE)
+
+    monkeypatch.setattr(avatars, "draw", draw)
+    ann, bob = (f"/avatars/{each}" for each in accounts)
     async with running(store, clock) as anonymous:
-        for path in (TEMPLATE, *(f"/avatars/{each}" for each in accounts), TEMPLATE):
+        for path in (TEMPLATE, ann, bob, TEMPLATE, ann):
             assert (await anonymous("HEAD", path)).status == 200
     assert thumbnails == [2]
+    assert len(drawn) == 3  # the first was dropped
 
 
 async def fetch(client: Client, path: str, *headers: str) -> Answer:
