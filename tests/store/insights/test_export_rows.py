@@ -123,6 +123,15 @@ def test_daily_rows_are_the_points_of_the_charts(store: Store, clock: MovableClo
     assert rows == sorted(expected)
 
 
+@pytest.mark.usefixtures("made")
+def test_days_without_plays_cost_one_query_each(store: Store, clock: MovableClock) -> None:
+    today = clock.now() // DAY
+    silent = Window("", today - 2000, today - 1990)
+    with queries(store) as statements:
+        assert store.read(lambda: list(export_rows.daily(Scope(), silent))).result() == []
+    assert sum("play_day" in each.sql for each in statements) == silent.days
+
+
 def test_daily_rows_leave_out_tracks_of_others_between_the_ids(
     store: Store, clock: MovableClock, made: Catalog
 ) -> None:

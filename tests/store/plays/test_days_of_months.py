@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from musicsvc.clock import DAY
+from musicsvc.clock import DAY, HOUR
 from musicsvc.store.engine import sql
 from musicsvc.store.insights.listening import milestones
 from musicsvc.store.models import Track
@@ -134,6 +134,17 @@ def test_a_late_play_is_counted_at_once_and_with_its_month_later(store: Store, m
     finish(store, made)
     assert counted(store, made) == before
     agrees(store, made)
+
+
+def test_the_days_of_months_with_256_plays_are_counted(store: Store) -> None:
+    made = store.write(partial(catalog, NOW)).result()
+    often, rarely = made.tracks[4], made.tracks[2]
+    heard = [
+        (track, FIRST * DAY + n * HOUR, f"l{n}") for track, count in ((often, 256), (rarely, 255)) for n in range(count)
+    ]
+    store.write(partial(made.add_plays, heard)).result()
+    finish(store, made)
+    assert {subject for kind, subject in counted(store, made) if kind == TRACK} == {often}
 
 
 def test_days_follow_a_track_to_another_album(store: Store, made: Catalog) -> None:

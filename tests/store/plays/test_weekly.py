@@ -127,12 +127,29 @@ def weeks_of(store: Store, subject: Subject) -> list[int]:
 
 def test_every_window_equals_the_count_of_single_plays(store: Store, made: Catalog) -> None:
     last = (TODAY - 1) // weekly.DAYS
-    assert weeks_of(store, Subject(TRACK, made.tracks[0])) == [*range(last - weekly.KEPT, last)]
+    assert weeks_of(store, Subject(TRACK, made.tracks[0])) == [*range(last - 13, last)]
     assert weeks_of(store, Subject(TRACK, made.tracks[4])) == []
     chance = random.Random(5)
 
     for length in (1, 7, 8, 16, 30, 30, 30, 31, 64, 75):
         agrees(store, made, TODAY + 1 - 2 * length - chance.randrange(9), length)
+
+
+def test_weeks_of_128_plays_on_days_with_at_least_16_are_counted(store: Store) -> None:
+    made = store.write(partial(catalog, NOW)).result()
+    first = TODAY // weekly.DAYS * weekly.DAYS - 16
+    often, rarely = made.tracks[4], made.tracks[2]
+    by_day = {often: [16] * 8, rarely: [17] * 7 + [15]}
+    heard = [
+        (track, (first + day) * DAY + n * SLOT, f"l{n}")
+        for track, counts in by_day.items()
+        for day, count in enumerate(counts)
+        for n in range(count)
+    ]
+    store.write(partial(made.add_plays, [*heard, (made.tracks[0], NOW, "today")])).result()
+    roll_up(store)
+    assert weeks_of(store, Subject(TRACK, often)) == [first // weekly.DAYS]
+    assert weeks_of(store, Subject(TRACK, rarely)) == []
 
 
 def test_late_plays_are_added_to_weekly_rollups(store: Store, made: Catalog) -> None:
@@ -177,7 +194,7 @@ def test_old_weekly_rollups_are_deleted(store: Store, made: Catalog) -> None:
     kept = weeks_of(store, Subject(TRACK, made.tracks[0]))
 
     assert kept
-    assert min(kept) == last - weekly.KEPT
+    assert min(kept) == last - 13
 
 
 @pytest.mark.parametrize(
@@ -190,7 +207,7 @@ def test_weeks_are_found_whose_days_are_all_given(days: set[int], whole: list[in
 
 def test_weeks_that_have_no_counts_any_more_or_not_yet_are_not_found() -> None:
     days = {*range(40 * weekly.DAYS)}
-    assert weekly.within(days, watermark=30) == [*range(30 - weekly.KEPT, 30)]
+    assert weekly.within(days, watermark=30) == [*range(30 - 13, 30)]
 
 
 def test_nothing_is_rolled_up_without_plays(store: Store) -> None:
