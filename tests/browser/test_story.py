@@ -136,7 +136,7 @@ def share(window: Visit) -> str:
     return page.locator("#share-link").inner_text()
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(("width", "theme"), [pytest.param(1280, "light", marks=pytest.mark.slow), (390, "dark")])
 def test_from_a_link_to_a_token_and_the_figures(
     visit: Callable[..., Visit],
     links: dict[str, str],

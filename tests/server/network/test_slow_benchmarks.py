@@ -27,7 +27,7 @@ UNHURRIED = ("--late", "5")
             ("--worlds", "albums", "--scale", "0.22", "--readers", "2", "--seconds", "1.5", *UNHURRIED),
         ),
         ("large_bodies.py", ("--seconds", "0.3", "--kinds", "integers", *UNHURRIED)),
-        ("connection_flood.py", ("--seconds", "1", "--connections", "50", "--rate", "300")),
+        ("connection_flood.py", ("--seconds", "1", "--connections", "50", "--rate", "300", *UNHURRIED)),
     ],
 )
 def test_the_promises_hold_in_short(name: str, options: tuple[str, ...]) -> None:
