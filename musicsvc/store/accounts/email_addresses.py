@@ -88,8 +88,6 @@ def shared_mailboxes() -> list[SharedMailbox]:
 
 def _fold(text: str) -> str:
     """Return the text case-folded and in NFKC. Folding the result again does not change it."""
-    if text.isascii():
-        return text.lower()
     for _ in range(2):
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", text).casefold())
     return text
