@@ -160,6 +160,7 @@ def test_a_report_as_json_is_that_of_the_api_with_charts_and_verification(export
     of_api = ["period", "generated_at", "summary", "top_tracks", "charts"]
     assert list(report) == [*of_api, "listening", "hours", "milestones", "releases", "verification"]
     assert report["summary"]["plays"]["period"] == sum(point["plays"] for point in report["charts"]["points"]) > 0
+    assert report["verification"]["type"] == "report"
     assert {row["section"] for row in report_rows(report)} <= report["verification"]["definitions"].keys()
 
 
