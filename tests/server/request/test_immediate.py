@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from aiohttp.web_protocol import MAX_MSG_QUEUE_SIZE
 
 from musicsvc.config import Limits, Settings
 from musicsvc.server.request import immediate
@@ -124,6 +125,16 @@ async def test_pipelined_requests_are_answered_in_order(client: Client, wire: Wi
     assert (await wire.answer()).body == bodies[1]
     await wire.send(one[20:])
     assert (await wire.answer()).body == bodies[0]
+
+
+async def test_after_many_immediate_answers_pipelined_requests_are_still_read(client: Client, wire: Wire) -> None:
+    raw = asking(client)
+    await warm(client, wire, raw)
+    for _ in range(MAX_MSG_QUEUE_SIZE):  # if they were not consumed, the parser would stop after each request
+        await wire.send(raw)
+        assert (await wire.answer()).status == 200
+    await wire.send(8 * raw)
+    assert [(await wire.answer()).status for _ in range(8)] == [200] * 8
 
 
 async def test_heads_that_ask_for_something_else_are_not_answered_from_memory(client: Client, wire: Wire) -> None:

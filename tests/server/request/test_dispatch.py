@@ -1,4 +1,4 @@
-"""The whole head of each kind of answer, and the whole record of its request, as heads.txt has them."""
+"""The whole head of each kind of answer, and the whole record of its request, as dispatched.txt has them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
     from tests.support import databases
 
-HEADS = Path(__file__).with_name("heads.txt")
+HEADS = Path(__file__).with_name("dispatched.txt")
 JSON = "Content-Type: application/json"
 FORM = "Content-Type: application/x-www-form-urlencoded"
 PROXIED = ("X-Forwarded-For: 192.0.2.9", "X-Forwarded-Proto: https")
