@@ -54,9 +54,9 @@ class Chooser:
         whole = [] if broken.suite is not None else self._recording.of_tables()
         first = [*whole, *(test for test in self._first(ranked) if test not in whole)]
         others = [test for test in ranked if test not in first]
-        share = self._budget / WIDE_SHARE if broken.suite is None else 0.0
-        wide = self._within(self._wide(others), share)
-        rest = [*self._within([test for test in others if test not in wide], self._budget - share), *wide]
+        wide = self._within(self._wide(others), self._budget / WIDE_SHARE) if broken.suite is None else []
+        left = self._budget - sum(self._recording.seconds[test] + START for test in wide)
+        rest = [*self._within([test for test in others if test not in wide], left), *wide]
         left_out = sum(self._recording.seconds[test] for test in set(others) - set(rest))
         return Choice(first, _by_file(rest), left_out)
 
