@@ -199,15 +199,16 @@ def _inside(playlist_id: int) -> ListQuery:
 
 
 def append(playlist_id: int, track_ids: Sequence[int], *, actor: int | None, now: int) -> None:
-    """Append the tracks in order, even those already in the playlist. `actor` is the id of the account adding them."""
-    lock(playlist_id)
+    """Append the tracks in order, even those already in the playlist. `actor` is the id of the account adding them.
+
+    The caller has locked the playlist.
+    """
     rows = [(playlist_id, track_id, actor, now) for track_id in track_ids]
     bulk.insert(PlaylistTrack, ("playlist", "track", "added_by", "added_at"), rows)
 
 
 def remove(playlist_id: int, track_ids: Sequence[int]) -> None:
-    """Remove every occurrence of the tracks from the playlist. Ignore tracks that the playlist does not contain."""
-    lock(playlist_id)
+    """Remove every occurrence of the tracks from a playlist that the caller has locked. Ignore other tracks."""
     inside = PlaylistTrack.playlist == playlist_id
     PlaylistTrack.delete().where(inside, PlaylistTrack.track.in_(track_ids)).execute()
 
