@@ -212,6 +212,7 @@ async def test_requests_that_arrive_while_one_is_counted_share_the_next_count(
 async def test_the_first_requests_of_a_client_share_the_second_count(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(hits_ahead, "KEPT_SECONDS", 60.0)
     async with in_thread(store, Clock(), monkeypatch) as counter:
         await counter.count([Hit(LIMIT, "another client")])  # opens the counter
         with counted(counter) as counts:
@@ -240,7 +241,7 @@ async def test_requests_that_arrive_while_one_is_refused_are_refused_together(
         monkeypatch.setattr(counter, "_run_in_thread", observed)
         found = await asyncio.gather(*(counter.count(HITS) for _ in range(10)))
         assert [(len(statuses), statuses[0].allowed) for statuses in found] == [(1, False)] * 10
-        assert max(under_way) == 9  # one after another, they would wait too long
+        assert max(under_way) >= 9  # one after another, they would wait too long
 
 
 async def test_what_is_counted_in_advance_for_a_client_that_goes_serves_those_that_wait(
