@@ -96,6 +96,20 @@ def test_a_link_ends_when(
         opened(store, shared, clock.now())
 
 
+def test_the_list_of_links_has_no_name_for_a_track_that_was_deleted(
+    store: Store, clock: MovableClock, made: Catalog, shared: tuple[int, int]
+) -> None:
+    first, end = window("30-days", clock.now())[1:3]
+    number, created = shared
+    row = report_links.LinkRow(
+        number, Subject(TRACK, made.tracks[1]), "Track 1", Window("custom", first, end), created, created + 30 * DAY
+    )
+    links = partial(report_links.list, made.manager.user_id, now=clock.now())
+    assert store.read(links).result() == [row]
+    store.write(partial(_delete, made, 1)).result()
+    assert store.read(links).result() == [row._replace(name=None)]
+
+
 def test_one_artist_of_the_track_suffices(
     store: Store, clock: MovableClock, made: Catalog, shared: tuple[int, int]
 ) -> None:

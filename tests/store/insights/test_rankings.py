@@ -89,11 +89,17 @@ def test_the_hundred_most_played_artists_of_an_account_are_ranked(store: Store) 
 
 @pytest.mark.parametrize(("tracks", "small"), [(256, True), (257, False)])
 def test_a_scope_of_at_most_256_tracks_is_small(store: Store, tracks: int, small: bool) -> None:
-    def unit() -> None:
-        Artist.create(name="Artist", created_at=NOW)
+    def unit() -> int:
+        """Create tracks that two artists of an account have made together."""
+        manager = users.create("two@label.test", now=NOW).id
+        for artist in (1, 2):
+            Artist.create(name=f"Artist {artist}", manager=manager, created_at=NOW)
         for number in range(1, tracks + 1):
             Track.create(name=f"Track {number}", duration=1, created_at=NOW)
-            TrackArtist.create(track=number, artist=1, position=0)
+            for artist in (1, 2):
+                TrackArtist.create(track=number, artist=artist, position=artist)
+        return manager
 
-    store.write(unit).result()
-    assert store.read(Scope(artist=1).is_small).result() == small
+    manager = store.write(unit).result()
+    for scope in (Scope(artist=1), Scope(manager=manager)):
+        assert store.read(scope.is_small).result() == small

@@ -237,3 +237,25 @@ def test_a_report_names_the_first_hundred_wrong_rows(played: Store) -> None:
     found = run(played, check=True)
     assert len(found.differences) == 100 < found.differing
     assert [each.row for each in found.differences[:2]] == ["track 1, 2026-01-20", "track 2, 2026-01-20"]
+
+
+def test_a_day_with_thousands_of_plays_is_compared(store: Store) -> None:
+    def play() -> int:
+        world()
+        people = list(listeners.ensure(f"opaque:{n}" for n in range(700)).values())
+        rows = [(TODAY * 2880 + n, people[n % 700], n * 100) for n in range(2_300)]
+        return ingest.record(PlayRow(slot, 1, each, WITHOUT_ID, slot * SLOT, heard, 0) for slot, each, heard in rows)
+
+    assert store.write(play).result() == 2_300
+    assert run(store, check=True).differing == 0
+    store.write(lambda: PlayDay.update(plays=7, listeners=b"").where(PlayDay.kind == 1).execute()).result()
+    assert run(store, check=True).differences[0] == verify.Difference("track 1, 2026-03-01", (7, 0), (2_300, 700))
+
+
+@pytest.mark.only_on("sqlite")
+def test_rows_that_stay_wrong_after_the_repair_are_a_failure(played: Store) -> None:
+    spoil = "CREATE TRIGGER spoil AFTER INSERT ON track_plays BEGIN UPDATE track_plays SET plays = plays + 1; END"
+    played.write(lambda: current().execute_sql(spoil)).result()
+    played.write(DAMAGES["a total is gone"]).result()
+    with pytest.raises(RuntimeError, match="still differ from their plays after the repair"):
+        run(played)

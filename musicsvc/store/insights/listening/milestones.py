@@ -84,7 +84,7 @@ def _best(counts: list[tuple[int, int]]) -> BestDay | None:
 
 
 def _by_day(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> list[Any]:
-    """Return (id, day, number of plays) of each track, album or artist and each day with plays, ordered by day.
+    """Return (id, day, number of plays) of each track, album or artist and each day with plays, in order.
 
     Some days without plays are included.
     """
@@ -99,7 +99,7 @@ def _by_day(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> li
     among, value = subjects.among(ids)
     rows = fetch(DAYS.format(days=days, subjects=among), values, kind, value)
     rows = [row for row in rows if not stored.get((row[0], row[1] // monthly.DAYS))]
-    return sorted([*counted, *rows], key=itemgetter(1))
+    return sorted([*counted, *rows])
 
 
 def _reached(counts: list[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
