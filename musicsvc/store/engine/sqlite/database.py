@@ -29,17 +29,6 @@ MAPPED = 1 << 31  # bytes; SQLite maps no more. Pages that are not mapped are co
 PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap_size": MAPPED}
 
 
-def _without_memory_statistics() -> None:
-    """Make SQLite not count allocated memory, which takes a lock for each allocation. Nothing reads these numbers."""
-    with suppress(apsw.MisuseError):  # other code has a database open
-        apsw.shutdown()
-        apsw.config(apsw.SQLITE_CONFIG_MEMSTATUS, 0)
-    apsw.initialize()
-
-
-_without_memory_statistics()  # SQLite permits this only before databases are opened
-
-
 class NotingCursor(Noting, apsw.Cursor):
     """A cursor that records the text of each statement, to find the tables that a transaction reads and changes."""
 
