@@ -4,6 +4,7 @@ import io
 import sys
 
 import pytest
+import typer
 
 from musicsvc.cli import secret_input
 from musicsvc.clock import DAY, Clock, parse
@@ -117,3 +118,21 @@ def test_a_secret_on_stdin_loses_one_line_break_and_must_be_utf_8(monkeypatch: p
         with pytest.raises(Failure) as refusal:
             read(content)
         assert refusal.value.message == message
+
+
+def test_prompts_hide_the_input_and_are_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Keyboard(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    asked: list[tuple[str, dict[str, bool]]] = []
+
+    def prompt(question: str, **options: bool) -> str:
+        asked.append((question, options))
+        return "typed"
+
+    monkeypatch.setattr(typer, "prompt", prompt)
+    monkeypatch.setattr(sys, "stdin", Keyboard())
+    assert [secret_input.prompt_once("Token"), secret_input.prompt_twice("New", "--stdin")] == ["typed"] * 2
+    hidden = {"hide_input": True, "err": True}
+    assert asked == [("Token", hidden), ("New", hidden | {"confirmation_prompt": True})]

@@ -186,9 +186,14 @@ def test_a_database_that_left_wal_mode_opens_as_before(path: Path) -> None:
     assert names(path) == {"old", "next"}
 
 
-def test_progress_reaches_the_total_and_never_exceeds_it(path: Path, backup: Path) -> None:
+def test_progress_reaches_the_total_and_never_exceeds_it(
+    path: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "STEPS", 100)
     steps: list[tuple[float, float]] = []
     restore_backup.restore(backup, path, now=NOW, on_progress=lambda done, total: steps.append((done, total)))
     size = backup.stat().st_size
     assert (size, size) in steps
     assert all(0 <= done <= total for done, total in steps)
+    copied = steps.index((size, size))
+    assert set(steps[copied + 1 :]) == {(1, 1)}  # while the copy is verified
