@@ -96,6 +96,7 @@ async def test_of_several_heads_that_are_too_large_the_first_is_answered(store: 
         await settled(lambda: service._server.connections)
         (connection,) = service._server.connections
         connection.data_received(GET + 3 * large)  # in one piece, as a network may deliver it
+        connection.data_received(GET)  # it is refused already
         assert [type(message).__name__ for message, _ in connection._messages] == ["RawRequestMessage", "_ErrInfo"]
         assert [answer[:3] for answer in (await wire.rest()).split(b"HTTP/1.1 ")] == [b"", b"200", b"431"]
     await service.stop()
