@@ -151,6 +151,7 @@ async def test_a_call_that_no_database_accepts_is_lost_alone_and_reported(store:
     await record.stop()
     assert [entry.request_id for entry in logged(store)] == ["next"]
     assert events_of(store) == [("activity.lost", "server", "1 call not in the activity log")]
+    assert (record.written, record.dropped) == (1, 1)
 
 
 @sqlite
