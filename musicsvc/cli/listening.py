@@ -10,7 +10,7 @@ from musicsvc.cli.options import LARGEST_ID, AsJson, identifier, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
-from musicsvc.wording import escape_controls
+from musicsvc.wording import escape_controls, quantity
 
 if TYPE_CHECKING:
     from musicsvc.store.plays.periods import Window
@@ -105,7 +105,7 @@ def lines(data: JSON) -> JSON:
         "plays per listener": of["plays_per_listener"],
         "new listeners": f"{of['new_listeners']:,}; returning {of['returning_listeners']:,}",
         "milestones": "; ".join(f"{each['count']:,} on {_minute(each['at'])}" for each in reached["plays"]) or None,
-        "best day": best and f"{best['date']}: {best['plays']:,} plays",
+        "best day": best and f"{best['date']}: {quantity(best['plays'], 'play')}",
     }
 
 

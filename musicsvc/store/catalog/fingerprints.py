@@ -21,6 +21,7 @@ def set_status(track_id: int, wanted: str) -> None:
         raise NotFound(f"There is no track {track_id}.")
     present: str = row[0]
     if wanted not in TRANSITIONS[present]:
-        following = " or ".join(TRANSITIONS[present]) or "nothing else"
-        raise Conflict(f"The fingerprint of track {track_id} is {present}; it can only become {following}.")
+        following = " or ".join(TRANSITIONS[present])
+        change = f"can only become {following}" if following else "cannot change any more"
+        raise Conflict(f"The fingerprint of track {track_id} is {present}; it {change}.")
     Track.update(fingerprint_status=wanted).where(Track.id == track_id).execute()
