@@ -1,9 +1,7 @@
-"""Upserts that return the few rows with a large sum, and SQLite without statistics of memory."""
+"""Upserts that return the few rows with a large sum."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,19 +17,6 @@ if TYPE_CHECKING:
 
 COLUMNS = ("track_id", "plays")
 STORED = {1: 5, 2: 3, 3: 900, 4: 1}
-MEMORY_OF_A_TABLE = """
-used = apsw.status(apsw.SQLITE_STATUS_MEMORY_USED)
-opened = apsw.Connection(":memory:")
-opened.execute("CREATE TABLE numbers (number INTEGER)")
-assert (apsw.status(apsw.SQLITE_STATUS_MEMORY_USED) == used) is counted_nothing
-"""
-BEFORE = "from musicsvc.store.engine.sqlite import database; import apsw; counted_nothing = True"
-AFTER = """
-import apsw
-first = apsw.Connection(":memory:")
-from musicsvc.store.engine.sqlite import database
-counted_nothing = False
-"""
 
 
 def _add(rows: Sequence[tuple[int, int]]) -> dict[int, int]:
@@ -67,9 +52,3 @@ def test_noted_rows_belong_to_the_innermost_block() -> None:
             assert noted_rows.note(1, 2) == 2
         assert noted_rows.note(3, 4, 5) == 5
     assert (outer, inner) == ([(3, 4, 5)], [(1, 2)])
-
-
-@pytest.mark.only_on("sqlite")
-@pytest.mark.parametrize("imports", [BEFORE, AFTER])
-def test_memory_is_not_counted_unless_a_database_was_open_before(imports: str) -> None:
-    subprocess.run([sys.executable, "-c", imports + MEMORY_OF_A_TABLE], check=True, timeout=60)
