@@ -161,6 +161,10 @@ def test_a_report_as_json_is_that_of_the_api_with_charts_and_verification(export
     assert list(report) == [*of_api, "listening", "hours", "milestones", "releases", "verification"]
     assert report["summary"]["plays"]["period"] == sum(point["plays"] for point in report["charts"]["points"]) > 0
     assert report["verification"]["type"] == "report"
+    assert list(report["verification"]["definitions"]) == [
+        *("summary", "top_tracks", "top_albums", "top_artists", "days", "totals"),
+        *("listening", "hours", "milestones", "releases"),
+    ]
     assert {row["section"] for row in report_rows(report)} <= report["verification"]["definitions"].keys()
 
 

@@ -11,9 +11,11 @@ import duckdb
 import pytest
 
 from musicsvc.cli import refusals
+from musicsvc.store.importing import readers
 from musicsvc.store.importing.summary import Refusal
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.support.command import run_in_process
+from tests.support.open_files import open_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,6 +169,17 @@ def test_an_import_of_which_nothing_goes_in_fails(run: Run, tmp_path: Path) -> N
     assert len(json.loads(run_in_process(["import", "catalog", str(file), "--json"]).stdout)["refused"]) == 2
     file.write_text("track,artist\n")
     run("import", "catalog", str(file))
+
+
+def test_the_reader_of_a_file_of_refused_rows_closes_the_imported_file(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("track,artist\nS1,A\n")
+    refused = refusals.RefusedFile(tmp_path / "refused.csv", readers.open_file(file))
+    with refused.reader as reader:
+        assert [record.values for record in reader] == [{"track": "S1", "artist": "A"}]
+        assert open_files(tmp_path) == [str(file)]
+    assert open_files(tmp_path) == []
+    refused.write()
 
 
 @pytest.mark.usefixtures("run")

@@ -80,6 +80,15 @@ def test_a_token_is_printed_on_a_separate_line_below_a_hint(terminal: Terminal, 
     assert rest == ""
 
 
+def test_a_password_link_is_printed_on_a_separate_line_below_a_hint(terminal: Terminal) -> None:
+    _, hint, link, rest = terminal.run("user", "create", "bob@label.test").split("\n")
+    assert hint == (
+        "Give this link to bob@label.test. It sets the password once, within 24 hours, and is not shown again."
+    )
+    assert "/password/" in link
+    assert rest == ""
+
+
 def test_a_token_is_asked_for_without_showing_it(terminal: Terminal, run: Run) -> None:
     run("access", "grant", EMAIL)
     value = run("token", "create", EMAIL, "--name", "laptop").stdout

@@ -17,6 +17,7 @@ MILESTONES = {
     "plays": [{"count": 100, "at": "2026-02-03T04:05:06.000000Z"}],
     "best_day": {"date": "2026-02-04", "plays": 31},
 }
+RANKED = ["id", "name", "plays_total", "plays_period", "listeners_period", "plays_change"]
 REPORT: dict[str, Any] = {
     "period": {"name": "7-days", "start": "2026-02-23", "end": "2026-03-01"},
     "generated_at": "2026-03-01T12:34:56.000000Z",
@@ -54,8 +55,8 @@ def test_a_workbook_has_a_sheet_for_each_table() -> None:
         *(["plays.total", 90], ["plays.period", 9], ["growth.plays_change", None], ["tracks_count", 3])
     ]
     assert sheets["days"] == [["date", "plays", "listeners", "likes", "reposts"], [day, 9, 4, 1, 2]]
-    assert sheets["top_tracks"] == [[*report_tables.RANKED], [7, "=1+1", 90, 9, 4, -3.5]]
-    assert (sheets["top_albums"], sheets["top_artists"][1][5]) == ([[*report_tables.RANKED]], None)
+    assert sheets["top_tracks"] == [RANKED, [7, "=1+1", 90, 9, 4, -3.5]]
+    assert (sheets["top_albums"], sheets["top_artists"][1][5]) == ([RANKED], None)
     assert sheets["listening"][1:] == [["skips", 5], ["completion.mean", 51.7], ["completion.median", None]]
     assert sheets["hours"][0][:2] == ["UTC", "00:00"]
     assert sheets["hours"][7] == ["Sunday", *range(144, 168)]
@@ -63,6 +64,7 @@ def test_a_workbook_has_a_sheet_for_each_table() -> None:
     assert sheets["milestones"][1:] == [["track", 7, "Rag", 100, reached]]
     assert sheets["best days"][1:] == [["track", 7, "Rag", datetime(2026, 2, 4), 31]]  # noqa: DTZ001 - the same
     released = datetime(2026, 2, 28)  # noqa: DTZ001 - the same
+    assert sheets["releases"][0] == ["album_id", "album", "release_date", "day", "plays", "listeners"]
     assert sheets["releases"][1:] == [[3, "Rags", released, 0, 6, 2], [4, "Old", "1899-01-01", 0, 0, 0]]
     assert book["listening"]["B3"].number_format == "General"  # a mean has a decimal
 

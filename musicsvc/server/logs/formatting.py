@@ -99,7 +99,7 @@ def _encodable(text: str) -> str:
 
 def _printable(text: str) -> str:
     """Return the text with unprintable characters escaped."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 

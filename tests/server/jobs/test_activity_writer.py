@@ -6,6 +6,8 @@ import asyncio
 import logging
 import math
 import time
+from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,9 +134,11 @@ async def test_unprintable_text_is_escaped_and_cut(store: Store, clock: MovableC
     record = ActivityWriter(log, store, clock, 90)
     call = Call(1, 0.0, "r\x00\r\n\ud800", "\x1b[2J" * 99, "a" * 999, resource="users/\u202e\x00")
     record(call)
+    record(replace(call, request_id="2", resource=f"users/{tokens.generate()}"))
     await record.stop()
 
-    (entry,) = logged(store)
+    entry, secret = sorted(logged(store), key=attrgetter("request_id"), reverse=True)
+    assert (secret.request_id, secret.resource) == ("2", None)
     assert entry.request_id == "r\\x00\\r\\n\\ud800"
     assert entry.method == "\\x1b[2J\\x1b[2J\\x1b"[:16]
     assert len(entry.address) == 128

@@ -135,6 +135,22 @@ async def test_a_damaged_backup_counts_neither_for_the_schedule_nor_for_metrics(
     await second.stop()
 
 
+async def test_all_damaged_backups_are_named_to_other_processes(settings: config.Settings, clock: MovableClock) -> None:
+    first = BackupScheduler(settings, clock)
+    await check(first)
+    clock.advance(25 * HOUR)
+    await check(first)
+    await first.stop()
+    damaged = made(settings)
+    for file in damaged:
+        overwrite_middle_page(file)
+    second = BackupScheduler(settings, clock)
+    await check(second)
+    named = backup_folder.known_damaged(settings.backup_folder)
+    assert sorted(named) == sorted(backup_folder.file_id(file) for file in damaged)
+    await second.stop()
+
+
 async def test_one_process_makes_backups_and_another_takes_over(settings: config.Settings, clock: MovableClock) -> None:
     several = [BackupScheduler(settings, clock) for _ in range(3)]
     await asyncio.gather(*(check(scheduler) for scheduler in several))
