@@ -148,7 +148,7 @@ def check_backups(database: Path, folder: Path, every_hours: int, *, now: int) -
 
 
 def _age(database: Path, entry: backup_folder.BackupFile, every: int, now: int) -> Finding:
-    hours = (now - entry.at) / HOUR
+    hours = max(now - entry.at, 0) / HOUR  # a backup may be dated up to AHEAD in the future
     age = f"The newest undamaged backup is {hours:,.0f} hours old ({entry.file})"
     files = (database, database.with_name(database.name + "-wal"))
     changed = max(file.stat().st_mtime_ns // 1000 for file in files if file.exists())

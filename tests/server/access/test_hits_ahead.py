@@ -80,6 +80,12 @@ async def in_thread(store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch)
         await counter.close()
 
 
+def fail(counter: RateLimitCounter, fault: Exception) -> None:
+    """Let the next use of the shared counter of `in_thread` raise `fault`, on SQLite."""
+    assert isinstance(counter._shared, InThread)
+    counter._shared.fault = fault
+
+
 @contextmanager
 def counted(counter: RateLimitCounter) -> Iterator[list[Any]]:
     """Record how often the counter counts."""
@@ -265,8 +271,7 @@ async def test_requests_that_wait_are_counted_in_memory_once_the_counter_fails(
 ) -> None:
     async with in_thread(store, Clock(), monkeypatch) as counter:
         assert await remaining(counter) == 59
-        shared: Any = counter._shared
-        shared.fault = Unavailable("the counter is gone")
+        fail(counter, Unavailable("the counter is gone"))
         with counted(counter) as counts:
             found = await asyncio.gather(*(remaining(counter) for _ in range(3)))
         assert sorted(found) == [57, 58, 59]  # of another count
@@ -284,8 +289,7 @@ async def test_a_request_is_counted_again_if_the_one_before_it_fails_and_its_cli
 ) -> None:
     async with in_thread(store, Clock(), monkeypatch) as counter:
         assert await remaining(counter) == 59
-        shared: Any = counter._shared
-        shared.fault = Unavailable("the counter is gone")
+        fail(counter, Unavailable("the counter is gone"))
         gone, waiting = (asyncio.create_task(remaining(counter)) for _ in range(2))
         await asyncio.sleep(0)
         gone.cancel()
@@ -305,7 +309,7 @@ async def test_a_thread_gives_back_what_is_not_used_and_a_fault_ends_the_shared_
         ((hit, _, number),) = shared.given_back
         assert (hit.key, number) == (HITS[0].key, FEWEST)
         assert await remaining(counter) == 57
-        shared.fault = Unavailable("the counter is gone")
+        fail(counter, Unavailable("the counter is gone"))
         await counter._give_back_now(shared.given_back)
         assert await remaining(counter) == 59  # in memory
     assert "the counter is gone" in caplog.text
@@ -317,7 +321,6 @@ async def test_a_counter_that_does_not_answer_in_time_is_left(
 ) -> None:
     async with in_thread(store, Clock(), monkeypatch) as counter:
         assert await remaining(counter) == 59
-        shared: Any = counter._shared
-        shared.fault = TimeoutError()
+        fail(counter, TimeoutError())
         assert await remaining(counter) == 59  # in memory
     assert "each process counts separately for now: the shared counter did not respond in time." in caplog.text

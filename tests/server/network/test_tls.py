@@ -103,25 +103,10 @@ async def test_ipv6_on_this_machine_is_served(store: Store, clock: Clock) -> Non
         await app.stop()
 
 
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-@pytest.fixture
-def certificate(authority: trustme.CA, tmp_path: Path) -> tuple[Path, Path]:
-    """Create a certificate for this machine; return its file and that of its key."""
-    issued = authority.issue_cert("127.0.0.1")
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    issued.cert_chain_pems[0].write_to_path(str(cert))
-    issued.private_key_pem.write_to_path(str(key))
-    return cert, key
-
-
 async def test_tls_is_served_on_a_hosted_service(
-    store: Store, clock: Clock, authority: trustme.CA, certificate: tuple[Path, Path]
+    store: Store, clock: Clock, authority: trustme.CA, certified: tuple[str, str]
 ) -> None:
-    cert, key = certificate
+    cert, key = map(Path, certified)
     settings = Settings(server=HOSTED.model_copy(update={"tls_cert": cert, "tls_key": key}))
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
@@ -141,8 +126,8 @@ async def test_tls_is_served_on_a_hosted_service(
         await asyncio.wait_for(app.stop(), 30)
 
 
-def test_faulty_tls_files_are_named(certificate: tuple[Path, Path], tmp_path: Path) -> None:
-    cert, key = certificate
+def test_faulty_tls_files_are_named(certified: tuple[str, str], tmp_path: Path) -> None:
+    cert, key = map(Path, certified)
     junk, missing = tmp_path / "junk.pem", tmp_path / "missing.pem"
     junk.write_text("junk")
     other = trustme.CA().issue_cert("127.0.0.1").private_key_pem
