@@ -1,4 +1,4 @@
-"""Functions that are called with nothing ask the database nothing."""
+"""Functions that get an empty collection run no statement."""
 
 from __future__ import annotations
 
