@@ -69,7 +69,7 @@ class LogWriter:
         message: EventDict = {
             "time": self._clock.now(),
             "level": "warning",
-            "message": f"{count} log lines were lost: stderr was blocked or closed",
+            "message": f"log lines lost: {count}; stderr was blocked or closed",
             "logger": "musicsvc",
             "lost": count,
         }

@@ -122,7 +122,7 @@ class Acceptor:
     def _reject(self, connection: socket.socket) -> None:
         """Close the connection. Without TLS, send a 503 response first."""
         self.rejected += 1
-        self._warning.warn("server.max_connections is reached; %s connections rejected so far", self.rejected)
+        self._warning.warn("server.max_connections is reached; connections rejected so far: %s", self.rejected)
         if self._tls is not None:
             connection.close()
             return

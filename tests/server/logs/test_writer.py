@@ -41,7 +41,7 @@ def test_dropped_lines_are_counted_and_reported_once_writing_works_again(tmp_pat
     found = [json.loads(each) for each in (tmp_path / "log").read_text().splitlines()]
     assert [each["message"] for each in found] == [
         "hello",
-        "43 log lines were lost: stderr was blocked or closed",
+        "log lines lost: 43; stderr was blocked or closed",
         "hello",
     ]
     assert (found[1]["lost"], found[1]["time"], writer.dropped) == (43, isoformat(NOW), 43)
@@ -106,7 +106,7 @@ def lines(file: Path) -> list[tuple[str, int | None]]:
     return [(each["message"], each.get("lost")) for each in found]
 
 
-LOST = "{} log lines were lost: stderr was blocked or closed"
+LOST = "log lines lost: {}; stderr was blocked or closed"
 
 
 def test_a_message_that_cannot_be_formatted_is_dropped_alone(log: tuple[int, Path], clock: MovableClock) -> None:

@@ -87,7 +87,7 @@ async def test_kept_connections_make_room_and_busy_ones_do_not(
         figures = await scraped(client)
         assert total(figures, "musicsvc_connections_refused_total") == 3
         assert total(figures, "musicsvc_requests_total", status="503") == 0  # no request was read
-    assert caplog.messages[0] == "server.max_connections is reached; 1 connections rejected so far"
+    assert caplog.messages[0] == "server.max_connections is reached; connections rejected so far: 1"
 
 
 def test_the_process_takes_the_descriptors_that_it_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
