@@ -3,7 +3,6 @@
 import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,59 +12,55 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
+from tests.support.command import run_in_process
+from tests.support.mortal import is_possible, run_as_mortal
 
 pytestmark = pytest.mark.only_on("sqlite")
 
 CREATE = ("user", "create", "ada@example.test")
-# Root may write whatever the permissions say, so it gives that right up.
-MORTAL = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
 Refused = Callable[..., str]
 
 
-def as_mortal(*arguments: str, largest: int = -1) -> subprocess.CompletedProcess[str]:
-    """Run a command without root privileges and with a limit on the size of files."""
-    line = [*(MORTAL if os.geteuid() == 0 else []), sys.executable, "-m", "musicsvc", *arguments]
-    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (largest, largest))
-    return subprocess.run(
-        line,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-        preexec_fn=limit if largest >= 0 else None,
-    )
+def as_mortal(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command without root privileges."""
+    return run_as_mortal(partial(run_in_process, arguments))
+
+
+def error_of(done: subprocess.CompletedProcess[str]) -> str:
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
+    return done.stderr
 
 
 @pytest.fixture
-def refused(bare: Run) -> Refused:
+def folder(bare: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:  # noqa: ARG001 - it sets the environment
+    """Return the data folder of commands, with a database."""
+    monkeypatch.setenv("MUSICSVC_DATA_DIR", str(file.parent))
+    return file.parent
+
+
+@pytest.fixture
+def refused(folder: Path) -> Refused:  # noqa: ARG001 - the commands use it
     """Return a function that runs a command without root privileges and returns its error."""
-    bare("init")
-    if os.geteuid() == 0 and shutil.which(MORTAL[0]) is None:
-        pytest.skip("root may write everywhere (needs setpriv)")
-
-    def refused(*arguments: str, largest: int = -1) -> str:
-        done = as_mortal(*arguments, largest=largest)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
-        return done.stderr
-
-    return refused
+    if not is_possible():
+        pytest.skip("root may write everywhere (needs Linux)")
+    return lambda *arguments: error_of(as_mortal(*arguments))
 
 
 def owner(place: Path) -> str:
     return f"{place} belongs to {place.owner()} (mode {place.stat().st_mode & 0o777:03o})"
 
 
-def test_a_file_that_may_not_be_written_is_named(refused: Refused, tmp_path: Path) -> None:
-    file = tmp_path / "folder" / "musicsvc.db"
+def test_a_file_that_may_not_be_written_is_named(refused: Refused, folder: Path) -> None:
+    file = folder / "musicsvc.db"
     file.chmod(0o400)
     line = refused(*CREATE)
     assert line.startswith(f"Error: {file} cannot be written. The file {owner(file)}: ")
     assert line.endswith(f"may not write to it. Run: chmod u+rw {file}\n")
 
 
-def test_a_file_that_may_not_be_read_is_named(refused: Refused, tmp_path: Path) -> None:
+def test_a_file_that_may_not_be_read_is_named(refused: Refused, folder: Path) -> None:
     for name, says in (("musicsvc.db", "The database {} cannot be opened: Permission denied. "), ("config.toml", "")):
-        file = tmp_path / "folder" / name
+        file = folder / name
         file.touch()
         file.chmod(0)
         line = refused("user", "list")
@@ -74,8 +69,8 @@ def test_a_file_that_may_not_be_read_is_named(refused: Refused, tmp_path: Path) 
         file.chmod(0o600)
 
 
-def test_a_settings_file_is_only_read(refused: Refused, tmp_path: Path) -> None:
-    file = tmp_path / "folder" / "config.toml"
+def test_a_settings_file_is_only_read(refused: Refused, folder: Path) -> None:
+    file = folder / "config.toml"
     file.touch(mode=0)
     file.parent.chmod(0o500)
     try:
@@ -87,9 +82,8 @@ def test_a_settings_file_is_only_read(refused: Refused, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("mode", "verb"), [(0o600, "enter"), (0o500, "write to")])
 def test_a_folder_without_permission_is_named_with_its_owner_and_the_remedy(
-    refused: Refused, tmp_path: Path, mode: int, verb: str
+    refused: Refused, folder: Path, mode: int, verb: str
 ) -> None:
-    folder = tmp_path / "folder"
     folder.chmod(mode)
     said = f"The folder {owner(folder)}: {folder.owner()} may not {verb} it. Run: chmod u+rwx {folder}\n"
     try:
@@ -107,9 +101,8 @@ def test_a_folder_without_permission_is_named_with_its_owner_and_the_remedy(
 
 
 def test_a_folder_of_another_user_is_named_with_two_remedies(
-    refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    refused: Refused, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "folder"
     me = folder.owner()
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder away")
@@ -133,7 +126,15 @@ def test_a_folder_that_cannot_be_created_is_named(
     assert line.endswith(f"may not write to it. Run: chmod u+rwx {closed}\n")
 
 
-def test_a_full_disk_is_reported_with_the_file(refused: Refused, tmp_path: Path) -> None:
-    line = refused(*CREATE, largest=40 * 1024)
-    assert line.startswith(f"Error: {tmp_path / 'folder' / 'musicsvc.db'} cannot be read or written: ")
+def test_a_full_disk_is_reported_with_the_file(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "musicsvc", *CREATE],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (40 * 1024, 40 * 1024)),
+    )
+    line = error_of(done)
+    assert line.startswith(f"Error: {folder / 'musicsvc.db'} cannot be read or written: ")
     assert "full or failing" in line

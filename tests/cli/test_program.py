@@ -1,5 +1,6 @@
 """Help, wrong usage, failures, quiet, pipes and interrupts."""
 
+import io
 import resource
 import subprocess
 import sys
@@ -9,9 +10,13 @@ from pathlib import Path
 import pytest
 from typer.core import TyperCommand, TyperGroup
 
+from musicsvc.cli import stdio
 from musicsvc.cli.main import GROUPS, command
 from tests.cli.conftest import Run
+from tests.support.command import run_in_process
 
+FULL = Path("/dev/full")
+NO_SPACE = "Error: The output: No space left on device.\n"
 HEAVY = (
     *("pydantic", "pydantic_settings", "peewee", "apsw", "psycopg", "aiohttp", "rich.table", "argon2", "zxcvbn"),
     *("structlog", "prometheus_client", "orjson", "musicsvc.server"),
@@ -134,21 +139,26 @@ main()
         assert (program.returncode, program.stdout.read(), program.stderr.read()) == (130, b"", b"")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+@pytest.mark.skipif(not FULL.exists(), reason="no device that is full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_output_that_cannot_be_written_is_a_failure(
     run: Run, monkeypatch: pytest.MonkeyPatch, unbuffered: str
 ) -> None:
     run("user", "create", "ada@example.test")
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-    for arguments in (("user", "list"), ("user", "list", "--json"), ("--help",), ("--version",)):
-        line = [sys.executable, "-m", "musicsvc", *arguments]
-        with Path("/dev/full").open("w") as full:
-            done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, check=False)
-        assert (done.returncode, done.stderr) == (1, b"Error: The output: No space left on device.\n"), arguments
-    with Path("/dev/full").open("w") as full:
-        line = [sys.executable, "-m", "musicsvc", "user", "list"]
-        assert subprocess.run(line, stdout=full, stderr=full, check=False).returncode == 1
+    with FULL.open("wb", buffering=0 if unbuffered else -1) as full:
+        output = io.TextIOWrapper(full, "utf-8", write_through=bool(unbuffered))
+        done = run_in_process(("user", "list"), output=output)
+        assert (done.returncode, done.stderr) == (1, NO_SPACE)
+        stdio.discard(output)
+    for arguments in (("user", "list", "--json"), ("--help",), ("--version",)):
+        with FULL.open("w") as errors:
+            line = [sys.executable, "-m", "musicsvc", *arguments]
+            ended = subprocess.run(line, stdout=errors, stderr=subprocess.PIPE, check=False)
+        assert (ended.returncode, ended.stderr) == (1, NO_SPACE.encode()), arguments
+    with FULL.open("w") as errors:
+        line = [sys.executable, "-m", "musicsvc", "--version"]
+        assert subprocess.run(line, stdout=errors, stderr=errors, check=False).returncode == 1
 
 
 def test_an_uncreatable_folder_is_one_line(bare: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

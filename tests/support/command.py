@@ -22,16 +22,17 @@ def run_in_process(
     arguments: Sequence[str],
     stdin: str = "",
     output: io.TextIOWrapper | None = None,
+    errors: io.TextIOWrapper | None = None,
     clock: Clock | None = None,
 ) -> CompletedProcess[str]:
-    """Run `musicsvc` with these arguments, at the time of `clock`; its standard streams are not terminals.
+    """Run `musicsvc` with these arguments, at the time of `clock`; its stdin is not a terminal.
 
-    With `output`, stdout is written there and empty in the result.
+    With `output` or `errors`, stdout or stderr is written there and empty in the result.
     """
     given, out, err = (io.TextIOWrapper(io.BytesIO(part), "utf-8") for part in (stdin.encode(), b"", b""))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["musicsvc", *arguments])
-        for name, stream in (("stdin", given), ("stdout", output or out), ("stderr", err)):
+        for name, stream in (("stdin", given), ("stdout", output or out), ("stderr", errors or err)):
             patch.setattr(sys, name, stream)
         with pytest.raises(SystemExit) as end:
             main(Session(clock=clock) if clock else None)
