@@ -2,15 +2,21 @@
 
 import itertools
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
+from musicsvc.store import opening
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity import log_file
 from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.store import Store
 from musicsvc.store.schema import schema
 from tests.support import postgres
+
+T = TypeVar("T")
 
 
 class Template(Protocol):
@@ -135,3 +141,20 @@ class Maker:
     ) -> None:
         for url in self._made:
             self._template.remove(url)
+
+
+@contextmanager
+def filled(template: Template, folder: Path, fill: Callable[[Store], T]) -> Iterator[tuple[str, T]]:
+    """Create a database with content that tests copy; yield its address and the result of `fill`."""
+    with Maker(template, folder) as maker:
+        url = maker.make()
+        with opening.connect(url) as store:
+            made = fill(store)
+        yield url, made
+
+
+@contextmanager
+def opened_copy(template: Template, filled: str, folder: Path) -> Iterator[Store]:
+    """Open a copy, in the folder of a test, of the database at the address `filled`."""
+    with Maker(template, folder, filled) as maker, opening.connect(maker.make()) as store:
+        yield store

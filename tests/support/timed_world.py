@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import copy
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING
@@ -43,6 +44,17 @@ class TimedWorld:
         world = cls(store, made, dict.fromkeys(made.tracks, 1))
         world.measure(dict(zip(made.tracks, LENGTHS, strict=True)))
         return world
+
+    def on_copy(self, store: Store) -> TimedWorld:
+        """Return this world for a copy of its database, so that it can change there."""
+        return replace(
+            self,
+            store=store,
+            made=copy.deepcopy(self.made),
+            lengths=dict(self.lengths),
+            plays=dict(self.plays),
+            imported=dict(self.imported),
+        )
 
     def play(self, batch: Iterable[TimedPlay], number: int = 0) -> None:
         """Record plays of an import (0 is none); a later one of the same half minute is a repeat."""

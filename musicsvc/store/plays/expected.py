@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
     from musicsvc.store.plays.rollups.tables import Counts, Key, Table
 
-SLOTS_PER_FETCH = 120  # an hour
+SLOTS_PER_FETCH = 120  # an hour, of a day that has more plays than the next number
+FEW_PLAYS = 2_000
 LARGE = 4096  # bytes; a larger set is compacted while plays are added to it
 NOUNS = {kind: noun for noun, kind in KINDS.items()}
 PLAYS = "SELECT track_id, slot, listener_id, duration_ms FROM play WHERE slot >= ? AND slot < ?"
+UP_TO = "SELECT count(*) FROM (SELECT 1 FROM play WHERE slot >= ? AND slot < ? LIMIT ?) AS first_plays"
 DAY = "SELECT day, kind, subject, plays, listeners, histogram FROM play_day WHERE day = ?"
 MONTH = """
     SELECT kind, subject, block, plays, listeners, histogram FROM play_block
@@ -144,8 +146,11 @@ def compare_day(day: int) -> Comparison:
     expected: dict[Key, Counts] = {}
     lengths: dict[int, int] = {}
     by_track: dict[int, list[Subject]] = {}
-    for start in range(day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY, SLOTS_PER_FETCH):
-        found = fetch(PLAYS, start, start + SLOTS_PER_FETCH)
+    begin, end = day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY
+    ((plays,),) = fetch(UP_TO, begin, end, FEW_PLAYS + 1)
+    width = SLOTS_PER_FETCH if plays > FEW_PLAYS else SLOTS_PER_DAY
+    for start in range(begin, end, width):
+        found = fetch(PLAYS, start, start + width)
         if fresh := {track for track, *_ in found} - by_track.keys():
             # A track that does not exist counts for itself.
             existing = subjects.of_tracks(fresh)

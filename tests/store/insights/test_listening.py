@@ -18,12 +18,16 @@ from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window
 from musicsvc.store.plays.rollups import histograms
 from musicsvc.store.plays.subjects import TRACK, Subject
 from tests.conftest import NOW
+from tests.support import databases
 from tests.support import listening_oracle as oracle
 from tests.support.listening_oracle import TimedPlay
 from tests.support.listening_world import TRACKS
 from tests.support.timed_world import TimedWorld
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from musicsvc.store.engine.store import Store
 
 TODAY = NOW // DAY
@@ -91,22 +95,35 @@ def test_every_figure_equals_a_count_of_single_plays(store: Store, drawn: list[A
     assert verify.run(store, check=True, on_progress=lambda *_: None).differing == 0
 
 
-@pytest.fixture
-def world(store: Store) -> TimedWorld:
+@pytest.fixture(scope="module")
+def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, TimedWorld]]:
     """Plays of track 0, 130 on each of eighty days, and of track 1, in every hour of some days; partly rolled up."""
-    world = TimedWorld.create(store, NOW)
-    tracks = world.made.tracks
-    for some_days in (range(80, 20, -1), range(21)):
-        for back in some_days:
-            start = (TODAY - back) * DAY
+
+    def fill(store: Store) -> TimedWorld:
+        world = TimedWorld.create(store, NOW)
+        tracks = world.made.tracks
+        for some_days in (range(80, 20, -1), range(21)):
+            starts = {back: (TODAY - back) * DAY for back in some_days}
             world.play(
                 TimedPlay(tracks[0], start + n * 277 * 10**6, f"l{n % (91 - back)}", n * 2_000)
+                for back, start in starts.items()
                 for n in range(130)
                 if start + n * 277 * 10**6 <= NOW
             )
-        world.roll_up()
-    world.play(TimedPlay(tracks[1], (TODAY - 5) * DAY + n * 10**9, "only", 10_000) for n in range(86))
-    return world
+            world.roll_up()
+        world.play(TimedPlay(tracks[1], (TODAY - 5) * DAY + n * 10**9, "only", 10_000) for n in range(86))
+        return world
+
+    with databases.filled(template, tmp_path_factory.mktemp("filled"), fill) as found:
+        yield found
+
+
+@pytest.fixture
+def world(template: databases.Template, filled: tuple[str, TimedWorld], tmp_path: Path) -> Iterator[TimedWorld]:
+    """Open a copy of the world with these plays."""
+    url, world = filled
+    with databases.opened_copy(template, url, tmp_path) as store:
+        yield world.on_copy(store)
 
 
 def test_milestones_are_those_of_the_play_at_the_place(world: TimedWorld) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow, ReportedPlay
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import expected_parts, listeners, monthly, tables
 from tests.conftest import NOW
+from tests.support import databases
 from tests.support.reported_plays import account, figures, world
 
 TODAY = NOW // DAY
@@ -34,9 +36,9 @@ def run(store: Store, *, check: bool = False) -> verify.VerifyReport:
     return verify.run(store, check=check, on_progress=nothing)
 
 
-@pytest.fixture
-def played(store: Store) -> Store:
-    """Plays of forty days, most of them of track 1, rolled up by week and month, then late plays."""
+@pytest.fixture(scope="module")
+def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Create plays of forty days, most of them of track 1, rolled up by week and month, then late plays."""
     chance = random.Random(7)
 
     def some(count: int) -> None:
@@ -48,16 +50,26 @@ def played(store: Store) -> Store:
             rows.append(PlayRow(at // SLOT, track, chance.choice(people), WITHOUT_ID, at, chance.randrange(9), 0))
         ingest.record(rows)
 
-    store.write(world).result()
-    fan = store.write(partial(account, reports_plays=False, email="fan@label.test")).result()
-    for track, back in ((1, 3), (2, 3), (2, 30)):
-        kind = likes.LIKE if back == 3 else likes.REPOST
-        store.write(partial(likes.add, kind, track, now=NOW - back * DAY, actor=fan)).result()
-    for count in (1500, 30):
-        store.write(partial(some, count)).result()
-        while store.write(lambda: monthly.roll_up(2)).result():
-            pass
-    return store
+    def fill(store: Store) -> None:
+        store.write(world).result()
+        fan = store.write(partial(account, reports_plays=False, email="fan@label.test")).result()
+        for track, back in ((1, 3), (2, 3), (2, 30)):
+            kind = likes.LIKE if back == 3 else likes.REPOST
+            store.write(partial(likes.add, kind, track, now=NOW - back * DAY, actor=fan)).result()
+        for count in (1500, 30):
+            store.write(partial(some, count)).result()
+            while store.write(lambda: monthly.roll_up(2)).result():
+                pass
+
+    with databases.filled(template, tmp_path_factory.mktemp("filled"), fill) as (url, _):
+        yield url
+
+
+@pytest.fixture
+def played(template: databases.Template, filled: str, tmp_path: Path) -> Iterator[Store]:
+    """Open a copy of the database with plays."""
+    with databases.opened_copy(template, filled, tmp_path) as store:
+        yield store
 
 
 def test_rollups_of_many_batches_equal_a_recount(played: Store) -> None:
