@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from tests.support.serving import Client
 
-HOOKS = str(Path(__file__).parents[2] / "support" / "schemathesis_hooks.py")
+ROOT = Path(__file__).resolve().parents[3]
+RUNS = str(ROOT / "tests" / "support" / "schemathesis_runs.py")
 # 422 is allowed for valid data: the objects that it names may not exist, or the name may be taken.
 SETTINGS = """
 [checks]
@@ -43,47 +44,62 @@ include-tag = ["albums", "artists", "comments", "genres", "messages", "playlists
 checks.object_level_authorization.enabled = false
 """
 # Requests are sent as demo; listener must not see objects of demo.
+HOLDERS = ("demo", "listener")
 TOKENS = """
 [auth.wfc]
 path = "tokens.json"
 user = "demo"
 peers = ["demo", "listener"]
 """
+OPTIONS = (
+    *(
+        "--warnings",
+        "off",
+        "--suppress-health-check",
+        "all",
+        "--request-timeout",
+        "30",
+        "--generation-database",
+        "none",
+    ),
+    "--exclude-operation-id=tokens_delete",  # it would revoke the token of all later requests (test_tokens.py)
+)
 
 
 @pytest.mark.only_on("sqlite")  # test_fuzzing.py and test_fields.py send values of every kind on both
-@pytest.mark.parametrize("known", [True, False], ids=["with-a-token", "without-a-token"])
 async def test_nothing_that_can_be_made_from_the_document_is_answered_otherwise_than_it_says(
     anonymous: Client,
     world: dict[str, str],
-    known: bool,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     record_property: Callable[[str, object], None],
     slow: bool,
 ) -> None:
-    (tmp_path / "tokens.json").write_text(json.dumps({"auth": [holder(name, world) for name in ("demo", "listener")]}))
-    settings = f"hooks = {json.dumps(HOOKS)}\n{SETTINGS}{TOKENS if known else ''}"
-    (tmp_path / "schemathesis.toml").write_text(settings, "utf-8")
-    # Without a token, endpoints that need one answer 401 to anything (test_order.py); a short run omits them.
-    open_to_all = [each.operation for each in ROUTES if each.access is not Access.TOKEN and not each.undocumented]
-    left = [] if known or slow else [f"--include-operation-id={operation}" for operation in open_to_all]
     # The same requests in every ordinary run; new ones in each long run, which prints its seed.
     effort = ("--max-examples", "250") if slow else ("--max-examples", "3", "--seed", "1")
-    # It would revoke the token of all later requests (test_tokens.py).
-    left += ["--exclude-operation-id=tokens_delete"]
+    # Without a token, endpoints that need one answer 401 to anything (test_order.py); a short run omits them.
+    open_to_all = [each.operation for each in ROUTES if each.access is not Access.TOKEN and not each.undocumented]
+    without = [] if slow else [f"--include-operation-id={operation}" for operation in open_to_all]
+    folders = {"with a token": tmp_path / "known", "without a token": tmp_path / "unknown"}
+    for folder, settings, left in zip(folders.values(), (TOKENS, ""), ([], without), strict=True):
+        folder.mkdir()
+        (folder / "tokens.json").write_text(json.dumps({"auth": [holder(name, world) for name in HOLDERS]}))
+        (folder / "schemathesis.toml").write_text(SETTINGS + settings, "utf-8")
+        arguments = ("run", f"{anonymous.root}/api/v1/openapi.json", *OPTIONS, *effort, *left)
+        (folder / "arguments").write_text("\n".join(arguments), "utf-8")
+    # A table of characters that takes seconds to make is made by the first run of this checkout only.
+    monkeypatch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".hypothesis"))
     run = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "schemathesis.cli", "run", f"{anonymous.root}/api/v1/openapi.json"),
-        *("--warnings", "off", "--suppress-health-check", "all", "--request-timeout", "30", *effort, *left),
-        cwd=tmp_path,
+        *(sys.executable, RUNS, "long" if slow else "short", *map(str, folders.values())),
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
     )
-    output = (await run.communicate())[0].decode()
-    assert run.returncode == 0, output
-    for phase in ("Examples", "Coverage", "Fuzzing", "Stateful"):
-        assert f"✅ {phase}\n" in output, output
-    record_property("summary", output[output.rindex("= SUMMARY =") :])
+    await run.wait()
+    for name, folder in folders.items():
+        output = (folder / "output").read_text("utf-8")
+        assert (folder / "status").read_text("utf-8") == "0", output
+        for phase in ("Examples", "Coverage", "Fuzzing", "Stateful"):
+            assert f"✅ {phase}\n" in output, output
+        record_property(f"summary {name}", output[output.rindex("= SUMMARY =") :])
 
 
 def holder(name: str, world: dict[str, str]) -> dict[str, Any]:
