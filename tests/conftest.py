@@ -5,7 +5,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import hypothesis
 import pytest
@@ -154,29 +154,30 @@ def template(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     made.close()
 
 
-class Sample(NamedTuple):
-    """A database with the fixtures, and what was made for them."""
-
-    url: str
-    made: FixtureSummary
+Sample = databases.Filled[FixtureSummary]
 
 
 @pytest.fixture(scope="session")
 def sample(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
     """Load the fixtures once per worker; the database of a test that asks for this one is a copy of it."""
-    with databases.Maker(template, tmp_path_factory.mktemp("sample")) as maker:
-        url = maker.make()
-        with opening.connect(url) as filled:
-            made = filled.write(lambda: fixtures.load(now=NOW)).result()
-        yield Sample(url, made)
+
+    def fill(store: Store) -> FixtureSummary:
+        return store.write(lambda: fixtures.load(now=NOW)).result()
+
+    with databases.filled(template, tmp_path_factory.mktemp("sample"), fill) as sample:
+        yield sample
 
 
 @pytest.fixture
 def new_database(
     request: pytest.FixtureRequest, template: databases.Template, tmp_path: Path
 ) -> Iterator[Callable[..., str]]:
-    """Return a function that creates a database and returns its URL; with `migrated=False` it has no tables."""
-    like = request.getfixturevalue("sample").url if "sample" in request.fixturenames else ""
+    """Return a function that creates a database and returns its URL; with `migrated=False` it has no tables.
+
+    It is a copy of the `sample`, or of the module's own `prefilled`, if the test asks for one of these.
+    """
+    likes = [request.getfixturevalue(name).url for name in ("sample", "prefilled") if name in request.fixturenames]
+    like = likes[0] if likes else ""
     with databases.Maker(template, tmp_path, like) as maker:
         yield maker.make
 
@@ -198,6 +199,13 @@ def store(store_url: str) -> Iterator[Store]:
     """Open a store on a new, migrated database."""
     with opening.connect(store_url) as opened:
         yield opened
+
+
+@pytest.fixture
+def logged_store(template: databases.Template, store: Store) -> Store:
+    """The store, with the log of calls that a server would make."""
+    template.make_log(store.url)
+    return store
 
 
 @pytest.fixture
@@ -254,9 +262,8 @@ def start_server(aiohttp_client: AiohttpClient, store: Store, clock: MovableCloc
 
 
 @pytest.fixture
-async def anonymous(template: databases.Template, store: Store, start_server: StartServer) -> Client:
+async def anonymous(logged_store: Store, start_server: StartServer) -> Client:  # noqa: ARG001 - the server's
     """A client without a token, of a server of its own."""
-    template.make_log(store.url)
     return await start_server()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from musicsvc.store import opening
 from musicsvc.store.activity import log as activity_log
@@ -143,14 +143,21 @@ class Maker:
             self._template.remove(url)
 
 
+class Filled(NamedTuple, Generic[T]):
+    """A database that tests copy, and what was made in it."""
+
+    url: str
+    made: T
+
+
 @contextmanager
-def filled(template: Template, folder: Path, fill: Callable[[Store], T]) -> Iterator[tuple[str, T]]:
+def filled(template: Template, folder: Path, fill: Callable[[Store], T]) -> Iterator[Filled[T]]:
     """Create a database with content that tests copy; yield its address and the result of `fill`."""
     with Maker(template, folder) as maker:
         url = maker.make()
         with opening.connect(url) as store:
             made = fill(store)
-        yield url, made
+        yield Filled(url, made)
 
 
 @contextmanager

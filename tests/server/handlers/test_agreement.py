@@ -25,16 +25,17 @@ from musicsvc.store.insights import export_rows, overview
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.rollups import monthly
+from tests.conftest import NOW
 from tests.support.listening_world import SLOT, Catalog, catalog
 from tests.support.oracle import Period
 from tests.support.pdf_text import in_print, printed
-from tests.support.serving import Client, running
+from tests.support.shared_server import Shared, on_shared_loop
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from musicsvc.store.engine.store import Store
+    from tests.support.serving import Client
 
 TIMEFRAMES = {"7-days": "7d", "30-days": "30d", "90-days": "90d", "1-year": "1y"}
 # Beside the names, a month, and days of which the last is today, compared with days that end within a day.
@@ -67,37 +68,48 @@ class Figures(NamedTuple):
         )
 
 
-@pytest.fixture
-def made(store: Store, clock: MovableClock) -> Catalog:
-    """The catalog of listening_world with two years of plays, partly rolled up, beside another account's."""
+def two_years() -> Catalog:
+    """Create the catalog of listening_world with two years of plays, partly rolled up, beside another account's."""
     chance = random.Random(11)
-    now = clock.now()
 
     def some(made: Catalog) -> list[tuple[int, int, str]]:
         days = [min(int(chance.expovariate(1 / 70)), 780) for _ in range(700)]
         return [
             (
                 made.tracks[chance.choice((0, 0, 0, 1, 2, 3))],
-                now - day * DAY - chance.randrange(2000) * SLOT,
+                NOW - day * DAY - chance.randrange(2000) * SLOT,
                 str(chance.randrange(50)),
             )
             for day in days
         ]
 
-    def fill() -> Catalog:
-        other, made = catalog(now), catalog(now)
-        made.add_plays(some(made))
-        other.add_plays(some(other))
-        while monthly.roll_up(100):
-            pass
-        made.add_plays(some(made))
-        made.give(
-            *([(made.tracks[chance.randrange(4)], now - chance.randrange(300) * DAY) for _ in range(30)] for _ in "lr")
-        )
-        made.add_at_edges(now)
-        return made
+    other, made = catalog(NOW), catalog(NOW)
+    made.add_plays(some(made))
+    other.add_plays(some(other))
+    while monthly.roll_up(100):
+        pass
+    made.add_plays(some(made))
+    made.give(
+        *([(made.tracks[chance.randrange(4)], NOW - chance.randrange(300) * DAY) for _ in range(30)] for _ in "lr")
+    )
+    made.add_at_edges(NOW)
+    return made
 
-    return store.write(fill).result()
+
+@pytest.fixture(scope="module")
+def made(shared: Shared) -> Catalog:
+    return shared.store.write(two_years).result()
+
+
+@pytest.fixture
+def store(shared: Shared) -> Store:
+    """The store of the server of all tests, which only read."""
+    return shared.store
+
+
+@pytest.fixture
+def ask(shared: Shared, made: Catalog) -> Client:
+    return shared.client.holding(made.token)
 
 
 def in_body(period: Period) -> dict[str, str]:
@@ -116,12 +128,6 @@ def in_chart_query(period: Period) -> str:
 def timeframe_of(period: Period) -> Period:
     """Return the timeframe of a chart (the dates, if the period has no name)."""
     return TIMEFRAMES[period] if isinstance(period, str) else period
-
-
-@pytest.fixture
-async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
-    async with running(store, clock) as client:
-        yield client.holding(made.token)
 
 
 def window(period: Period, now: int) -> periods.Window:
@@ -144,6 +150,7 @@ async def body(client: Client, name: str, **sent: Any) -> bytes:
 
 
 @pytest.mark.parametrize("period", PERIODS, ids=str)
+@on_shared_loop
 async def test_every_figure_is_the_same_from_every_source(
     ask: Client, made: Catalog, clock: MovableClock, period: Period
 ) -> None:
@@ -169,6 +176,7 @@ async def test_every_figure_is_the_same_from_every_source(
 
 
 @pytest.mark.parametrize("period", PERIODS, ids=str)
+@on_shared_loop
 async def test_daily_rows_are_the_days_of_the_charts(ask: Client, made: Catalog, period: Period) -> None:
     rows = json.loads(await body(ask, "json", type="plays", **in_body(period)))["data"]["rows"]
     text = (await body(ask, "csv", type="plays", **in_body(period))).decode()
@@ -182,6 +190,7 @@ async def test_daily_rows_are_the_days_of_the_charts(ask: Client, made: Catalog,
 
 
 @pytest.mark.parametrize("period", PERIODS, ids=str)
+@on_shared_loop
 async def test_the_report_and_its_pdf_have_the_same_figures(
     ask: Client, made: Catalog, clock: MovableClock, period: Period
 ) -> None:
@@ -215,6 +224,7 @@ async def test_the_report_and_its_pdf_have_the_same_figures(
                 assert line in text.partition(f"{noun} {number} ")[2], text
 
 
+@on_shared_loop
 async def test_a_manager_of_one_artist_gets_the_artists_figures(
     ask: Client, made: Catalog, store: Store, clock: MovableClock
 ) -> None:
@@ -231,6 +241,7 @@ async def test_a_manager_of_one_artist_gets_the_artists_figures(
 
 
 @pytest.mark.parametrize("form", ["csv", "json", "xlsx", "pdf"])
+@on_shared_loop
 async def test_the_command_line_writes_the_bytes_of_the_endpoint(
     ask: Client,
     made: Catalog,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import errno
 import io
@@ -22,6 +23,8 @@ from musicsvc.server.shapes import spooled
 from musicsvc.server.shapes.spooled import spool
 from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist, Track, TrackArtist
+from tests.conftest import NOW
+from tests.support import databases
 from tests.support.listening_world import ALBUMS, SLOT, TRACKS, Catalog, catalog
 from tests.support.playlist_world import CheckedClient
 from tests.support.serving import Answer, Client, person, running
@@ -41,34 +44,46 @@ HEADERS = {
 TEXTS = {"date", "track", "album", "artist", "artists"}
 
 
-@pytest.fixture
-def made(store: Store, clock: MovableClock) -> Catalog:
-    """The catalog of tests/support/listening_world.py with some months of plays."""
+def some_months() -> Catalog:
+    """Create the catalog of tests/support/listening_world.py with some months of plays, beside another account's."""
     chance = random.Random(5)
-    now = clock.now()
+    catalog(NOW)
+    made = catalog(NOW)
+    heard = [
+        (
+            made.tracks[chance.randrange(4)],
+            NOW - chance.randrange(70) * DAY - chance.randrange(1, 900) * SLOT,
+            str(number % 30),
+        )
+        for number in range(300)
+    ]
+    made.add_plays(heard)
+    made.give([(made.tracks[0], NOW)], [(made.tracks[3], NOW - DAY)])
+    return made
 
-    def fill() -> Catalog:
-        catalog(now)
-        made = catalog(now)
-        heard = [
-            (
-                made.tracks[chance.randrange(4)],
-                now - chance.randrange(70) * DAY - chance.randrange(1, 900) * SLOT,
-                str(number % 30),
-            )
-            for number in range(300)
-        ]
-        made.add_plays(heard)
-        made.give([(made.tracks[0], now)], [(made.tracks[3], now - DAY)])
-        return made
 
-    return store.write(fill).result()
+@pytest.fixture(scope="module")
+def prefilled(
+    template: databases.Template, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[databases.Filled[Catalog]]:
+    """Some months of plays, of which each test has a copy."""
+
+    def fill(store: Store) -> Catalog:
+        return store.write(some_months).result()
+
+    with databases.filled(template, tmp_path_factory.mktemp("exports"), fill) as filled:
+        yield filled
 
 
 @pytest.fixture
-async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
+def made(prefilled: databases.Filled[Catalog]) -> Catalog:
+    return copy.deepcopy(prefilled.made)
+
+
+@pytest.fixture
+async def ask(logged_store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
     """A client with the manager's token that checks every answer against the OpenAPI document."""
-    async with running(store, clock) as client:
+    async with running(logged_store, clock) as client:
         yield CheckedClient(client._session, client.root, made.token)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from musicsvc.store import opening
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Follow, Secret
+from tests.conftest import NOW
+from tests.support import databases
 from tests.support.listening_world import Catalog, share_tracks, two_years
 from tests.support.oracle import LENGTHS, TIMEFRAMES
 from tests.support.pdf_text import printed
@@ -20,20 +23,33 @@ from tests.support.playlist_world import CheckedClient
 from tests.support.serving import Client, person, running
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from musicsvc.store.engine.store import Store
 
 
-@pytest.fixture
-def made(store: Store, clock: MovableClock) -> Catalog:
-    return store.write(lambda: two_years(clock.now())).result()
+@pytest.fixture(scope="module")
+def prefilled(
+    template: databases.Template, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[databases.Filled[Catalog]]:
+    """Two years of plays, of which each test has a copy."""
+
+    def fill(store: Store) -> Catalog:
+        return store.write(lambda: two_years(NOW)).result()
+
+    with databases.filled(template, tmp_path_factory.mktemp("insights"), fill) as filled:
+        yield filled
 
 
 @pytest.fixture
-async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
+def made(prefilled: databases.Filled[Catalog]) -> Catalog:
+    return copy.deepcopy(prefilled.made)
+
+
+@pytest.fixture
+async def ask(logged_store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
     """A client of the manager's, whose every answer is held to the document."""
-    async with running(store, clock) as client:
+    async with running(logged_store, clock) as client:
         yield CheckedClient(client._session, client.root, made.token)
 
 
