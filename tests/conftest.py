@@ -19,7 +19,7 @@ from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
 from musicsvc.store.seeding import fixtures
 from musicsvc.store.seeding.world import FixtureSummary
-from tests.support import databases, postgres
+from tests.support import databases, postgres, preloaded
 from tests.support.serving import Client, ServiceServer, StartServer, connector, person
 
 NOW = parse("2026-03-01T12:00:00Z")
@@ -92,6 +92,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    preloaded.close()
     gc.unfreeze()  # duckdb reports objects that are not freed at the end
     if server := config.stash.get(SERVER, None):
         server.stop()

@@ -6,38 +6,37 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Self
+
+from tests.support import preloaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tests.support.preloaded import Process
+
 PATIENCE = 30.0  # seconds; a busy machine is slow to start a process
 
 
-def default_signals() -> None:
-    """Handle signals as a program that a shell starts, though the tests may run under nohup or in the background."""
-    for number in (signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)
-
-
 class Program:
-    """`musicsvc`, or another module, with these arguments; its output goes to files in the folder."""
+    """`musicsvc`, or another module, with these arguments; its output goes to files in the folder.
 
-    def __init__(self, folder: Path, *arguments: str, module: str = "musicsvc") -> None:
+    It has everything imported when it starts, unless it is to be `fresh`: then a new interpreter runs it.
+    """
+
+    def __init__(self, folder: Path, *arguments: str, module: str = "musicsvc", fresh: bool = False) -> None:
         self._out, self._err = folder / "out", folder / "err"
         with self._out.open("wb") as out, self._err.open("wb") as err:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-                preexec_fn=default_signals,  # noqa: PLW1509 - no other thread runs yet that could hold a lock of these
-            )
+            streams = out.fileno(), err.fileno()
+            self.process: Process
+            if fresh or module != "musicsvc":
+                self.process = preloaded.fresh(arguments, *streams, module=module)
+            else:
+                self.process = preloaded.start(arguments, *streams)
 
     @property
     def out(self) -> str:
@@ -78,6 +77,17 @@ class Program:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+
+def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run `musicsvc` as a process, or after `-c` this code of Python, with everything imported."""
+    with TemporaryFile("w+", encoding="utf-8") as given, TemporaryFile() as out, TemporaryFile() as err:
+        given.write(stdin)
+        given.seek(0)
+        code = preloaded.start(arguments, out.fileno(), err.fileno(), given.fileno()).wait(60)
+        for file in (out, err):
+            file.seek(0)
+        return subprocess.CompletedProcess(arguments, code, out.read().decode(), err.read().decode())
 
 
 @contextmanager

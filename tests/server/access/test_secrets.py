@@ -6,8 +6,6 @@ import asyncio
 import base64
 import json
 import re
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -19,7 +17,8 @@ import pytest
 from musicsvc.clock import Clock
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
-from tests.support.program import Program, until
+from tests.support import program
+from tests.support.program import until
 from tests.support.raw_connection import connected, request
 
 if TYPE_CHECKING:
@@ -72,8 +71,8 @@ class Secrets:
 
 def run(*arguments: str, stdin: str = "") -> str:
     """Return the output of a command."""
-    line = [sys.executable, "-m", "musicsvc", *arguments]
-    done = subprocess.run(line, input=stdin, capture_output=True, encoding="utf-8", timeout=60, check=True)
+    done = program.run(*arguments, stdin=stdin)
+    done.check_returncode()
     return done.stdout.strip()
 
 
@@ -175,10 +174,10 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def processes(program: Program) -> dict[str, bytes]:
+def processes(server: program.Program) -> dict[str, bytes]:
     """Return what `ps` shows of the server and its workers."""
     found = {}
-    for pid in (program.process.pid, *program.workers):
+    for pid in (server.process.pid, *server.workers):
         for name in ("cmdline", "environ"):
             with suppress(FileNotFoundError):
                 found[f"{name} of {pid}"] = Path(f"/proc/{pid}/{name}").read_bytes()
@@ -211,21 +210,22 @@ async def test_no_secret_is_anywhere(
     by_command(secrets, slow=slow)
     make_tokens(store_url, secrets, 80)
     (tmp_path / "aside").mkdir()
-    with Program(tmp_path / "aside", "serve", "--port", "0", "--workers", "2") as program:
-        async with aiohttp.ClientSession(program.root, timeout=aiohttp.ClientTimeout(30)) as session:
+    # A new interpreter, because /proc shows the environment that a process began with.
+    with program.Program(tmp_path / "aside", "serve", "--port", "0", "--workers", "2", fresh=True) as server:
+        async with aiohttp.ClientSession(server.root, timeout=aiohttp.ClientTimeout(30)) as session:
             await register(session, secrets, 1000 if slow else 20)
             chance, holder = Random(seed), secrets.tokens[0]
             for at, secret in enumerate([*secrets.tokens, *secrets.former, *secrets.passwords]):
                 every = [*ways(secret, holder), *broken(secret)]
-                await use(program.root, secrets, every if at % 25 == 0 else chance.sample(every, 2))
+                await use(server.root, secrets, every if at % 25 == 0 else chance.sample(every, 2))
             for token in secrets.tokens:
                 async with session.get(f"{V1}/users/me", headers={"Authorization": f"Bearer {token}"}) as answer:
                     assert answer.status == 200
             async with session.get("/metrics") as answer:
                 secrets.answers.append(await answer.read())
-        until(lambda: len(program.workers) == 2)
+        until(lambda: len(server.workers) == 2)
         run("db", "backup")
-        seen = files(folder) | files(tmp_path / "aside") | processes(program)
+        seen = files(folder) | files(tmp_path / "aside") | processes(server)
     seen |= {f"{name}, at the end": content for name, content in (files(folder) | files(tmp_path / "aside")).items()}
     seen |= {f"answer {number}": content for number, content in enumerate(secrets.answers)}
     assert {name: found for name, content in seen.items() if (found := secrets.found_in(content))} == {}

@@ -14,11 +14,12 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from musicsvc.store import opening
+from tests.support import preloaded
 from tests.support.program import Program, until
 from tests.support.prometheus import read, total
 from tests.support.raw_connection import Wire, connected, request
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from musicsvc.clock import MovableClock
+    from tests.support.preloaded import Process
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
 FIELDS = ["time", "level", "message", "logger", "request_id", "account", "token", "address", "method", "route"]
@@ -45,20 +47,23 @@ def folder(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 @contextmanager
-def served(stderr: int | IO[bytes] | None, *options: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def served(stderr: int | None, *options: str) -> Iterator[tuple[str, Process]]:
     """Run a server with this stderr (None: closed). Yield its root and process."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "musicsvc", "serve", "--port", str(port), *options]
+    arguments = ["serve", "--port", str(port), *options]
+    program: Process
     if stderr is None:
-        command = ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", *command]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr) as program:
-        try:
-            until(lambda: listens(port) or program.poll() is not None)
-            yield f"http://127.0.0.1:{port}", program
-        finally:
-            program.terminate()
-            program.wait(20)
+        line = ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "musicsvc", *arguments]
+        program = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    else:
+        program = preloaded.start(arguments, stderr=stderr)
+    try:
+        until(lambda: listens(port) or program.poll() is not None)
+        yield f"http://127.0.0.1:{port}", program
+    finally:
+        program.terminate()
+        program.wait(20)
 
 
 def listens(port: int) -> bool:

@@ -9,7 +9,6 @@ import re
 import resource
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +22,7 @@ from musicsvc.store.accounts import tokens
 from musicsvc.store.doctor import files
 from musicsvc.store.engine.sqlite import reserved_space
 from tests.faults import small_disk
-from tests.support.program import Program, until
+from tests.support.program import Program, run, until
 from tests.support.raw_connection import connected, request
 from tests.support.serving import person, running
 
@@ -55,8 +54,7 @@ class Place:
 
     def run(self, *arguments: str) -> str:
         """Run a command that must succeed; return its output."""
-        line = [sys.executable, "-m", "musicsvc", *arguments]
-        done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+        done = run(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
@@ -162,8 +160,7 @@ def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Plac
     (place.disk.folder / "large").write_bytes(bytes(18 * 1024 * 1024))
     no_room = f"There is no room for {place.disk.folder}/ballast"
     says = rf"{no_room}, and revoking tokens may fail on a full disk\. Free another"
-    line = [sys.executable, "-m", "musicsvc", "init"]
-    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    done = run("init")
     assert (done.returncode, len(re.findall(rf"(?m)^{says} [0-9.]+ MB on this disk\.$", done.stderr))) == (0, 1), done
     with place.serve() as program:
         assert program.root
@@ -183,8 +180,7 @@ def test_a_disk_too_small_for_the_ballast_is_told_with_what_it_lacks(place: Plac
 
 def test_a_read_only_disk_is_told_in_one_line(place: Place) -> None:
     subprocess.run(["mount", "-o", "remount,ro", place.disk.folder], check=True)
-    line = [sys.executable, "-m", "musicsvc", "serve", "--port", "0"]
-    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    done = run("serve", "--port", "0")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
     assert done.stderr.endswith("Its disk must have free space, and its folder must be writable.\n")
 

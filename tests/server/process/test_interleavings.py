@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -18,6 +17,7 @@ from musicsvc.store import opening
 from tests.interleavings.actors import Service
 from tests.interleavings.machine import Interleavings
 from tests.interleavings.model import ELSEWHERE, HERE
+from tests.support import preloaded
 from tests.support.program import PATIENCE, Program, held, until
 from tests.support.serving import Client
 
@@ -86,13 +86,15 @@ class Connections:
 
 def begin(line: Sequence[str]) -> Callable[[], bool]:
     """Begin a command."""
-    process = subprocess.Popen([sys.executable, "-m", "musicsvc", *line], stdout=-1, stderr=-1)
+    told = TemporaryFile()  # noqa: SIM115 - closed when the command is done
+    process = preloaded.start(line, told.fileno(), told.fileno())
 
     def is_done() -> bool:
         if process.poll() is None:
             return False
-        with process:
-            assert process.returncode == 0, process.communicate(timeout=PATIENCE)
+        with told:
+            told.seek(0)
+            assert process.returncode == 0, told.read()
         return True
 
     return is_done

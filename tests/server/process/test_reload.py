@@ -7,8 +7,6 @@ import pty
 import re
 import signal
 import ssl
-import subprocess
-import sys
 import time
 import weakref
 from typing import TYPE_CHECKING, NoReturn
@@ -22,8 +20,9 @@ from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.reloading import ReloadableServer, Source
 from musicsvc.store import opening
+from tests.support import preloaded
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
-from tests.support.program import is_running, until
+from tests.support.program import is_running, run, until
 from tests.support.raw_connection import Wire, connected, in_flight, request, settled
 from tests.support.reloads import NEW, OLD, RELOADED, SettingsFile, lines, messages, reload
 
@@ -284,11 +283,14 @@ async def test_the_memory_of_the_old_server_is_freed(store_url: str, clock: Mova
         await server.stop()
 
 
-def serve_in(preparation: str, terminal: int) -> subprocess.Popen[bytes]:
-    """Start a server that has the terminal as its own, after this statement of Python."""
-    code = f"import os, signal, sys; {preparation}; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
-    line = [sys.executable, "-c", code, "-m", "musicsvc", "serve", "--port", "0"]
-    return subprocess.Popen(line, stdin=terminal, stderr=subprocess.PIPE, start_new_session=True)
+SERVE = """
+import os, signal, sys
+from musicsvc.cli.main import main
+os.close(os.open({terminal!r}, os.O_RDWR))  # the first one of a session becomes its terminal
+signal.signal(signal.SIGHUP, {handler:d})
+sys.argv[1:] = ["serve", "--port", "0"]
+main()
+"""
 
 
 @pytest.mark.usefixtures("settings")
@@ -299,10 +301,12 @@ def test_closing_the_terminal_ends_the_server_but_not_under_nohup(
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     ours, theirs = pty.openpty()
-    take = f"os.close(os.open({os.ttyname(theirs)!r}, os.O_RDWR))"  # the first one of a session becomes its terminal
-    with serve_in(f"{take}; signal.signal(1, {int(ignored)})", theirs) as process:
-        assert process.stderr is not None
-        next(line for line in process.stderr if b"listens on" in line)
+    reading, writing = os.pipe()
+    code = SERVE.format(terminal=os.ttyname(theirs), handler=signal.SIG_IGN if ignored else signal.SIG_DFL)
+    process = preloaded.start(["-c", code], writing, writing, theirs)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        next(line for line in pipe if b"listens on" in line)
         time.sleep(0.5)
         os.close(theirs)
         os.close(ours)
@@ -333,5 +337,5 @@ serving.serve(settings, Clock(), ready, lambda: settings)
 @pytest.mark.only_on("sqlite")
 @pytest.mark.usefixtures("migrated")
 def test_no_thread_that_ends_late_takes_a_signal_during_the_start() -> None:
-    started = subprocess.run([sys.executable, "-c", MASKS], capture_output=True, encoding="utf-8", check=False)
+    started = run("-c", MASKS)
     assert started.stderr == "True True\n"

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,9 +16,9 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.store.engine.url import describe
-from tests.support import malformed_requests
+from tests.support import malformed_requests, preloaded
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
-from tests.support.program import Program
+from tests.support.program import Program, run
 from tests.support.raw_connection import connected, in_flight, request, status
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="lo
 
 def refused(*arguments: str) -> str:
     """Run the program; return the one line that it prints before it exits with 1."""
-    line = [sys.executable, "-m", "musicsvc", *arguments]
-    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=False)
+    done = run(*arguments)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
     return done.stderr
 
@@ -50,7 +48,7 @@ def test_a_host_that_is_none_is_told_so_and_not_to_be_reachable(host: str) -> No
 
 @sqlite
 async def test_serve_makes_its_database_and_answers_on_uvloop(folder: Path) -> None:
-    with Program(folder, "serve", "--port", "0") as program:
+    with Program(folder, "serve", "--port", "0", fresh=True) as program:
         async with connected(program.root) as wire:
             assert [await status(wire, "GET", path) for path in (ALBUMS, "/healthz", "/readyz")] == [200] * 3
         assert "uvloop" in proc(program.process.pid, "maps").read_text("utf-8")
@@ -169,7 +167,7 @@ uvloop.run(main())
 
 
 def test_a_signal_just_before_the_server_runs_is_not_taken_for_two() -> None:
-    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, timeout=30, check=False)
+    done = run("-c", EARLY)
     assert done.stdout == "finished\n", done.stderr
 
 
@@ -177,13 +175,14 @@ def test_a_signal_just_before_the_server_runs_is_not_taken_for_two() -> None:
 @pytest.mark.usefixtures("migrated")
 @pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, "1"), (signal.SIGTERM, "2")])
 def test_a_signal_is_heeded_from_the_line_on_that_says_where_it_listens(number: int, workers: str) -> None:
-    line = [sys.executable, "-m", "musicsvc", "serve", "--port", "0", "--workers", workers]
-    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        next(each for each in process.stderr if "listens on" in each)
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as pipe:
+        process = preloaded.start(["serve", "--port", "0", "--workers", workers], writing, writing)
+        os.close(writing)
+        next(each for each in pipe if "listens on" in each)
         process.send_signal(number)
-        rest = process.stderr.read()
-    assert (process.returncode, "Traceback" in rest) == (0, False), rest
+        rest = pipe.read()
+    assert (process.wait(30), "Traceback" in rest) == (0, False), rest
 
 
 TURN = """
@@ -200,5 +199,5 @@ serving.serve(config.load(), Clock(), ready)
 @sqlite
 @pytest.mark.usefixtures("migrated")
 def test_no_other_thread_keeps_the_event_loop_waiting_for_milliseconds() -> None:
-    started = subprocess.run([sys.executable, "-c", TURN], capture_output=True, encoding="utf-8", check=False)
+    started = run("-c", TURN)
     assert float(started.stderr) < 0.001

@@ -6,8 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +15,7 @@ import pytest
 
 from musicsvc.server.process.supervisor import Supervisor
 from tests.support.malformed_requests import ALBUMS
-from tests.support.program import Program, is_running, until
+from tests.support.program import Program, is_running, run, until
 from tests.support.raw_connection import Wire, connected, status
 
 if TYPE_CHECKING:
@@ -38,8 +36,9 @@ def sockets(pid: int) -> int:
 
 def token_command(*arguments: str) -> str:
     """Run `musicsvc token` as a process; return its output."""
-    line = [sys.executable, "-m", "musicsvc", "token", *arguments]
-    return subprocess.run(line, capture_output=True, encoding="utf-8", check=True).stdout.strip()
+    done = run("token", *arguments)
+    done.check_returncode()
+    return done.stdout.strip()
 
 
 async def test_workers_are_replaced_and_end_together(serve: Callable[..., Program]) -> None:

@@ -1,0 +1,121 @@
+"""Fork programs from a process that has imported `musicsvc`, which takes a new interpreter a second.
+
+`tests/support/preloaded.py` starts this file. Each request names a program; the process that it becomes has the
+arguments, the environment, the folder and the streams of the request, and no other descriptor.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import json
+import os
+import resource
+import runpy
+import socket
+import sys
+import threading
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, TextIO
+
+MODULES = ("uvloop", "musicsvc.cli.main", "musicsvc.server.serving")
+LARGEST_DESCRIPTOR = 65_536
+SIZE = 4  # bytes of a length, an id and a status
+
+
+def preload() -> None:
+    """Import what every server imports, and build the command line."""
+    sys.path[0] = os.getcwd()  # noqa: PTH109 - as `python -m` does
+    gc.disable()
+    for name in MODULES:
+        import_module(name)
+    import_module("musicsvc.cli.main").command()
+    gc.freeze()
+    assert threading.active_count() == 1, "a fork would lose the other threads"
+
+
+def receive(channel: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """Wait for a request; return it with the three standard streams and the pipe of the outcome, or None at the end."""
+    header, descriptors, _, _ = socket.recv_fds(channel, SIZE, 4)
+    if not header:
+        return None
+    text = channel.recv(int.from_bytes(header, "big"), socket.MSG_WAITALL)
+    return json.loads(text), descriptors
+
+
+def watch(pid: int, outcome: int) -> None:
+    """Tell the id of the program, wait for its end, and tell its status."""
+    os.write(outcome, pid.to_bytes(SIZE, "big"))
+    _, status = os.waitpid(pid, 0)
+    with suppress(BrokenPipeError):
+        os.write(outcome, status.to_bytes(SIZE, "big"))
+
+
+def standard_stream(number: int, like: TextIO) -> TextIO:
+    """Open a standard stream as the interpreter does, which looks at its file."""
+    assert isinstance(like, io.TextIOWrapper)
+    mode, at_once = "wb" if number else "rb", like.write_through
+    binary = open(number, mode, buffering=0 if number and at_once else -1, closefd=False)  # noqa: SIM115 - stays open
+    lines = like.line_buffering or binary.isatty()
+    return io.TextIOWrapper(binary, like.encoding, like.errors, "\n", line_buffering=lines, write_through=at_once)
+
+
+def become(request: dict[str, Any], streams: list[int]) -> None:
+    """Make this process the program of the request."""
+    os.setsid()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        opened = standard_stream(number, getattr(sys, name))
+        setattr(sys, name, opened)
+        setattr(sys, f"__{name}__", opened)
+    os.closerange(3, LARGEST_DESCRIPTOR)
+    os.chdir(request["folder"])
+    for number, limits in request["limits"].items():
+        if list(resource.getrlimit(int(number))) != limits:
+            resource.setrlimit(int(number), limits)
+    os.environ.clear()  # noqa: TID251 - the environment of the request
+    os.environ.update(request["environment"])  # noqa: TID251 - the same
+    sys.path[0] = request["folder"]
+    sys.argv[1:] = request["arguments"]
+    gc.enable()
+
+
+def reap() -> None:
+    """Take note of the programs that have ended, so that their processor time counts."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def next_program(channel: socket.socket) -> bool:
+    """Serve requests. Return False at the end of the tests, and True in a new process that is now the program."""
+    while (received := receive(channel)) is not None:
+        request, (*streams, outcome) = received
+        if os.fork() == 0:
+            if (pid := os.fork()) == 0:
+                become(request, streams)
+                return True
+            for descriptor in (channel.fileno(), *streams):
+                os.close(descriptor)
+            watch(pid, outcome)
+            os._exit(0)
+        for descriptor in (*streams, outcome):
+            os.close(descriptor)
+        reap()
+    reap()
+    return False
+
+
+if __name__ == "__main__":
+    preload()
+    given = socket.socket(fileno=int(sys.argv[1]))
+    if next_program(given):
+        given.detach()
+        if sys.argv[1:2] == ["-c"]:
+            code, sys.argv[:3] = sys.argv[2], ["-c"]
+            sys.path[0] = ""
+            exec(code, {"__name__": "__main__"})  # noqa: S102 - as the interpreter does
+        else:
+            runpy.run_module("musicsvc", run_name="__main__", alter_sys=True)

@@ -1,0 +1,162 @@
+"""Programs that start with everything imported: they fork from a process that each test process starts once."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from subprocess import DEVNULL
+from typing import TYPE_CHECKING, Protocol
+
+from tests.support import fork_server
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Variables that only a new interpreter or process heeds.
+EARLY = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_", "TZ", "SSL_", "MUTATION_")
+LIMITS = [getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")]
+
+
+class Process(Protocol):
+    """The part of `subprocess.Popen` that tests use."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int, /) -> None: ...
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
+class Forked:
+    """A program that forked from the server; its end is read from a pipe."""
+
+    def __init__(self, outcome: int) -> None:
+        self._outcome = outcome
+        self.returncode: int | None = None
+        self.pid = self._read()
+
+    def _read(self) -> int:
+        told = os.read(self._outcome, fork_server.SIZE)
+        assert told, "the fork server has ended"
+        return int.from_bytes(told, "big")
+
+    def poll(self) -> int | None:
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            if not select.select([self._outcome], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("musicsvc", timeout or 0)
+            self.returncode = os.waitstatus_to_exitcode(self._read())
+            os.close(self._outcome)
+        return self.returncode
+
+    def send_signal(self, sig: int, /) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+class ForkServer:
+    """The process that programs fork from; it ends when its channel is closed."""
+
+    def __init__(self) -> None:
+        self.early = early()
+        self._channel, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, str(Path(fork_server.__file__)), str(theirs.fileno())],
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                start_new_session=True,
+                preexec_fn=default_signals,  # noqa: PLW1509 - no other thread runs yet that could hold a lock of these
+                pass_fds=[theirs.fileno()],
+            )
+
+    def start(self, arguments: Sequence[str], *streams: int) -> Forked:
+        reading, writing = os.pipe()
+        request = {
+            "arguments": arguments,
+            "environment": environment(),
+            "folder": str(Path.cwd()),
+            "limits": {number: resource.getrlimit(number) for number in LIMITS},
+        }
+        text = json.dumps(request).encode()
+        with Path(os.devnull).open("rb+", buffering=0) as none:
+            opened = [none.fileno() if stream == DEVNULL else stream for stream in streams]
+            socket.send_fds(self._channel, [len(text).to_bytes(fork_server.SIZE, "big")], [*opened, writing])
+        self._channel.sendall(text)
+        os.close(writing)
+        return Forked(reading)
+
+    def close(self) -> None:
+        self._channel.close()
+        self._process.wait(20)
+
+
+_running: list[ForkServer] = []
+
+
+def start(arguments: Sequence[str], stdout: int = DEVNULL, stderr: int = DEVNULL, stdin: int = DEVNULL) -> Process:
+    """Start `musicsvc` with these streams, or after `-c` this code of Python."""
+    if sys.platform == "linux":
+        if not _running:
+            _running.append(ForkServer())
+        if _running[0].early == early():
+            return _running[0].start(arguments, stdin, stdout, stderr)
+    return fresh(arguments, stdout, stderr, stdin)
+
+
+def fresh(
+    arguments: Sequence[str], stdout: int, stderr: int, stdin: int = DEVNULL, module: str = "musicsvc"
+) -> subprocess.Popen[bytes]:
+    """Start `musicsvc`, another module or code in a new interpreter."""
+    return subprocess.Popen(
+        [sys.executable, *(arguments if arguments[0] == "-c" else ["-m", module, *arguments])],
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+        preexec_fn=default_signals,  # noqa: PLW1509 - no other thread runs yet that could hold a lock of these
+    )
+
+
+def close() -> None:
+    """End the fork server, if it has been started."""
+    while _running:
+        _running.pop().close()
+
+
+def default_signals() -> None:
+    """Handle signals as a program that a shell starts, though the tests may run under nohup or in the background."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def early() -> dict[str, str]:
+    """Return the variables that must be those of the fork server."""
+    return {name: value for name, value in environment().items() if name.startswith(EARLY)}
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of this process."""
+    return dict(os.environ)  # noqa: TID251 - for another process
