@@ -16,14 +16,20 @@ API = [route for route in ROUTES if route.family is not Family.PAGE]  # tests/ri
 CELLS = [(route, case, right) for route in API for case, right in RIGHTS.get(key(route), {}).items()]
 
 
+@pytest.fixture(scope="module")
+def world(shared: Shared) -> World:
+    """Callers of all tests, none of which changes an account or its token; each request has a subject of its own."""
+    return shared.world()
+
+
 @pytest.mark.parametrize(
     ("route", "right"),
     [pytest.param(route, right, id=f"{endpoint(route)} {case}".strip()) for route, case, right in CELLS],
 )
 @on_shared_loop
-async def test_each_kind_of_caller_is_answered_as_the_matrix_says(shared: Shared, route: Route, right: Right) -> None:
-    world = shared.world()
-
+async def test_each_kind_of_caller_is_answered_as_the_matrix_says(
+    shared: Shared, world: World, route: Route, right: Right
+) -> None:
     told = {who: await ask(shared.client, world, who, route, right) for who in WHO}
 
     assert told == expected(route, right)
