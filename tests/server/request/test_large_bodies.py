@@ -12,7 +12,7 @@ import pytest
 from musicsvc.server.network.framing import MAX_FRAMING
 from musicsvc.server.request import bodies
 from musicsvc.server.request.bodies import MAX_CHUNKS
-from musicsvc.server.schemas.json_size import MAX_VALUES
+from musicsvc.server.schemas.json_size import MAX_VALUES, SAMPLE, first_values, has_too_many_values
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
 from tests.support.raw_connection import chunked, connected, request
 from tests.support.serving import Client, person
@@ -46,6 +46,22 @@ async def test_a_body_has_a_bound_on_its_values(client: Client) -> None:
 async def test_signs_within_strings_are_no_values(client: Client) -> None:
     for text in (",[{" * 300_000, '\\"' * 10 + ',"[' * 150_000, "\\" * 200_000 + "," * 60_000):
         assert (await client.post("artists", {"junk": text, "name": "Strozzi"})).status == 201
+
+
+def test_each_member_may_have_two_strings() -> None:
+    for members in (MAX_VALUES, MAX_VALUES + 1):
+        text = json.dumps({str(number): ",[{" for number in range(members)})
+        assert has_too_many_values(text.encode()) == (members > MAX_VALUES)
+
+
+@pytest.mark.parametrize("surplus", [0, 1, 2])
+def test_an_oversized_text_is_cut_after_exactly_so_many_values(surplus: int) -> None:
+    for value in ([0] * SAMPLE, {str(number): "],{[" for number in range(SAMPLE)}):
+        more = value + [0] * surplus if isinstance(value, list) else value | dict.fromkeys("abc"[:surplus], 0)
+        assert json.loads(first_values(json.dumps(more))) == value
+    nested = [[0, {}, 0]] * (SAMPLE // 5 + surplus)  # five values each, after two
+    assert json.loads(first_values(json.dumps({"a": nested}))) == {"a": [*nested[: SAMPLE // 5 - 1], [0, {}]]}
+    assert first_values("[" * (SAMPLE + surplus)) == "[" * (SAMPLE + bool(surplus))  # too deep to be parsed
 
 
 @pytest.mark.parametrize(
