@@ -43,8 +43,9 @@ class MemoryHitCounter(HitCounter):
             self._counts[hit.key] = count._replace(current=max(0, count.current - 1)), ends
 
     def _add(self, hit: Hit, number: int, began: int) -> None:
-        count, ends = self._counts.get(hit.key, (Count(0, 0, 0), 0))
-        if count.began == began and hit.key in self._counts:
+        stored = self._counts.get(hit.key)
+        if stored is not None and stored[0].began == began:
+            count, ends = stored
             self._counts[hit.key] = count._replace(current=max(0, count.current + number)), ends
 
     def purge(self) -> None:

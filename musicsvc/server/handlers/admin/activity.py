@@ -35,7 +35,7 @@ def show(query: ActivityQuery, store: Store, activity_log: Log, settings: Settin
     ids = {each for row in found for each in (row.account_id, getattr(row, "actor_id", None)) if each is not None}
     emails = store.read(lambda: users.emails(ids)).result()
     form = FormState(PATH, query.model_dump(), errors)
-    kept = {name: value for name, value in query.model_dump(exclude={"before"}, exclude_defaults=True).items() if value}
+    kept = query.model_dump(exclude={"before"}, exclude_defaults=True)
     values = {"list": newest.by_time(found), "emails": emails, "filters": form, "kept": kept, "keep_days": keep_days}
     return View("admin/activity.html", values, status=422 if errors else 200)
 
