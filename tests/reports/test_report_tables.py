@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import csv
 import io
 from datetime import datetime
@@ -51,21 +52,25 @@ def test_a_workbook_has_a_sheet_for_each_table() -> None:
         *("listening", "hours", "milestones", "best days", "releases", "about"),
     ]
     day = datetime(2026, 3, 1)  # noqa: DTZ001 - a date cell has no time zone
-    assert sheets["summary"][1:] == [
-        *(["plays.total", 90], ["plays.period", 9], ["growth.plays_change", None], ["tracks_count", 3])
+    assert sheets["summary"] == [
+        ["figure", "value"],
+        *(["plays.total", 90], ["plays.period", 9], ["growth.plays_change", None], ["tracks_count", 3]),
     ]
     assert sheets["days"] == [["date", "plays", "listeners", "likes", "reposts"], [day, 9, 4, 1, 2]]
     assert sheets["top_tracks"] == [RANKED, [7, "=1+1", 90, 9, 4, -3.5]]
-    assert (sheets["top_albums"], sheets["top_artists"][1][5]) == ([RANKED], None)
-    assert sheets["listening"][1:] == [["skips", 5], ["completion.mean", 51.7], ["completion.median", None]]
-    assert sheets["hours"][0][:2] == ["UTC", "00:00"]
-    assert sheets["hours"][7] == ["Sunday", *range(144, 168)]
+    assert (sheets["top_albums"], sheets["top_artists"]) == ([RANKED], [RANKED, [8, "=1+1", 90, 9, 4, None]])
+    skips = [["skips", 5], ["completion.mean", 51.7], ["completion.median", None]]
+    assert sheets["listening"] == [["figure", "value"], *skips]
+    assert sheets["hours"][0] == ["UTC", *(f"{hour:02}:00" for hour in range(24))]
+    assert [row[1:] for row in sheets["hours"][1:]] == REPORT["hours"]["hours"]
+    assert [row[0] for row in sheets["hours"][1:]] == list(calendar.day_name)
     reached = datetime(2026, 2, 3, 4, 5, 6)  # noqa: DTZ001 - the same
-    assert sheets["milestones"][1:] == [["track", 7, "Rag", 100, reached]]
-    assert sheets["best days"][1:] == [["track", 7, "Rag", datetime(2026, 2, 4), 31]]  # noqa: DTZ001 - the same
+    assert sheets["milestones"] == [["kind", "id", "name", "plays", "at"], ["track", 7, "Rag", 100, reached]]
+    best = datetime(2026, 2, 4)  # noqa: DTZ001 - the same
+    assert sheets["best days"] == [["kind", "id", "name", "date", "plays"], ["track", 7, "Rag", best, 31]]
     released = datetime(2026, 2, 28)  # noqa: DTZ001 - the same
-    assert sheets["releases"][0] == ["album_id", "album", "release_date", "day", "plays", "listeners"]
-    assert sheets["releases"][1:] == [[3, "Rags", released, 0, 6, 2], [4, "Old", "1899-01-01", 0, 0, 0]]
+    columns = ["album_id", "album", "release_date", "day", "plays", "listeners"]
+    assert sheets["releases"] == [columns, [3, "Rags", released, 0, 6, 2], [4, "Old", "1899-01-01", 0, 0, 0]]
     assert book["listening"]["B3"].number_format == "General"  # a mean has a decimal
 
 

@@ -173,11 +173,12 @@ async def test_realtime_shows_the_last_minutes(ask: Client, made: Catalog, store
 
 async def test_recent_plays_may_be_long_ago(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
     now, track = clock.now(), made.tracks[4]
-    store.write(partial(made.add_plays, [(track, now - 9 * DAY, "x"), (track, now - 399 * DAY, "y")])).result()
+    times = [now - days * DAY for days in (9, 10, 399, 1999)]  # on the last of these days, no other track was played
+    store.write(partial(made.add_plays, [(track, at, "x") for at in times])).result()
 
     found = await data(ask, f"tracks/{track}/realtime")
 
-    assert [play["played_at"] for play in found["recent_plays"]] == [isoformat(now - days * DAY) for days in (9, 399)]
+    assert [play["played_at"] for play in found["recent_plays"]] == [isoformat(at) for at in times]
     assert (found["active_listeners"], found["plays_last_hour"]) == (0, 0)
 
 

@@ -33,14 +33,17 @@ async def test_a_conversation_is_seen_by_those_who_take_part_and_by_nobody_else(
     conversation = begun.json["conversation"]
     assert [user["display_name"] for user in conversation["users"]] == ["ann", "ben"]
     assert conversation["last_message"] is None
+    sent = []
     for text in ("Hello", "Are you there?"):
         body = {"conversation_id": conversation["id"], "message_text": text}
-        assert (await client.post("messaging/messages", body)).status == 201
+        answer = await client.post("messaging/messages", body)
+        assert (answer.status, answer.json["message"] | body) == (201, answer.json["message"])
+        sent.append(answer.json["message"])
         assert (await stranger.post("messaging/messages", body)).status == 404
     read = (await as_ben.get(f"messaging/conversations/{conversation['id']}/messages")).json["pagination"]
-    assert [row["message_text"] for row in read["data"]] == ["Are you there?", "Hello"]
+    assert read["data"] == sent[::-1]
     listed = (await as_ben.get("messaging/conversations")).json["pagination"]["data"]
-    assert listed[0]["last_message"]["message_text"] == "Are you there?"
+    assert listed[0]["last_message"] == sent[-1]
     assert (await stranger.get(f"messaging/conversations/{conversation['id']}/messages")).status == 404
     assert (await stranger.get("messaging/conversations")).json["pagination"]["total"] == 0
 

@@ -157,6 +157,8 @@ def test_an_account_is_found_once_created_and_not_while_suspended(store: Store, 
     for _ in range(2):
         store.write(lambda: users.suspend(users.get(made.id), now=clock.now())).result()
         assert found() == []
+        store.write(lambda: users.set_display_name(users.get(made.id), "Ada")).result()
+        assert found() == []
     for _ in range(2):
         store.write(lambda: users.reinstate(users.get(made.id), now=clock.now())).result()
         assert found() == [made.id]

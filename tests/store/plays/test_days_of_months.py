@@ -145,6 +145,8 @@ def test_the_days_of_months_with_256_plays_are_counted(store: Store) -> None:
     store.write(partial(made.add_plays, heard)).result()
     finish(store, made)
     assert {subject for kind, subject in counted(store, made) if kind == TRACK} == {often}
+    stored = store.read(partial(monthly.stored_days, TRACK, [often], range(MONTH, MONTH + 1))).result()
+    assert stored == {(often, MONTH): [*[(24, 24)] * 10, (16, 16), *[(0, 0)] * (monthly.DAYS - 11)]}
 
 
 def test_days_follow_a_track_to_another_album(store: Store, made: Catalog) -> None:
