@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from musicsvc.cli import stdio
+from tests.support import databases
 from tests.support.command import run_in_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from musicsvc.store.engine.store import Store
     from tests.cli.conftest import Run
 
 FULL = Path("/dev/full")
@@ -36,14 +39,31 @@ LINES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def full_store(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Create a store whose exports are larger than all output buffers."""
+
+    def fill(store: Store) -> None:
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("MUSICSVC_DATABASE_URL", store.url)
+            for line in (["seed"], ["seed", "--scale", "0.1"]):
+                assert run_in_process(line).returncode == 0
+
+    with databases.filled(template, tmp_path_factory.mktemp("full"), fill) as (url, _):
+        yield url
+
+
 @pytest.fixture
-def filled(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fill a store whose exports are larger than all output buffers."""
-    run("seed")
-    run("seed", "--scale", "0.1")
-    run("db", "upgrade")  # makes the log of calls
+def filled(
+    bare: Run, template: databases.Template, full_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Run commands on a copy of that store."""
     monkeypatch.chdir(tmp_path)
     Path("songs.csv").write_text("track,artist\nOne,Somebody\n")
+    with databases.Maker(template, tmp_path, full_store) as maker:
+        monkeypatch.setenv("MUSICSVC_DATABASE_URL", maker.make())
+        bare("db", "upgrade")  # makes the log of calls
+        yield
 
 
 @contextmanager
@@ -87,12 +107,26 @@ def test_every_command_that_prints_ends_with_one_line_or_none(tmp_path: Path, mo
 @pytest.mark.usefixtures("filled")
 def test_an_export_into_a_closed_pipe_is_quiet() -> None:
     for line in EXPORTS[:3]:
-        with subprocess.Popen(
-            [sys.executable, "-m", "musicsvc", *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as program:
-            assert program.stdout
-            assert program.stderr
-            assert program.stdout.read(1)
-            program.stdout.close()
-            assert program.stderr.read() == b"", line
-            assert program.wait(60) in {0, UNREAD}, line
+        ours, theirs = os.pipe()
+        with ThreadPoolExecutor(1) as threads, open(theirs, "w", encoding="utf-8") as stream:  # noqa: PTH123 - a descriptor
+            reading = threads.submit(read_one_and_close, ours)
+            done = run_in_process(line, output=stream)
+            assert reading.result()
+            stdio.discard(stream)
+        assert done.stderr == "", line
+        assert done.returncode in {0, UNREAD}, line
+    with subprocess.Popen(
+        [sys.executable, "-m", "musicsvc", *EXPORTS[0]], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as program:
+        assert program.stdout
+        assert program.stderr
+        assert program.stdout.read(1)
+        program.stdout.close()
+        assert program.stderr.read() == b""
+        assert program.wait(60) in {0, UNREAD}
+
+
+def read_one_and_close(pipe: int) -> bytes:
+    read = os.read(pipe, 1)
+    os.close(pipe)
+    return read

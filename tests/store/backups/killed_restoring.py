@@ -1,7 +1,7 @@
-"""Restores, killed before each of their steps: `python -m tests.store.backups.killed_restoring FOLDER KIND EVERY`.
+"""Restores, killed before each of their steps: `python -m tests.store.backups.killed_restoring FOLDER EVERY`.
 
-FOLDER holds `new.db`, a backup, and `old`, the data folder as it is before (KIND says in which state). Prints at how
-many steps it was killed.
+FOLDER holds `new.db`, a backup, and `old-KIND`, data folders as they are before, for some kinds of state. Prints each
+kind, and at how many steps its restore was killed.
 """
 
 import shutil
@@ -39,10 +39,11 @@ class Scene:
 
     def __init__(self, folder: Path, kind: str) -> None:
         self._folder, self._kind = folder, kind
+        self._old = folder / f"old-{kind}"
         self._data = folder / "data"
         self._path = self._data / "musicsvc.db"
         self._new = folder / "new.db"
-        self._before = contents(folder / "old")
+        self._before = contents(self._old)
 
     def restore(self, now: int = NOW) -> None:
         restore_backup.restore(self._new, self._path, now=now)
@@ -50,7 +51,7 @@ class Scene:
     def killed_before(self, step: int) -> bool:
         """Kill the restore, check the result, and restore again. Return whether it was killed."""
         shutil.rmtree(self._data, ignore_errors=True)
-        shutil.copytree(self._folder / "old", self._data)
+        shutil.copytree(self._old, self._data)
         killed = killing.killed_before(step, lambda _count: self.restore())
         self._check()
         self.restore(NOW + SECOND)
@@ -87,15 +88,17 @@ class Scene:
                 assert verify.check(file).rows
 
 
-def main(folder: str, kind: str, every: str) -> None:
-    """Kill restores until one finishes."""
-    scene = Scene(Path(folder), kind)
-    killed = 0
-    for step in killing.rounds(int(every)):
-        if not scene.killed_before(step):
-            break
-        killed += 1
-    print(killed)  # noqa: T201 - the result of the script
+def main(folder: str, every: str) -> None:
+    """Kill restores of each kind until one finishes."""
+    for old in sorted(Path(folder).glob("old-*")):
+        kind = old.name.removeprefix("old-")
+        scene = Scene(Path(folder), kind)
+        killed = 0
+        for step in killing.rounds(int(every)):
+            if not scene.killed_before(step):
+                break
+            killed += 1
+        print(kind, killed, flush=True)  # noqa: T201 - the result of the script; a child must not have it buffered
 
 
 if __name__ == "__main__":
