@@ -28,8 +28,8 @@ class Visit:
         """Return the violations that axe-core finds on the page, with the elements concerned."""
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(axe)
-        found = self.page.evaluate("axe.run()")
-        return [f"{each['id']}: {node['html'][:200]}" for each in found["violations"] for node in each["nodes"]]
+        found = self.page.evaluate("axe.run({resultTypes: ['violations']}).then(found => found.violations)")
+        return [f"{each['id']}: {node['html'][:200]}" for each in found for node in each["nodes"]]
 
     def add_cookie(self, name: str, value: str) -> None:
         self._context.add_cookies([{"name": name, "value": value, "url": self._root}])
