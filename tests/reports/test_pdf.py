@@ -196,13 +196,14 @@ def test_a_report_is_laid_out_for_the_paper(paper: str, size: tuple[int, int]) -
 def test_growth_is_labelled_with_the_days_that_it_compares_with() -> None:
     report = content()
     month = Comparison("January 2026", date(2026, 1, 1), date(2026, 1, 31), [5] * 31, [3] * 31)
-    for before in (replace(month, label="previous 30 days"), month):
-        label = before.label
+    for label, days in (("previous 30 days", "the previous 30 days"), ("January 2026", "January 2026")):
+        before = replace(month, label=label)
         first, second = pages(pdf.render(replace(report, before=before)))
         assert f"Plays 270 −12.5 % vs {label} " in first
         assert first.count(label) == 5
         assert f"Most played tracks growth vs {label}" in second
-    assert "Listeners 9 none in January 2026" in pages(pdf.render(replace(report, before=month)))[0]
+        assert f"Listeners 9 none in {days} " in first
+        assert f"Growth is percent against {days};" in first + second
 
 
 def test_an_unfinished_day_is_named_below_the_graphs() -> None:

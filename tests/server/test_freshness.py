@@ -14,6 +14,7 @@ from musicsvc.server import app
 from musicsvc.server import freshness as freshness_module
 from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.store import opening
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.tables import counting
 from musicsvc.store.models import Genre, Tag, Track
 from tests.conftest import NOW
@@ -82,6 +83,14 @@ async def test_a_commit_of_any_process_outdates_its_tables_and_no_others(store: 
         other.write(lambda: None).result()
         other.write(lambda: Tag.update(name="x").where(Tag.id == 7).execute() and None).result()
         assert (await stamp(freshness)).number == seen.number
+
+
+async def test_a_statement_for_many_rows_outdates_its_table(store: Store) -> None:
+    freshness = Freshness(store)
+    seen = await stamp(freshness)
+    store.write(lambda: sql.run_many("INSERT INTO tag (name) VALUES (?)", [("blues",), ("rag",)])).result()
+    assert not await current(freshness, seen, TAGS)
+    assert await current(freshness, seen, GENRES)
 
 
 async def test_an_entry_read_after_a_change_is_current(store: Store) -> None:

@@ -120,7 +120,7 @@ class RefusalCounts(NamedTuple):
 def refusal_counts(token_ids: Collection[int] | None, since: int) -> dict[int, RefusalCounts]:
     """Count refused calls since a time (microseconds) by token id. None means all tokens. Call in a log transaction."""
     counts = [
-        fn.COALESCE(fn.SUM(condition.cast("integer")), 0)
+        fn.SUM(condition.cast("integer"))
         for condition in (Activity.status == REFUSED, Activity.status.in_(DENIED) & Activity.private)
     ]
     mine = Activity.token_id.in_(list(token_ids)) if token_ids is not None else Activity.token_id.is_null(is_null=False)

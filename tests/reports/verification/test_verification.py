@@ -67,8 +67,8 @@ def test_a_workbook_with_a_table_of_texts_is_read_alike(tmp_path: Path) -> None:
     assert list(reading.rows(file, "xlsx", COLUMNS)) == named(ROWS)
 
 
-def test_a_text_of_several_formatted_parts_is_one_text(tmp_path: Path) -> None:
-    """A spreadsheet program stores a cell with a bold word as several parts."""
+def test_formatted_parts_are_one_text_and_formulas_have_their_value(tmp_path: Path) -> None:
+    """A spreadsheet program stores a cell with a bold word as several parts, and a formula with what it amounts to."""
     file = tmp_path / "a.xlsx"
     with xlsxwriter.Workbook(file) as book:
         sheet = book.add_worksheet("plays")
@@ -77,8 +77,11 @@ def test_a_text_of_several_formatted_parts_is_one_text(tmp_path: Path) -> None:
         bold = book.add_format({"bold": True})
         sheet.write_rich_string(1, 2, "Ét", bold, "u", "de")
         sheet.write_blank(1, 3, None, bold)  # a cell with a format, but without a value
-    expected = dict.fromkeys(COLUMNS) | {"date": "", "track": "Étude"}
-    assert list(reading.rows(file, "xlsx", COLUMNS)) == [expected]
+        sheet.write_formula(2, 2, '="a_"&"x0041_"', value="a_x005F_x0041_")
+        sheet.write_formula(2, 3, "=40+1", value=41)
+    parts = dict.fromkeys(COLUMNS) | {"date": "", "track": "Étude"}
+    computed = dict.fromkeys(COLUMNS) | {"date": "", "track": "a_x0041_", "plays": 41}
+    assert list(reading.rows(file, "xlsx", COLUMNS)) == [parts, computed]
 
 
 @pytest.mark.parametrize("form", READABLE)

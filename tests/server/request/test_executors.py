@@ -232,8 +232,8 @@ async def test_an_app_that_was_stopped_leaves_no_thread_of_heavy_work(
     listener = serving.listen("127.0.0.1", 0)
     app = App(Settings(), store, clock, anonymous.root)
     await app.start(listener)
-    avatar = await anonymous.get(f"http://127.0.0.1:{listener.getsockname()[1]}/avatars/{user_id}")
-    assert avatar.status == 200
-    assert "drawing" in working()
+    for path, threads in (("api/v1/artists", set()), (f"avatars/{user_id}", {"looking-up", "drawing"})):
+        answer = await anonymous.get(f"http://127.0.0.1:{listener.getsockname()[1]}/{path}")
+        assert (answer.status, working()) == (200, threads)
     await app.stop()
     assert working() == set()
