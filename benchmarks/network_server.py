@@ -15,7 +15,7 @@ import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Protocol, Self
 
 import trustme
 
@@ -30,7 +30,7 @@ import honest_client
 import slow_crowd
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from musicsvc.store.engine.store import Store
 
@@ -41,11 +41,21 @@ MOST_SECONDS = 0.25
 TRANSPORTS = {"plain": [False], "tls": [True], "both": [False, True]}  # with TLS or not
 
 
+class Process(Protocol):
+    """The part of `subprocess.Popen` that benchmarks use."""
+
+    @property
+    def pid(self) -> int: ...
+    def send_signal(self, sig: int, /) -> None: ...
+    def terminate(self) -> None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
 @dataclass(frozen=True)
 class Server:
     """A running server: its port, a token, and the file of the trusted authority (empty without TLS)."""
 
-    process: subprocess.Popen[str]
+    process: Process
     port: int
     token: str
     trusted: str
@@ -70,6 +80,18 @@ class Server:
         client.stdin.write(f"{self.token}\n")
         client.stdin.flush()
         return client
+
+
+def start(options: Sequence[str], variables: Mapping[str, str]) -> tuple[Process, IO[str]]:
+    """Start a server on a free port; return its process and its log. Tests put a cheaper start in its place."""
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-m", "musicsvc", "serve", "--port", "0", *options],
+        env={**os.environ, **variables},  # noqa: TID251 - the child's
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    return process, process.stderr
 
 
 @contextmanager
@@ -99,16 +121,10 @@ def running(
     options = certify(folder) if tls else []
     variables = {f"MUSICSVC_SERVER__{name.upper()}": str(value) for name, value in settings.items()}
     places = {"MUSICSVC_DATA_DIR": str(folder), "MUSICSVC_DATABASE_URL": url}
-    process = subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-m", "musicsvc", "serve", "--port", "0", *options],
-        env={**os.environ, **variables, **places, **(more or {})},  # noqa: TID251 - the child's
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process, log = start(options, {**variables, **places, **(more or {})})
     try:
-        assert process.stderr is not None
-        port = next(int(found[1]) for line in process.stderr if (found := re.search(r"https?://[\d.]+:(\d+)", line)))
-        threading.Thread(target=process.stderr.read, daemon=True).start()
+        port = next(int(found[1]) for line in log if (found := re.search(r"https?://[\d.]+:(\d+)", line)))
+        threading.Thread(target=log.read, daemon=True).start()
         server = Server(process, port, token, str(folder / "trusted.pem") if tls else "", filled)
         warm_up(server)
         yield server

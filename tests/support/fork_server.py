@@ -108,14 +108,18 @@ def next_program(channel: socket.socket) -> bool:
     return False
 
 
-if __name__ == "__main__":
-    preload()
-    given = socket.socket(fileno=int(sys.argv[1]))
-    if next_program(given):
-        given.detach()
+def serve(channel: socket.socket) -> None:
+    """Fork programs until the channel is closed; return in each of them at its end, too."""
+    if next_program(channel):
+        channel.detach()
         if sys.argv[1:2] == ["-c"]:
             code, sys.argv[:3] = sys.argv[2], ["-c"]
             sys.path[0] = ""
             exec(code, {"__name__": "__main__"})  # noqa: S102 - as the interpreter does
         else:
             runpy.run_module("musicsvc", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    preload()
+    serve(socket.socket(fileno=int(sys.argv[1])))

@@ -12,12 +12,13 @@ import subprocess
 import sys
 from pathlib import Path
 from subprocess import DEVNULL
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from tests.support import fork_server
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 # Variables that only a new interpreter or process heeds.
 EARLY = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_", "TZ", "SSL_", "MUTATION_")
@@ -79,24 +80,15 @@ class Forked:
 class ForkServer:
     """The process that programs fork from; it ends when its channel is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, channel: socket.socket) -> None:
         self.early = early()
-        self._channel, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, str(Path(fork_server.__file__)), str(theirs.fileno())],
-                stdin=DEVNULL,
-                stdout=DEVNULL,
-                start_new_session=True,
-                preexec_fn=default_signals,  # noqa: PLW1509 - no other thread runs yet that could hold a lock of these
-                pass_fds=[theirs.fileno()],
-            )
+        self._channel = channel
 
-    def start(self, arguments: Sequence[str], *streams: int) -> Forked:
+    def start(self, arguments: Sequence[str], variables: dict[str, str], *streams: int) -> Forked:
         reading, writing = os.pipe()
         request = {
             "arguments": arguments,
-            "environment": environment(),
+            "environment": variables,
             "folder": str(Path.cwd()),
             "limits": {number: resource.getrlimit(number) for number in LIMITS},
         }
@@ -110,24 +102,78 @@ class ForkServer:
 
     def close(self) -> None:
         self._channel.close()
+
+
+class NewForkServer(ForkServer):
+    """A fork server in a new interpreter."""
+
+    def __init__(self) -> None:
+        channel, theirs = socket.socketpair()
+        super().__init__(channel)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, str(Path(fork_server.__file__)), str(theirs.fileno())],
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                start_new_session=True,
+                preexec_fn=default_signals,  # noqa: PLW1509 - no other thread runs yet that could hold a lock of these
+                pass_fds=[theirs.fileno()],
+            )
+
+    def close(self) -> None:
+        super().close()
         self._process.wait(20)
 
 
 _running: list[ForkServer] = []
 
 
-def start(arguments: Sequence[str], stdout: int = DEVNULL, stderr: int = DEVNULL, stdin: int = DEVNULL) -> Process:
-    """Start `musicsvc` with these streams, or after `-c` this code of Python."""
+class ForkedForkServer(ForkServer):
+    """A fork server that is a copy of this process."""
+
+    def __init__(self) -> None:
+        channel, theirs = socket.socketpair()
+        super().__init__(channel)
+        self._pid = os.fork()
+        if self._pid == 0:
+            channel.close()
+            fork_server.serve(theirs)
+            sys.exit()
+        theirs.close()
+
+    def close(self) -> None:
+        super().close()
+        os.waitpid(self._pid, 0)
+
+
+def use_copy() -> None:
+    """Let programs fork from a copy of this process, which has everything imported and no other thread."""
+    _running.append(ForkedForkServer())
+
+
+def start(
+    arguments: Sequence[str],
+    stdout: int = DEVNULL,
+    stderr: int = DEVNULL,
+    stdin: int = DEVNULL,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> Process:
+    """Start `musicsvc` with these streams and further variables, or after `-c` this code of Python."""
     if sys.platform == "linux":
         if not _running:
-            _running.append(ForkServer())
+            _running.append(NewForkServer())
         if _running[0].early == early():
-            return _running[0].start(arguments, stdin, stdout, stderr)
-    return fresh(arguments, stdout, stderr, stdin)
+            return _running[0].start(arguments, {**environment(), **variables}, stdin, stdout, stderr)
+    return fresh(arguments, stdout, stderr, stdin, variables=variables)
 
 
 def fresh(
-    arguments: Sequence[str], stdout: int, stderr: int, stdin: int = DEVNULL, module: str = "musicsvc"
+    arguments: Sequence[str],
+    stdout: int,
+    stderr: int,
+    stdin: int = DEVNULL,
+    module: str = "musicsvc",
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.Popen[bytes]:
     """Start `musicsvc`, another module or code in a new interpreter."""
     return subprocess.Popen(
@@ -135,6 +181,7 @@ def fresh(
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
+        env={**environment(), **variables},
         start_new_session=True,
         preexec_fn=default_signals,  # noqa: PLW1509 - no other thread runs yet that could hold a lock of these
     )

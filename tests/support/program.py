@@ -79,15 +79,26 @@ class Program:
             self.process.wait()
 
 
-def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, stdin: str = "", seconds: float = 60) -> subprocess.CompletedProcess[str]:
     """Run `musicsvc` as a process, or after `-c` this code of Python, with everything imported."""
     with TemporaryFile("w+", encoding="utf-8") as given, TemporaryFile() as out, TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
-        code = preloaded.start(arguments, out.fileno(), err.fileno(), given.fileno()).wait(60)
+        process = preloaded.start(arguments, out.fileno(), err.fileno(), given.fileno())
+        try:
+            code = process.wait(seconds)
+        finally:
+            process.kill()
         for file in (out, err):
             file.seek(0)
         return subprocess.CompletedProcess(arguments, code, out.read().decode(), err.read().decode())
+
+
+def run_benchmark(file: Path, *arguments: str, seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run a benchmark as a process; it and the servers of its network_server have everything imported."""
+    tests = str(Path(__file__).parents[2])
+    code = f"import sys; sys.path[0] = {tests!r}; from tests.support import benchmark; benchmark.run({str(file)!r})"
+    return run("-c", code, *arguments, seconds=seconds)
 
 
 @contextmanager

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.program import run_benchmark
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 # Bounds on delays hold only for a machine without other work.
@@ -31,7 +31,6 @@ UNHURRIED = ("--late", "5")
     ],
 )
 def test_the_promises_hold_in_short(name: str, options: tuple[str, ...]) -> None:
-    line = [sys.executable, str(BENCHMARKS / name), *options]
-    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=120, check=False)
+    done = run_benchmark(BENCHMARKS / name, *options, seconds=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "memory:" in done.stdout
