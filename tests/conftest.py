@@ -36,7 +36,7 @@ SAME_ON_BOTH = re.compile(
     | server/pages/test_(developers|figures|many_sign_ins|settings|sign_in_limits)\.
     | server/process/test_(reload|reload_under_load)\.
     | server/request/test_(binding|bodies|body_costs|executors|immediate|large_bodies|peer)\.
-    | server/responses/test_(large|pictures|responses)\.""",
+    | server/responses/test_(large|pictures|responses|shapes)\.""",
     re.VERBOSE,
 )
 # The output of the program is buffered in CI's run on one store, and not in the other.

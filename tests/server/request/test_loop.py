@@ -7,6 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import pytest
 from blockbuster import blockbuster_ctx
 
 from musicsvc.store.accounts import users
@@ -17,8 +18,6 @@ from tests.support.query_count import queries
 from tests.support.serving import Answer, Client, running
 
 if TYPE_CHECKING:
-    import pytest
-
     from musicsvc.clock import MovableClock
     from musicsvc.store.engine.store import Store
 
@@ -61,6 +60,7 @@ async def test_a_slow_unit_holds_up_nobody_else(client: Client, store: Store) ->
     assert [unit.result() for unit in slow] == [True, True]
 
 
+@pytest.mark.only_on("sqlite")  # hashing is no part of the store
 async def test_hashing_holds_up_nobody_else_and_a_long_line_is_told_to_come_back(anonymous: Client) -> None:
     def register(number: int) -> asyncio.Task[Answer]:
         body = {"email": f"person{number}@new.test", "password": "three romances"}
@@ -78,6 +78,7 @@ async def test_hashing_holds_up_nobody_else_and_a_long_line_is_told_to_come_back
     assert {answer.headers.get("Retry-After") for answer in answers} == {None, "1"}
 
 
+@pytest.mark.only_on("sqlite")  # the fault is before any query
 async def test_a_fault_of_ours_is_500_with_a_number_and_nothing_else(
     client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -125,6 +125,7 @@ async def test_an_answer_built_in_pieces_is_the_same(
     assert (empty.status, empty.json["collection"]["tracks"]) == (201, [])
 
 
+@pytest.mark.only_on("sqlite")  # after the answer was read
 async def test_json_is_made_off_the_event_loop(
     anonymous: Client, store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +174,7 @@ async def holding(client: Client, count: int) -> None:
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.only_on("sqlite")  # of memory
 async def test_answers_that_nobody_reads_share_a_budget(
     store: Store, clock: MovableClock, start_server: StartServer
 ) -> None:
