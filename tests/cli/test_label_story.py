@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import subprocess
-import sys
 import urllib.request
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -78,13 +76,11 @@ def files(tmp_path: Path) -> Files:
     )
 
 
-def program(*line: str, expect: int = 0) -> str:
+def program(folder: Path, *line: str) -> str:
     """Run a command in a process of its own; return what it prints on stdout and stderr."""
-    done = subprocess.run(
-        [sys.executable, "-m", "musicsvc", *line], capture_output=True, check=False, timeout=PATIENCE, encoding="utf-8"
-    )
-    assert done.returncode == expect, done
-    return done.stdout + done.stderr
+    with Program(folder, *line) as command:
+        assert command.process.wait(PATIENCE) == 0, command.err
+        return command.out + command.err
 
 
 def all_figures(clock: MovableClock, folder: Path) -> dict[str, Any]:
@@ -130,7 +126,8 @@ def test_a_label_reports_october_against_september_and_takes_mistakes_back(
     run("access", "grant", LABEL)
     token = ask("token", "create", LABEL, "--name", "label")["token"]
     run("import", "catalog", files.catalog, "--user", LABEL)
-    assert "1,500 rows read, 0 of them refused." in program("import", "plays", files.plays, "--user", LABEL)
+    read = program(tmp_path, "import", "plays", files.plays, "--user", LABEL)
+    assert "1,500 rows read, 0 of them refused." in read
 
     sent = report_in_every_format(files.past, clock, tmp_path)
     find_a_late_play(ask, sent, tmp_path)
@@ -147,7 +144,8 @@ def test_a_label_reports_october_against_september_and_takes_mistakes_back(
         until(lambda: any(body != served[path] for path, body in answers(server.root, token)), PATIENCE)
         for number in (changed, twice):
             assert ask("import", "undo", str(number))["import"]["state"] == "undone"
-        assert f"Import {wrong} is undone" in program("import", "undo", str(wrong))
+        (tmp_path / "undo").mkdir()
+        assert f"Import {wrong} is undone" in program(tmp_path / "undo", "import", "undo", str(wrong))
         assert all_figures(clock, tmp_path / "after") == before
         until(lambda: all(body == served[path] for path, body in answers(server.root, token)), PATIENCE)
 

@@ -3,8 +3,6 @@
 import os
 import pty
 import select
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +12,7 @@ import pytest
 from musicsvc.store.accounts import passwords, tokens, users
 from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Run
+from tests.support import preloaded
 from tests.support.command import run_in_process
 
 END = "\0"
@@ -42,9 +41,9 @@ class Terminal:
 
     def run(self, *arguments: str, answers: Mapping[str, str], expect: int = 0) -> str:
         """Run a command in a process of its own, answer its prompts, and return all that it printed."""
-        line = [sys.executable, "-m", "musicsvc", *arguments]
         screen = self._theirs
-        with subprocess.Popen(line, stdin=screen, stdout=screen, stderr=screen, start_new_session=True) as program:
+        program = preloaded.start(arguments, screen, screen, screen)
+        try:
             shown = ""
             for prompt, answer in answers.items():
                 shown += self._read_to(prompt)
@@ -54,8 +53,9 @@ class Terminal:
                 shown += self._read() if self._has_more(0.02) else ""
             while self._has_more(0):
                 shown += self._read()
+        finally:
             program.kill()  # if it has not ended
-            assert program.wait() == expect, shown
+        assert program.wait() == expect, shown
         return shown.replace("\r\n", "\n")
 
     def _has_more(self, seconds: float) -> bool:

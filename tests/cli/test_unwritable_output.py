@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from musicsvc.cli import stdio
-from tests.support import databases
+from tests.support import databases, preloaded
 from tests.support.command import run_in_process
 
 if TYPE_CHECKING:
@@ -115,15 +115,14 @@ def test_an_export_into_a_closed_pipe_is_quiet() -> None:
             stdio.discard(stream)
         assert done.stderr == "", line
         assert done.returncode in {0, UNREAD}, line
-    with subprocess.Popen(
-        [sys.executable, "-m", "musicsvc", *EXPORTS[0]], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as program:
-        assert program.stdout
-        assert program.stderr
-        assert program.stdout.read(1)
-        program.stdout.close()
-        assert program.stderr.read() == b""
+    with TemporaryFile() as errors:
+        ours, theirs = os.pipe()
+        program = preloaded.start(EXPORTS[0], theirs, errors.fileno())
+        os.close(theirs)
+        assert read_one_and_close(ours)
         assert program.wait(60) in {0, UNREAD}
+        errors.seek(0)
+        assert errors.read() == b""
 
 
 def read_one_and_close(pipe: int) -> bytes:
