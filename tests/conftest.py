@@ -20,6 +20,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.seeding import fixtures
 from musicsvc.store.seeding.world import FixtureSummary
 from tests.support import databases, postgres, preloaded
+from tests.support.examples import ON_POSTGRES
 from tests.support.serving import Client, ServiceServer, StartServer, connector, person
 
 NOW = parse("2026-03-01T12:00:00Z")
@@ -67,6 +68,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Start PostgreSQL once per run: in this process, or in the controller of xdist."""
     if config.getoption("--slow"):
         hypothesis.settings.load_profile("slow")
+    elif config.getoption("--store") == "postgres":
+        hypothesis.settings.register_profile(ON_POSTGRES, hypothesis.settings.get_profile("quick"))
+        hypothesis.settings.load_profile(ON_POSTGRES)
     # aiohttp reads the certificates of the system when it is imported, a fifth of the time; no test connects to others.
     os.environ.setdefault("SSL_CERT_FILE", os.devnull)
     gc.set_threshold(200_000)  # until the tests are collected, which creates many objects that stay
