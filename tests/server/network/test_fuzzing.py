@@ -11,7 +11,6 @@ import asyncio
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -26,6 +25,7 @@ from musicsvc.store.seeding import fixtures
 from tests.fuzzing import checks
 from tests.fuzzing.malformed import MalformedGenerator
 from tests.fuzzing.requests import FuzzRequest, RequestGenerator
+from tests.support.command import run_in_process
 from tests.support.raw_connection import connected, request
 
 if TYPE_CHECKING:
@@ -165,8 +165,7 @@ async def test_no_request_whatever_is_answered_with_a_fault_of_the_server(
     assert program.end(signal.SIGTERM) == 0
     assert "Traceback" not in program.err
     assert '"level":"error"' not in program.err
-    check = [sys.executable, "-m", "musicsvc", "db", "check"]
-    checked = subprocess.run(check, capture_output=True, encoding="utf-8", check=False)  # noqa: ASYNC221 - nothing else runs on the loop
+    checked = run_in_process(["db", "check"])
     assert checked.returncode == 0, checked.stderr
     statuses: Counter[str] = sum((fuzzer.statuses for fuzzer in fuzzers), Counter())
     if slow:
