@@ -32,7 +32,7 @@ class Comparison:
     last: date
     plays: Sequence[int]
     listeners: Sequence[int]
-    partial: bool = False
+    partial: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,7 @@ def test_a_report_is_laid_out_for_the_paper(paper: str, size: tuple[int, int]) -
 
 def test_growth_is_labelled_with_the_days_that_it_compares_with() -> None:
     report = content()
-    month = Comparison("January 2026", date(2026, 1, 1), date(2026, 1, 31), [5] * 31, [3] * 31)
+    month = Comparison("January 2026", date(2026, 1, 1), date(2026, 1, 31), [5] * 31, [3] * 31, partial=False)
     for label, days in (("previous 30 days", "the previous 30 days"), ("January 2026", "January 2026")):
         before = replace(month, label=label)
         first, second = pages(pdf.render(replace(report, before=before)))

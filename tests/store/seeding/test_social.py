@@ -117,3 +117,21 @@ def test_what_is_gone_is_made_again_and_what_was_changed_stays(store: Store, clo
     assert again == FixtureSummary(playlists=1, conversations=1, messages=1)
     assert store.read(lambda: Playlist.get_by_id(3).name).result() == "Mine"
     assert store.read(PlaylistTrack.select().where(PlaylistTrack.playlist == 1).count).result() == 0
+
+
+def test_one_that_is_gone_is_made_again_beside_similar_ones(store: Store, clock: MovableClock) -> None:
+    """What the same account has elsewhere, and other accounts at the same place, does not stand for it."""
+
+    def change() -> None:
+        for kind, place in ((Follow, "followed"), (TrackLike, "track"), (TrackRepost, "track")):
+            by = "follower" if kind is Follow else "user"
+            rows = list(kind.select(getattr(kind, by), getattr(kind, place)).tuples().iterator())
+            gone = next(row for row in rows if all(sum(each[n] == row[n] for each in rows) > 1 for n in (0, 1)))
+            kind.delete().where(getattr(kind, by) == gone[0], getattr(kind, place) == gone[1]).execute()
+        admin = User.get(User.display_name == "Admin").id
+        Collection.update(user=admin).where(Collection.name == "Studies").execute()
+        NotificationChoice.update(user=admin).where(NotificationChoice.notif_id == "new_comment").execute()
+
+    store.write(change).result()
+    again = store.write(lambda: fixtures.load(now=clock.now() + DAY)).result()
+    assert again == FixtureSummary(follows=1, likes=1, reposts=1, collections=1, choices=1)
