@@ -7,6 +7,7 @@ from playhouse.migrations import Runner
 
 from musicsvc.store.engine.binding import bound
 from musicsvc.store.schema import schema
+from tests.support import preloaded
 
 UPGRADE = """
 import os, signal, sys, peewee
@@ -29,10 +30,15 @@ print(*schema.upgrade(url), flush=True)
 """
 
 
-def start(url: str, killed_after: int = 0) -> "subprocess.Popen[str]":
-    """Start an upgrade that waits for a line, and is killed after this many statements."""
-    command = [sys.executable, "-c", UPGRADE, url, str(killed_after)]
+def start(url: str) -> "subprocess.Popen[str]":
+    """Start an upgrade that waits for a line."""
+    command = [sys.executable, "-c", UPGRADE, url, "0"]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def kill(url: str, after: int) -> int:
+    """Upgrade in a process that is killed after this many statements, unless it ends before; return its exit code."""
+    return preloaded.start(["-c", UPGRADE, url, str(after)]).wait(60)
 
 
 def migrate_to(url: str, migration: str, *statements: str) -> None:

@@ -58,9 +58,7 @@ def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
     killed = -signal.SIGKILL
     while killed == -signal.SIGKILL and (statements := next(counts, 0)):
         url = new_database(migrated=False)
-        process = upgrades.start(url, killed_after=statements)
-        process.communicate("\n", timeout=60)
-        killed = process.returncode
+        killed = upgrades.kill(url, statements)
 
         schema.upgrade(url)
 
