@@ -254,9 +254,9 @@ def shared_data() -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def start_server(aiohttp_client: AiohttpClient, store: Store, clock: MovableClock) -> StartServer:
+def start_server(aiohttp_client: AiohttpClient, logged_store: Store, clock: MovableClock) -> StartServer:
     """Starts servers, by default over the store and the clock of the test, that end with the test."""
-    opened, stopped = store, clock
+    opened, stopped = logged_store, clock
 
     async def start(
         settings: Settings | None = None, *, store: Store | None = None, clock: Clock | None = None
@@ -269,7 +269,7 @@ def start_server(aiohttp_client: AiohttpClient, store: Store, clock: MovableCloc
 
 
 @pytest.fixture
-async def anonymous(logged_store: Store, start_server: StartServer) -> Client:  # noqa: ARG001 - the server's
+async def anonymous(start_server: StartServer) -> Client:
     """A client without a token, of a server of its own."""
     return await start_server()
 

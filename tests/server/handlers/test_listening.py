@@ -66,8 +66,8 @@ def world(store: Store, clock: MovableClock) -> TimedWorld:
 
 
 @pytest.fixture
-async def client(store: Store, clock: MovableClock, world: TimedWorld) -> AsyncIterator[Client]:
-    async with running(store, clock) as client:
+async def client(logged_store: Store, clock: MovableClock, world: TimedWorld) -> AsyncIterator[Client]:
+    async with running(logged_store, clock) as client:
         yield client.holding(world.made.token)
 
 
