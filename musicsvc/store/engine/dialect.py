@@ -74,6 +74,14 @@ def in_list(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
     return "= ANY(?)", list(values)
 
 
+def in_integers(values: Sequence[int]) -> tuple[str, Any]:
+    """Do the same as `in_list` for hundreds of integers. SQLite reads an array in two thirds of the time of JSON."""
+    if is_sqlite() and values:  # an empty array is refused
+        database: Any = current()
+        return "IN carray(?)", database.integers(values)
+    return in_list(values)
+
+
 def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
     """Return an SQL condition on an id column, to append to the column name, and its parameters.
 

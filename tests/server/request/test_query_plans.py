@@ -148,7 +148,7 @@ def is_unbounded(text: str, line: str, plan: Sequence[str]) -> bool:
     FTS5 finds a row by its id with INDEX 0:=.
     """
     sorts = any("TEMP B-TREE FOR ORDER BY" in each for each in plan)
-    if line.startswith("SCAN ") and not re.search("CONSTANT ROW|VALUES CLAUSE|json_each|INDEX 0:=", line):
+    if line.startswith("SCAN ") and not re.search("CONSTANT ROW|VALUES CLAUSE|json_each|carray|INDEX 0:=", line):
         return sorts or "LIMIT" not in text
     return "TEMP B-TREE FOR ORDER BY" in line and "LIMIT" in text
 

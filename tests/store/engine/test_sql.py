@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.store.engine import sql
+from musicsvc.store.engine import dialect, sql
+from musicsvc.store.engine.binding import current
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
@@ -41,3 +43,25 @@ def test_connections_have_their_settings(store: Store) -> None:
     reading = common | {"cache_size": -8_000, "query_only": 1}
     assert store.write(lambda: {name: sql.fetch(f"PRAGMA {name}")[0][0] for name in writing}).result() == writing
     assert store.read(lambda: {name: sql.fetch(f"PRAGMA {name}")[0][0] for name in reading}).result() == reading
+
+
+def test_integers_are_found_among_any_number(store: Store) -> None:
+    def found(values: list[int]) -> list[int]:
+        condition, value = dialect.in_integers(values)
+        source = "(SELECT 1 AS n UNION SELECT -5 UNION SELECT 4611686018427387904) AS numbers"
+        rows = sql.fetch(f"SELECT n FROM {source} WHERE n {condition} ORDER BY n", value)
+        return [n for (n,) in rows]
+
+    asked: list[list[int]] = [[], [1], [7], [-5, 1, *range(10, 3000)], [1 << 62, 1]]
+    answers = [store.read(partial(found, values)).result() for values in asked]
+    assert answers == [[], [1], [], [-5, 1], [1, 1 << 62]]
+
+
+@pytest.mark.only_on("sqlite")
+def test_connections_take_no_locks_that_one_thread_does_not_need(store: Store) -> None:
+    """A connection is used by one thread at a time, and nobody reads SQLite's statistics of its memory."""
+    import apsw  # noqa: PLC0415 - not installed for runs on PostgreSQL
+
+    for run in (store.read, store.write):
+        assert run(lambda: current().connection().open_flags & apsw.SQLITE_OPEN_NOMUTEX).result()
+    assert apsw.status(apsw.SQLITE_STATUS_MEMORY_USED)[0] == 0

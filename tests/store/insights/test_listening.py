@@ -184,6 +184,16 @@ def test_histograms_of_any_size_can_be_added(plays: int, doubled: int) -> None:
     assert sum(found.completions) == found.completions[5] == plays
 
 
+@pytest.mark.parametrize("plays", [170, 191, 192, 255, 256, 600, 65_471, 65_472, 65_535, 65_536])
+def test_a_merged_histogram_is_the_same_however_its_plays_came(plays: int) -> None:
+    """Numbers of 255 and of 65,535 plays are the largest of one and of two bytes."""
+    packed = histograms.pack(121, 10_000, 200_000)
+    few, others = [packed] * 64, [histograms.pack(500, None, 1)] * 9
+    appended = histograms.merge([b"".join([histograms.merge([packed] * plays), *few, *others])])
+    assert appended == histograms.merge([*few, *others, packed * plays])
+    assert histograms.unpack([appended]).hours[73] == plays + 64
+
+
 @pytest.mark.parametrize(
     ("plays", "mean", "median"),
     [

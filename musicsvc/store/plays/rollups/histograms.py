@@ -8,6 +8,8 @@ completion code precede the pairs. Appending packed plays to a histogram adds th
 
 from __future__ import annotations
 
+import sys
+from array import array
 from operator import add
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,6 +30,7 @@ WITHOUT_LENGTH = WITHOUT_DURATION + 1
 COMPLETIONS = WITHOUT_LENGTH + 2  # makes SIZE even
 SIZE = HOURS + COMPLETIONS
 NUMBERS = {1 << power: Struct(f"<{SIZE}{code}") for power, code in enumerate("BHIQ")}  # by bytes of a number
+NARROW = {1: "B", 2: "H"}  # codes of arrays, by bytes of a number
 LARGE = 1 + SIZE  # bytes of the smallest histogram with numbers
 
 
@@ -66,6 +69,12 @@ class Histogram(NamedTuple):
         return [*map(add, self.completed, self.skipped), *self.completed[len(self.skipped) :]]
 
 
+def hour_with(slot: int) -> tuple[range, int]:
+    """Return the slots of the hour that contains `slot`, and the number of the hour in its week (0 is Monday 00:00)."""
+    hours = slot // SLOTS_PER_HOUR
+    return range(hours * SLOTS_PER_HOUR, (hours + 1) * SLOTS_PER_HOUR), (hours + FIRST_HOUR) % HOURS
+
+
 def pack(slot: int, duration_ms: int | None, length: int) -> bytes:
     """Return a play as bytes. `slot` counts half minutes since 1970; `length` is the track's in milliseconds, or 0."""
     return bytes(((slot // SLOTS_PER_HOUR + FIRST_HOUR) % HOURS, completion(duration_ms, length)))
@@ -89,11 +98,34 @@ def merge(histograms: Iterable[bytes]) -> bytes:
     joined = b"".join(some)
     if len(joined) < LARGE:
         return joined
+    if len(some) == 1 and (merged := _merge_in_place(joined)) is not None:  # takes a third of the time
+        return merged
     counts = _count(some)
     most = max(counts)
     width = next(width for width in NUMBERS if most < 1 << 8 * width)
     # Their width precedes the numbers. The whole has an odd length, which a sequence of pairs never has.
     return bytes((width,)) + NUMBERS[width].pack(*counts)
+
+
+def _merge_in_place(packed: bytes) -> bytes | None:
+    """Merge one large packed histogram whose numbers keep their width. Return None if they do not, or are wide."""
+    width = packed[0]
+    if not len(packed) & 1 or width not in NARROW:
+        return None
+    end = 1 + width * SIZE
+    counts = array(NARROW[width], packed[1:end])
+    if sys.byteorder == "big":
+        counts.byteswap()
+    try:
+        for hour in packed[end::WIDTH]:
+            counts[hour] += 1
+        for value in packed[end + 1 :: WIDTH]:
+            counts[HOURS + value] += 1
+    except OverflowError:
+        return None
+    if sys.byteorder == "big":
+        counts.byteswap()
+    return packed[:1] + counts.tobytes()
 
 
 def unpack(histograms: Iterable[bytes]) -> Histogram:

@@ -74,7 +74,9 @@ def union(many: Iterable[bytes]) -> BitMap:
         if bitmap is not None:
             bitmaps.append(bitmap)
         integers += others
-    if integers or not bitmaps:
+    if integers and len(bitmaps) == 1:
+        bitmaps[0].update(_read(integers))
+    elif integers or not bitmaps:
         bitmaps.append(BitMap(_read(integers)))
     return bitmaps[0] if len(bitmaps) == 1 else BitMap.union(*bitmaps)
 

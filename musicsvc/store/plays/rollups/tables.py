@@ -63,16 +63,12 @@ def lock() -> None:
     dialect.lock(LOCK)
 
 
-def pack(slot: int, listener: int, duration_ms: int | None, length: int) -> bytes:
-    """Return a new play as bytes. `slot`: half minutes since 1970. `length`: the track's length in ms, 0 if unknown."""
-    hour = (slot // histograms.SLOTS_PER_HOUR + histograms.FIRST_HOUR) % histograms.HOURS
-    return PACKED_PLAY.pack(listener, hour, histograms.completion(duration_ms, length))
-
-
 def split(new: bytes) -> tuple[int, bytes, bytes]:
     """Convert packed new plays into (number of plays, packed listener ids, packed histogram)."""
     if len(new) == PLAY:  # most often
         return 1, new[:4], new[4:]
+    if len(new) == 2 * PLAY:
+        return 2, new[:4] + new[6:10], new[4:6] + new[10:]
     pairs = array("H", new)  # two bytes each: two of a listener, then one of a histogram
     people = array("H", bytes(len(new) // PLAY * listeners.WIDTH))
     people[::2], people[1::2] = pairs[::3], pairs[1::3]
