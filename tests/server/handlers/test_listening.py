@@ -24,6 +24,8 @@ from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT, to_date
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.plays.subjects import KINDS
+from tests.conftest import NOW
+from tests.support import databases
 from tests.support import listening_oracle as oracle
 from tests.support.listening_oracle import TimedPlay
 from tests.support.listening_world import catalog
@@ -31,7 +33,7 @@ from tests.support.serving import Client, running
 from tests.support.timed_world import TimedWorld
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
     from musicsvc.store.engine.store import Store
 
@@ -42,27 +44,40 @@ DURATIONS = (None, None, 0, 10_000, 15_000, 29_999, 45_000, 100_000, 150_000, 20
 RELEASED = 40  # days ago
 
 
-@pytest.fixture
-def world(store: Store, clock: MovableClock) -> TimedWorld:
-    """Some hundred plays of the last 120 days, half of them reported after the others were rolled up."""
-    world, chance, now = TimedWorld.create(store, clock.now()), random.Random(5), clock.now()
+def some_hundred(store: Store) -> TimedWorld:
+    """Create some hundred plays of the last 120 days, half of them reported after the others were rolled up."""
+    world, chance = TimedWorld.create(store, NOW), random.Random(5)
     for _ in range(2):
         days = [int(chance.triangular(0, 120, 60)) for _ in range(300)]
         world.play(
             TimedPlay(
                 world.made.tracks[chance.choice((0, 0, 0, 1, 2, 3))],
-                now - day * DAY - chance.randrange(DAY // 2),
+                NOW - day * DAY - chance.randrange(DAY // 2),
                 f"l{int(chance.triangular(0, 60, 60 - day / 2))}",
                 chance.choice(DURATIONS),
             )
             for day in days
         )
         world.roll_up()
-    released = to_date(now // DAY - RELEASED).isoformat()
+    released = to_date(NOW // DAY - RELEASED).isoformat()
     store.write(Album.update(release_date=released).where(Album.id == world.made.albums[0]).execute).result()
-    future = to_date(now // DAY + 3).isoformat()
+    future = to_date(NOW // DAY + 3).isoformat()
     store.write(Album.update(release_date=future).where(Album.id == world.made.albums[1]).execute).result()
     return world
+
+
+@pytest.fixture(scope="module")
+def prefilled(
+    template: databases.Template, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[databases.Filled[TimedWorld]]:
+    """Plays that each test has a copy of."""
+    with databases.filled(template, tmp_path_factory.mktemp("listening"), some_hundred) as filled:
+        yield filled
+
+
+@pytest.fixture
+def world(prefilled: databases.Filled[TimedWorld], store: Store) -> TimedWorld:
+    return prefilled.made.on_copy(store)
 
 
 @pytest.fixture
