@@ -79,16 +79,23 @@ class Program:
             self.process.wait()
 
 
+@contextmanager
+def ended(process: Process) -> Iterator[Process]:
+    """Kill the process at the end of the block, if it still runs."""
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(PATIENCE)
+
+
 def run(*arguments: str, stdin: str = "", seconds: float = 60) -> subprocess.CompletedProcess[str]:
     """Run `musicsvc` as a process, or after `-c` this code of Python, with everything imported."""
     with TemporaryFile("w+", encoding="utf-8") as given, TemporaryFile() as out, TemporaryFile() as err:
         given.write(stdin)
         given.seek(0)
-        process = preloaded.start(arguments, out.fileno(), err.fileno(), given.fileno())
-        try:
+        with ended(preloaded.start(arguments, out.fileno(), err.fileno(), given.fileno())) as process:
             code = process.wait(seconds)
-        finally:
-            process.kill()
         for file in (out, err):
             file.seek(0)
         return subprocess.CompletedProcess(arguments, code, out.read().decode(), err.read().decode())

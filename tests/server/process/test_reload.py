@@ -22,7 +22,7 @@ from musicsvc.server.reloading import ReloadableServer, Source
 from musicsvc.store import opening
 from tests.support import preloaded
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
-from tests.support.program import is_running, run, until
+from tests.support.program import ended, is_running, run, until
 from tests.support.raw_connection import Wire, connected, in_flight, request, settled
 from tests.support.reloads import NEW, OLD, RELOADED, SettingsFile, lines, messages, reload
 
@@ -305,7 +305,7 @@ def test_closing_the_terminal_ends_the_server_but_not_under_nohup(
     code = SERVE.format(terminal=os.ttyname(theirs), handler=signal.SIG_IGN if ignored else signal.SIG_DFL)
     process = preloaded.start(["-c", code], writing, writing, theirs)
     os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
+    with os.fdopen(reading, "rb") as pipe, ended(process):
         next(line for line in pipe if b"listens on" in line)
         time.sleep(0.5)
         os.close(theirs)

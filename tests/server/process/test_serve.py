@@ -18,7 +18,7 @@ from musicsvc.server import serving
 from musicsvc.store.engine.url import describe
 from tests.support import malformed_requests, preloaded
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
-from tests.support.program import Program, run
+from tests.support.program import Program, ended, run
 from tests.support.raw_connection import connected, in_flight, request, status
 
 if TYPE_CHECKING:
@@ -176,13 +176,14 @@ def test_a_signal_just_before_the_server_runs_is_not_taken_for_two() -> None:
 @pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, "1"), (signal.SIGTERM, "2")])
 def test_a_signal_is_heeded_from_the_line_on_that_says_where_it_listens(number: int, workers: str) -> None:
     reading, writing = os.pipe()
-    with os.fdopen(reading, encoding="utf-8") as pipe:
-        process = preloaded.start(["serve", "--port", "0", "--workers", workers], writing, writing)
-        os.close(writing)
+    program = preloaded.start(["serve", "--port", "0", "--workers", workers], writing, writing)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as pipe, ended(program):
         next(each for each in pipe if "listens on" in each)
-        process.send_signal(number)
+        program.send_signal(number)
+        assert program.wait(30) == 0
         rest = pipe.read()
-    assert (process.wait(30), "Traceback" in rest) == (0, False), rest
+        assert "Traceback" not in rest, rest
 
 
 TURN = """
