@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.store.engine import dialect, sql
-from musicsvc.store.engine.binding import current
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
@@ -55,13 +54,3 @@ def test_integers_are_found_among_any_number(store: Store) -> None:
     asked: list[list[int]] = [[], [1], [7], [-5, 1, *range(10, 3000)], [1 << 62, 1]]
     answers = [store.read(partial(found, values)).result() for values in asked]
     assert answers == [[], [1], [], [-5, 1], [1, 1 << 62]]
-
-
-@pytest.mark.only_on("sqlite")
-def test_connections_take_no_locks_that_one_thread_does_not_need(store: Store) -> None:
-    """A connection is used by one thread at a time, and nobody reads SQLite's statistics of its memory."""
-    import apsw  # noqa: PLC0415 - not installed for runs on PostgreSQL
-
-    for run in (store.read, store.write):
-        assert run(lambda: current().connection().open_flags & apsw.SQLITE_OPEN_NOMUTEX).result()
-    assert apsw.status(apsw.SQLITE_STATUS_MEMORY_USED)[0] == 0

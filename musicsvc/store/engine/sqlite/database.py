@@ -30,20 +30,6 @@ MAPPED = 1 << 31  # bytes; SQLite maps no more. Pages that are not mapped are co
 PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap_size": MAPPED}
 
 
-def _without_memory_statistics() -> None:
-    """Switch off SQLite's statistics of its memory, which take a lock at each allocation: 3 % of the time of writes.
-
-    They are switched off for the whole process, and only while no connection is open.
-    """
-    if not apsw.connections():
-        apsw.shutdown()
-        apsw.config(apsw.SQLITE_CONFIG_MEMSTATUS, 0)
-        apsw.initialize()
-
-
-_without_memory_statistics()
-
-
 class NotingCursor(Noting, apsw.Cursor):
     """A cursor that records the text of each statement, to find the tables that a transaction reads and changes."""
 
@@ -53,8 +39,7 @@ class SqliteDatabase(APSWDatabase):
 
     def __init__(self, path: Path, pragmas: dict[str, object], *, statements: int = 100) -> None:
         """Prepare for connections to a file. `statements`: how many prepared statements each connection keeps."""
-        # NOMUTEX: a connection is used by one thread at a time, and its lock takes 4 % of the time of writing plays.
-        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOMUTEX
+        flags = apsw.SQLITE_OPEN_READWRITE
         # IMMEDIATE for migrations: a transaction that upgrades from reading to writing fails instead of waiting.
         super().__init__(
             str(path),
