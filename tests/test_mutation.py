@@ -160,6 +160,18 @@ def test_a_break_outside_of_functions_starts_with_the_tests_that_compare_tables(
     assert first == {"": [whole, other], "fee": [other]}
 
 
+def test_a_break_outside_of_functions_meets_the_tests_that_import_the_module_and_execute_nothing() -> None:
+    root, module = Path(__file__).resolve().parents[1], "mutation/choosing.py"  # which this file imports
+    values, others = "tests/test_mutation.py::test_a_value", "tests/test_house.py::test_a_value"
+    recorded = Recording(dict.fromkeys((others, values), 0.1), {module: {"fee": Traced("", [set()])}})
+    source = Source(module, SHOP.encode())
+    choose = Chooser(recorded, root, [source], budget=1)
+
+    first = {each.function: choose(each).first for each in breaks.of_module(source) if each.function in {"", "fee"}}
+
+    assert first == {"": [values], "fee": []}
+
+
 def test_a_break_outside_of_functions_has_room_for_a_test_of_much_code() -> None:
     root = Path(__file__).resolve().parents[1]
     narrow = [f"tests/test_mutation.py::test_{number:02}" for number in range(40)]
