@@ -1,0 +1,29 @@
+"""The newest plays of a track are found, however long ago they were, also on days when nothing else was played."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import DAY
+from musicsvc.store.plays import log
+from musicsvc.store.plays.rollups import monthly
+from tests.conftest import NOW
+from tests.support.listening_world import catalog
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
+
+
+def test_the_newest_plays_are_found_on_days_without_other_plays(store: Store) -> None:
+    made = store.write(partial(catalog, NOW)).result()
+    track, other = made.tracks[4], made.tracks[2]
+    times = [NOW - days * DAY for days in (9, 10, 399, 465, 1999)]
+    heard = [(track, at, "ann") for at in times] + [(other, at - 2 * DAY, "ben") for at in times[:3]]
+    store.write(partial(made.add_plays, heard)).result()
+    while store.write(partial(monthly.roll_up, 100)).result():
+        pass
+
+    for limit in (1, 2, 4, 9):
+        found = store.read(partial(log.newest, track, limit)).result()
+        assert found == [log.LoggedPlay(at, "opaque:ann") for at in times[:limit]]
