@@ -1,4 +1,4 @@
-"""How many examples a test with random data tries."""
+"""Number of examples of tests with random data."""
 
 import hypothesis
 

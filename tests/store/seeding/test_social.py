@@ -120,7 +120,7 @@ def test_what_is_gone_is_made_again_and_what_was_changed_stays(store: Store, clo
 
 
 def test_one_that_is_gone_is_made_again_beside_similar_ones(store: Store, clock: MovableClock) -> None:
-    """What the same account has elsewhere, and other accounts at the same place, does not stand for it."""
+    """A row of the same account elsewhere, or of another account at the same place, does not replace it."""
 
     def change() -> None:
         for kind, place in ((Follow, "followed"), (TrackLike, "track"), (TrackRepost, "track")):
