@@ -8,7 +8,9 @@ from musicsvc.clock import DAY, MovableClock
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import (
     Collection,
+    CollectionTrack,
     Conversation,
+    Device,
     Follow,
     Message,
     NotificationChoice,
@@ -55,6 +57,17 @@ def test_collections_have_their_descriptions_or_none(store: Store) -> None:
         "Studies": "To practise, hands apart.",
         "Some day": None,
     }.items()
+
+
+def test_collections_have_their_tracks_and_devices_their_names_and_times(store: Store, clock: MovableClock) -> None:
+    tracks = Collection.select(Collection.name, Track.name).join(CollectionTrack).join(Track)
+    held: list[Any] = store.read(lambda: list(tracks.order_by(CollectionTrack.position).tuples().iterator())).result()
+    assert [name for of, name in held if of == "Studies"][1] == "Praeludium C-Dur"
+    assert [len([of for of, _ in held if of == name]) for name in ("Studies", "Some day", "花と香り")] == [3, 0, 2]
+    devices: list[Any] = store.read(lambda: list(Device.select().order_by(Device.id))).result()
+    assert [(row.device_name, clock.now() - row.created_at) for row in devices] == [
+        *(("Phone on the piano", 50 * DAY), (None, 9 * DAY), ("Zoë’s", 30 * DAY))
+    ]
 
 
 def test_invitations_are_in_every_state_and_live_seven_days(store: Store, clock: MovableClock) -> None:
