@@ -1,0 +1,35 @@
+"""An import of plays that is undone while it runs stops and leaves nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store.importing import histories, plays
+from tests.conftest import NOW
+from tests.support.undoing import dump, undone
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from musicsvc.store.engine.store import Store
+    from musicsvc.store.importing.summary import ImportSummary
+
+
+@pytest.mark.usefixtures("world")
+def test_an_import_of_plays_that_is_undone_while_it_runs_stops(store: Store, tmp_path: Path) -> None:
+    before = dump(store)
+    file = tmp_path / "plays.jsonl"
+    row = '{"played_at":%d,"track":"Undone","artist":"Cleo"}\n'
+    file.write_text("".join(row % (1_400_000_000 + 60 * at) for at in range(plays.ROWS_A_UNIT + 1)))
+
+    def stop(summary: ImportSummary) -> None:
+        if summary.rows == plays.ROWS_A_UNIT:
+            undone(store, summary.run)
+
+    options = plays.PlayOptions(listener="me", create_missing=True)
+    with histories.open_file(file, "jsonl") as reader, pytest.raises(Failure, match="was undone while it ran"):
+        plays.run(store, reader, options, now=NOW, on_progress=stop)
+    assert dump(store) == before
