@@ -13,7 +13,7 @@ from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import dialect
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import day_parts, histograms, listeners, monthly, tables, weekly
+from musicsvc.store.plays.rollups import day_parts, listeners, monthly, tables, weekly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
@@ -146,35 +146,22 @@ def record(rows: Iterable[PlayRow]) -> int:
     return len(new)
 
 
-def _pack(plays: Sequence[PlayRow | tuple[Any, ...]], lengths: Mapping[int, int]) -> dict[int, dict[int, bytes]]:
-    """Return the plays as bytes, by day and track."""
-    packed: dict[int, dict[int, bytes]] = defaultdict(lambda: defaultdict(bytes))
-    pack, completion = tables.PACKED_PLAY.pack, histograms.completion
-    span = range(0)  # slots of an hour, which most plays share with the one before
-    for slot, track, listener, _, _, duration_ms, _, _, _ in plays:
-        if slot not in span:
-            span, hour = histograms.hour_with(slot)
-            on_day = packed[slot // SLOTS_PER_DAY]
-        on_day[track] += pack(listener, hour, completion(duration_ms, lengths[track]))
-    return packed
-
-
 def _add_to_rollups(plays: Sequence[PlayRow | tuple[Any, ...]]) -> None:
     """Add new plays to the daily, weekly and other play counts."""
     totals = Counter(map(itemgetter(1), plays))
-    rows = subjects.rows_of_tracks(totals)
-    albums = {track: album for track, _, album, _ in rows}
-    artists = [(track, artist) for track, _, _, artist in rows if artist is not None]
+    lengths, albums, artists = subjects.of_tracks(totals)
+    played: dict[int, dict[int, bytes]] = defaultdict(lambda: defaultdict(bytes))  # by day and track
+    for slot, track, listener, _, _, duration_ms, _, _, _ in plays:
+        played[slot // SLOTS_PER_DAY][track] += tables.pack(slot, listener, duration_ms, lengths[track])
     days: dict[tuple[int, int], Mapping[int, bytes]] = {}  # by (day, kind) and id
-    for day, on_day in _pack(plays, {track: length for track, length, _, _ in rows}).items():
+    for day, on_day in played.items():
         of_albums: dict[int, bytes] = defaultdict(bytes)
         of_artists: dict[int, bytes] = defaultdict(bytes)
         for track, some in on_day.items():
             if (album := albums[track]) is not None:
                 of_albums[album] += some
-        for track, artist in artists:
-            if track in on_day:
-                of_artists[artist] += on_day[track]
+            for artist in artists[track]:
+                of_artists[artist] += some
         days |= {(day, TRACK): on_day, (day, ALBUM): of_albums, (day, ARTIST): of_artists}
     day_parts.add(days, tables.add(tables.DAILY, days))
     monthly.add(days)

@@ -57,17 +57,12 @@ class PlayedTracks(NamedTuple):
         return found
 
 
-def rows_of_tracks(tracks: Collection[int]) -> list[tuple[int, int, int | None, int | None]]:
-    """Return (track, length, album, artist) for each artist of the tracks that exist; None if a track has no artist."""
-    condition, ids = dialect.in_integers(sorted(tracks))  # sorted, which takes SQLite half the time
-    return fetch(SUBJECTS.format(among=condition), ids)
-
-
 def of_tracks(tracks: Collection[int]) -> PlayedTracks:
     """Return the lengths, albums and artists of the tracks that exist."""
     found = PlayedTracks({}, {}, defaultdict(list))
     lengths, albums, artists = found
-    for track, length, album, artist in rows_of_tracks(tracks):
+    condition, ids = dialect.in_integers(sorted(tracks))  # sorted, which takes SQLite half the time
+    for track, length, album, artist in fetch(SUBJECTS.format(among=condition), ids):
         lengths[track] = length
         albums[track] = album
         if artist is not None:

@@ -69,12 +69,6 @@ class Histogram(NamedTuple):
         return [*map(add, self.completed, self.skipped), *self.completed[len(self.skipped) :]]
 
 
-def hour_with(slot: int) -> tuple[range, int]:
-    """Return the slots of the hour that contains `slot`, and the number of the hour in its week (0 is Monday 00:00)."""
-    hours = slot // SLOTS_PER_HOUR
-    return range(hours * SLOTS_PER_HOUR, (hours + 1) * SLOTS_PER_HOUR), (hours + FIRST_HOUR) % HOURS
-
-
 def pack(slot: int, duration_ms: int | None, length: int) -> bytes:
     """Return a play as bytes. `slot` counts half minutes since 1970; `length` is the track's in milliseconds, or 0."""
     return bytes(((slot // SLOTS_PER_HOUR + FIRST_HOUR) % HOURS, completion(duration_ms, length)))

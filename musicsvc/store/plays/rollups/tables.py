@@ -63,6 +63,12 @@ def lock() -> None:
     dialect.lock(LOCK)
 
 
+def pack(slot: int, listener: int, duration_ms: int | None, length: int) -> bytes:
+    """Return a new play as bytes. `slot`: half minutes since 1970. `length`: the track's length in ms, 0 if unknown."""
+    hour = (slot // histograms.SLOTS_PER_HOUR + histograms.FIRST_HOUR) % histograms.HOURS
+    return PACKED_PLAY.pack(listener, hour, histograms.completion(duration_ms, length))
+
+
 def split(new: bytes) -> tuple[int, bytes, bytes]:
     """Convert packed new plays into (number of plays, packed listener ids, packed histogram)."""
     if len(new) == PLAY:  # most often
