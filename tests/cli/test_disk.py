@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.support.command import run_in_process
-from tests.support.mortal import is_possible, run_as_mortal
+from tests.support.unprivileged import is_possible, run_unprivileged
 
 pytestmark = pytest.mark.only_on("sqlite")
 
@@ -21,9 +21,9 @@ CREATE = ("user", "create", "ada@example.test")
 Refused = Callable[..., str]
 
 
-def as_mortal(*arguments: str) -> subprocess.CompletedProcess[str]:
+def unprivileged(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command without root privileges."""
-    return run_as_mortal(partial(run_in_process, arguments))
+    return run_unprivileged(partial(run_in_process, arguments))
 
 
 def error_of(done: subprocess.CompletedProcess[str]) -> str:
@@ -43,7 +43,7 @@ def refused(folder: Path) -> Refused:  # noqa: ARG001 - the commands use it
     """Return a function that runs a command without root privileges and returns its error."""
     if not is_possible():
         pytest.skip("root may write everywhere (needs Linux)")
-    return lambda *arguments: error_of(as_mortal(*arguments))
+    return lambda *arguments: error_of(unprivileged(*arguments))
 
 
 def owner(place: Path) -> str:
@@ -88,7 +88,7 @@ def test_a_folder_without_permission_is_named_with_its_owner_and_the_remedy(
     said = f"The folder {owner(folder)}: {folder.owner()} may not {verb} it. Run: chmod u+rwx {folder}\n"
     try:
         lines = [refused(*line) for line in (CREATE, ("init",))]
-        doctor = as_mortal("doctor", "--json")
+        doctor = unprivileged("doctor", "--json")
     finally:
         folder.chmod(0o700)
     for line in lines:

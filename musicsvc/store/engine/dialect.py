@@ -75,7 +75,7 @@ def in_list(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
 
 
 def in_integers(values: Sequence[int]) -> tuple[str, Any]:
-    """Do the same as `in_list` for hundreds of integers. SQLite reads an array in two thirds of the time of JSON."""
+    """Return an SQL condition and its parameter as `in_list` does. For hundreds of integers it is faster on SQLite."""
     if is_sqlite() and values:  # an empty array is refused
         database: Any = current()
         return "IN carray(?)", database.integers(values)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from musicsvc.store.plays.rollups.tables import Counts, Key, Table
 
-SLOTS_PER_FETCH = 120  # an hour, of a day that has more plays than the next number
-FEW_PLAYS = 2_000
+SLOTS_PER_FETCH = 120  # an hour
+FEW_PLAYS = 2_000  # a day with at most this number of plays is read at once
 LARGE = 4096  # bytes; a larger set is compacted while plays are added to it
 NOUNS = {kind: noun for noun, kind in KINDS.items()}
 PLAYS = "SELECT track_id, slot, listener_id, duration_ms FROM play WHERE slot >= ? AND slot < ?"

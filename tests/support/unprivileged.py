@@ -21,8 +21,8 @@ def is_possible() -> bool:
     return os.geteuid() != 0 or hasattr(ctypes.CDLL(None), "capset")
 
 
-def run_as_mortal(work: Callable[[], T]) -> T:
-    """Do the work in a new thread; it and the threads that it starts have the rights of a user who is not root."""
+def run_unprivileged(work: Callable[[], T]) -> T:
+    """Run `work` in a new thread, which has the rights of a user who is not root, like the threads that it starts."""
     with ThreadPoolExecutor(1, initializer=_give_up if os.geteuid() == 0 else None) as threads:
         return threads.submit(work).result()
 
