@@ -81,7 +81,7 @@ class Source:
             server = found.server.model_copy(update=kept)
             self.current = configure(found.model_copy(update={"server": server, "database_url": running.store_url}))
         except Failure as failure:
-            log.error("%s: %s", REFUSED, failure.message)  # noqa: TRY400 - a line, no trace
+            log.error("%s: %s", REFUSED, failure.here)  # noqa: TRY400 - a line, no trace
             return False
         except Exception:  # it would end the supervisor
             log.exception(REFUSED)
@@ -178,7 +178,7 @@ class ReloadableServer:
             except Exception as error:
                 self._source.current = running
                 if isinstance(error, Failure):
-                    log.error("%s: %s", REFUSED, error.message)  # noqa: TRY400 - a line, no trace
+                    log.error("%s: %s", REFUSED, error.here)  # noqa: TRY400 - a line, no trace
                 else:
                     log.exception(REFUSED)
 

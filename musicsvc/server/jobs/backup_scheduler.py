@@ -110,7 +110,7 @@ class BackupScheduler:
             try:
                 verify.check(entry.file, self._on_progress)
             except Failure as failure:
-                log.warning("ignoring an unusable backup: %s", failure.message)
+                log.warning("ignoring an unusable backup: %s", failure.here)
                 self._damaged.add(mark)
                 self._publish_damaged()
             else:

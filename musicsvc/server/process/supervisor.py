@@ -100,7 +100,7 @@ class Supervisor:
             self._work(worker, self._parent_pipe)
             status = 0
         except Failure as failure:
-            log.error("worker process failed: %s", failure.message)  # noqa: TRY400 - a line, no trace
+            log.error("worker process failed: %s", failure.here)  # noqa: TRY400 - a line, no trace
         except Exception:
             log.exception("worker process failed with an unhandled exception")
         finally:

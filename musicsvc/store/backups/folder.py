@@ -116,7 +116,7 @@ def _is_undamaged(file: Path, on_progress: OnProgress | None) -> bool:
     try:
         verify.check(file, on_progress)
     except Failure as failure:
-        log.warning("ignoring a damaged backup; delete it: %s", failure.message)
+        log.warning("ignoring a damaged backup; delete it: %s", failure.here)
         return False
     return True
 

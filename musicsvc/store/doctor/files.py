@@ -14,6 +14,7 @@ from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import restore, verify
 from musicsvc.store.doctor.finding import ok, problem, warning
 from musicsvc.store.engine.sqlite import reserved_space
+from musicsvc.store.engine.sqlite.files import size as size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,9 +44,10 @@ def check_writable(database: Path) -> list[Finding]:
 
 
 def _check_file(file: Path) -> Finding | None:
-    if not file.exists():
+    try:
+        mode = S_IMODE(file.stat().st_mode)
+    except FileNotFoundError:
         return None
-    mode = S_IMODE(file.stat().st_mode)
     if mode & OTHERS:
         return problem("permissions", f"Every user of this machine can open {file}.", f"Run: chmod 600 {file}")
     if mode & GROUP:
@@ -61,7 +63,7 @@ def _check_folder(folder: Path) -> Finding | None:
 
 def check_disks(database: Path, backups: Path, more: Iterable[Path]) -> list[Finding]:
     """Check the free space of each disk that holds the database, the backups or one of the folders `more`."""
-    size = sum(file.stat().st_size for file in database.parent.glob(f"{database.name}*") if file.is_file())
+    size = sum(size_of(file) for file in database.parent.glob(f"{database.name}*") if file.is_file())
     disks: dict[int, tuple[Path, int]] = {}
     for folder, needed in ((database.parent, 0), (backups, size), *((other, 0) for other in more)):
         place = _existing(folder)
@@ -96,7 +98,7 @@ def check_reserved_space(database: Path) -> list[Finding]:
     if not database.exists():
         return []
     file = database.resolve().with_name(reserved_space.NAME)
-    size = file.stat().st_size if file.exists() else 0
+    size = size_of(file)
     if size == reserved_space.SIZE:
         return [ok("ballast", "Disk space is reserved, so that tokens can be revoked on a full disk.")]
     sizes = f"{size / MEGABYTE:,.1f} of {reserved_space.SIZE / MEGABYTE:,.1f} MB"
@@ -151,13 +153,21 @@ def _age(database: Path, entry: backup_folder.BackupFile, every: int, now: int) 
     hours = max(now - entry.at, 0) / HOUR  # a backup may be dated up to AHEAD in the future
     age = f"The newest undamaged backup is {hours:,.0f} hours old ({entry.file})"
     files = (database, database.with_name(database.name + "-wal"))
-    changed = max(file.stat().st_mtime_ns // 1000 for file in files if file.exists())
+    changed = max(map(_modified, files))
     if now - entry.at <= every + HOUR or changed <= entry.at + SECOND:
         return ok("backups", f"{age}.")
     hint = "Run: musicsvc db backup, and find out from the server's log why it created none"
     if now - entry.at > 2 * every:
         return problem("backups", f"{age}, and the database has changed since.", hint)
     return warning("backups", f"{age}, and the database has changed since.", hint)
+
+
+def _modified(file: Path) -> int:
+    """Return when the file was last modified, or 0 if it does not exist."""
+    try:
+        return file.stat().st_mtime_ns // 1000
+    except FileNotFoundError:
+        return 0
 
 
 def check_leftovers(database: Path, backups: Path) -> list[Finding]:

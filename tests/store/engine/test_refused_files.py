@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import pytest
@@ -56,6 +56,26 @@ def test_a_wal_counts_from_its_first_byte(tmp_path: Path) -> None:
         wal.write_bytes(content)
         found.append(files._has_wal(tmp_path / "one.db"))
     assert found == [False, False, True]
+
+
+def test_a_database_that_is_removed_while_it_is_opened_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "one.db"
+    connect = apsw.Connection
+    created = connect(str(path))
+    created.pragma("application_id", files.APPLICATION_ID)
+    created.close()
+
+    def opened(*arguments: Any, **options: Any) -> apsw.Connection:
+        connection = connect(*arguments, **options)
+        path.unlink()
+        return connection
+
+    monkeypatch.setattr(apsw, "Connection", opened)
+    with pytest.raises(Failure) as failed:
+        files.examine(path)
+    assert failed.value.message == f"There is no database at {path}. Run: musicsvc init"
 
 
 def test_a_database_on_postgresql_has_no_file() -> None:

@@ -109,7 +109,7 @@ def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
         with path.open("rb") as file:
             header = file.read(HEADER_BYTES)
     except FileNotFoundError:
-        raise Failure(f"There is no database at {path}. Run: musicsvc init") from None
+        raise _missing(path) from None
     except PermissionError as error:
         raise Failure(f"The database {path} cannot be opened: {error.strerror}. {_denial(path)}") from None
     except OSError as error:
@@ -129,11 +129,17 @@ def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
             raise foreign
 
 
+def _missing(path: Path) -> Failure:
+    return Failure(f"There is no database at {path}. Run: musicsvc init")
+
+
 @contextmanager
 def translated_open_errors(path: Path) -> Iterator[None]:
     """Raise Failure instead of SQLite's errors inside the `with` block, which opens the file at `path`."""
     try:
         yield
+    except FileNotFoundError:  # removed while it was opened
+        raise _missing(path) from None
     except (apsw.CorruptError, apsw.NotADBError):
         raise Damaged(f"The database {path} is damaged. {DAMAGED}") from None
     except DISK_FAULTS as error:
@@ -152,8 +158,7 @@ def _denial(path: str | Path) -> str:
 
 def _has_wal(path: Path) -> bool:
     """Return True if the database has a write-ahead log (WAL) that is not empty."""
-    wal = path.with_name(path.name + "-wal")
-    return wal.exists() and wal.stat().st_size > 0
+    return size(path.with_name(path.name + "-wal")) > 0
 
 
 def _probe(path: Path, *, pending: bool) -> int:
@@ -165,10 +170,10 @@ def _probe(path: Path, *, pending: bool) -> int:
         expected = connection.pragma("page_count") * connection.pragma("page_size")
         # Another process may have begun to write since `pending` was read: its pages count, and are in the WAL.
         pending = pending or _has_wal(path)
-        size = path.stat().st_size
-        if size < expected and not pending:
-            raise Damaged(f"The database {path} is cut short: {size} of {expected} bytes. {DAMAGED}")
-        if size <= QUICK_CHECK_BYTES and connection.execute("PRAGMA quick_check(1)").get != "ok":
+        found = path.stat().st_size
+        if found < expected and not pending:
+            raise Damaged(f"The database {path} is cut short: {found} of {expected} bytes. {DAMAGED}")
+        if found <= QUICK_CHECK_BYTES and connection.execute("PRAGMA quick_check(1)").get != "ok":
             raise Damaged(f"The database {path} is damaged. {DAMAGED}")
         return int(connection.pragma("application_id"))
     finally:
@@ -229,5 +234,12 @@ def wal_bytes(url: str) -> int | None:
     path = path_of(url)
     if path is None:
         return None
-    wal = path.with_name(f"{path.name}-wal")
-    return wal.stat().st_size if wal.exists() else 0
+    return size(path.with_name(f"{path.name}-wal"))
+
+
+def size(path: Path) -> int:
+    """Return the size of the file in bytes, or 0 if it does not exist. Another process may remove it at any moment."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

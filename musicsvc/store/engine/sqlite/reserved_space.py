@@ -8,6 +8,8 @@ import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from musicsvc.store.engine.sqlite.files import size
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -33,7 +35,7 @@ class ReservedSpace:
         """Grow the file to 4 MiB. Return an error message if the disk lacks the space, else an empty string."""
         try:
             missing = self.missing()
-            if missing == 0 and self._size() < SIZE:
+            if missing == 0 and size(self._path) < SIZE:
                 self._grow()
         except OSError as error:
             return f"{self._path} cannot be created, and revoking tokens may fail on a full disk: {error.strerror}."
@@ -46,7 +48,7 @@ class ReservedSpace:
 
     def missing(self) -> int:
         """Return how many bytes must be freed on the disk for `fill` to succeed. Raises OSError if that is unknown."""
-        missing = SIZE - self._size()
+        missing = SIZE - size(self._path)
         return max(missing + SPARE - shutil.disk_usage(self._path.parent).free, 0) if missing > 0 else 0
 
     def release(self) -> bool:
@@ -55,25 +57,19 @@ class ReservedSpace:
         except OSError:
             return False
         try:
-            size = os.fstat(descriptor).st_size
-            os.ftruncate(descriptor, max(size - SLICE, 0))
+            reserved = os.fstat(descriptor).st_size
+            os.ftruncate(descriptor, max(reserved - SLICE, 0))
             os.fsync(descriptor)  # some file systems release the space only after a sync
         except OSError:
             return False
         finally:
             os.close(descriptor)
-        return size > 0
+        return reserved > 0
 
     def refill(self) -> None:
         """Grow the file to 4 MiB, or as far as the disk allows."""
         with suppress(OSError):
             self._grow()
-
-    def _size(self) -> int:
-        try:
-            return self._path.stat().st_size
-        except FileNotFoundError:
-            return 0
 
     def _grow(self) -> None:
         """Append random bytes up to a size of 4 MiB: a file system may store zeros without using disk space."""
