@@ -74,12 +74,15 @@ def in_list(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
     return "= ANY(?)", list(values)
 
 
-def in_integers(values: Sequence[int]) -> tuple[str, Any]:
-    """Return an SQL condition and its parameter as `in_list` does. For hundreds of integers it is faster on SQLite."""
-    if is_sqlite() and values:  # an empty array is refused
+def table_of(values: Sequence[int]) -> tuple[str, Any]:
+    """Return SQL for a FROM clause, a table `given` with the integers in its column `value`, and its parameter.
+
+    `values` must not be empty. On SQLite, joining it takes two thirds of the time of the condition of `in_list`.
+    """
+    if is_sqlite():
         database: Any = current()
-        return "IN carray(?)", database.integers(values)
-    return in_list(values)
+        return "carray(?) AS given", database.integers(values)
+    return "unnest(?::bigint[]) AS given(value)", list(values)
 
 
 def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:

@@ -21,7 +21,7 @@ OF_TRACKS = {
 }
 SUBJECTS = """
     SELECT t.id, t.duration, t.album_id, a.artist_id
-    FROM track t LEFT JOIN track_artist a ON a.track_id = t.id WHERE t.id {among}
+    FROM {given} CROSS JOIN track t LEFT JOIN track_artist a ON a.track_id = t.id WHERE t.id = given.value
 """
 
 
@@ -60,9 +60,11 @@ class PlayedTracks(NamedTuple):
 def of_tracks(tracks: Collection[int]) -> PlayedTracks:
     """Return the lengths, albums and artists of the tracks that exist."""
     found = PlayedTracks({}, {}, defaultdict(list))
+    if not tracks:  # SQLite refuses an empty array
+        return found
     lengths, albums, artists = found
-    condition, ids = dialect.in_integers(sorted(tracks))  # sorted, which takes SQLite half the time
-    for track, length, album, artist in fetch(SUBJECTS.format(among=condition), ids):
+    given, ids = dialect.table_of(sorted(tracks))  # sorted, which takes SQLite half the time
+    for track, length, album, artist in fetch(SUBJECTS.format(given=given), ids):
         lengths[track] = length
         albums[track] = album
         if artist is not None:

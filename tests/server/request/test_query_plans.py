@@ -46,6 +46,7 @@ ALLOWED = {
     "AND o.artist_id <> (l|mine).artist_id": "the tracks that one artist has with others",
 }
 ENDED_BY_LIMIT = {"Limit", "Incremental Sort"}
+BOUNDED = "CONSTANT ROW|VALUES CLAUSE|json_each|given VIRTUAL TABLE|INDEX 0:="  # scans of what a caller gives
 INDEX_SCANS = {"Index Scan", "Index Only Scan"}
 STATEMENT = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 
@@ -148,7 +149,7 @@ def is_unbounded(text: str, line: str, plan: Sequence[str]) -> bool:
     FTS5 finds a row by its id with INDEX 0:=.
     """
     sorts = any("TEMP B-TREE FOR ORDER BY" in each for each in plan)
-    if line.startswith("SCAN ") and not re.search("CONSTANT ROW|VALUES CLAUSE|json_each|carray|INDEX 0:=", line):
+    if line.startswith("SCAN ") and not re.search(BOUNDED, line):
         return sorts or "LIMIT" not in text
     return "TEMP B-TREE FOR ORDER BY" in line and "LIMIT" in text
 

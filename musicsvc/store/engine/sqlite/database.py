@@ -94,7 +94,7 @@ class SqliteDatabase(APSWDatabase):
                 raise
 
     def integers(self, values: Iterable[int]) -> Any:
-        """Return a parameter for `IN carray(?)`."""
+        """Return a parameter for `carray(?)`. `values` must not be empty."""
         return apsw.carray(array("q", values))
 
     def close_all(self) -> None:
