@@ -23,6 +23,7 @@ from tests.support import preloaded
 from tests.support.program import Program, until
 from tests.support.prometheus import read, total
 from tests.support.raw_connection import Wire, connected, request
+from tests.support.reserved_port import reserved_port
 from tests.support.serving import person
 
 if TYPE_CHECKING:
@@ -49,21 +50,20 @@ def folder(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> P
 @contextmanager
 def served(stderr: int | None, *options: str) -> Iterator[tuple[str, Process]]:
     """Run a server with this stderr (None: closed). Yield its root and process."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    arguments = ["serve", "--port", str(port), *options]
-    program: Process
-    if stderr is None:
-        line = ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "musicsvc", *arguments]
-        program = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    else:
-        program = preloaded.start(arguments, stderr=stderr)
-    try:
-        until(lambda: listens(port) or program.poll() is not None)
-        yield f"http://127.0.0.1:{port}", program
-    finally:
-        program.terminate()
-        program.wait(20)
+    with reserved_port() as port:
+        arguments = ["serve", "--port", str(port), *options]
+        program: Process
+        if stderr is None:
+            line = ["/bin/sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-m", "musicsvc", *arguments]
+            program = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        else:
+            program = preloaded.start(arguments, stderr=stderr)
+        try:
+            until(lambda: listens(port) or program.poll() is not None)
+            yield f"http://127.0.0.1:{port}", program
+        finally:
+            program.terminate()
+            program.wait(20)
 
 
 def listens(port: int) -> bool:

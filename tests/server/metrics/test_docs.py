@@ -18,6 +18,7 @@ import pytest
 
 from tests.support.program import until
 from tests.support.prometheus import read
+from tests.support.reserved_port import reserved_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,14 +30,13 @@ NAMED = {name for row in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for na
 
 
 @pytest.fixture
-def port(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Return the port that the commands of the page use in this test."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
+def port(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Yield the port that the commands of the page use in this test."""
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
-    monkeypatch.setenv("MUSICSVC_SERVER__PORT", str(port))
-    return port
+    with reserved_port() as port:
+        monkeypatch.setenv("MUSICSVC_SERVER__PORT", str(port))
+        yield port
 
 
 def lines(block: int) -> list[list[str]]:
