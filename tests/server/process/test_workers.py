@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from musicsvc.errors import Unavailable
 from musicsvc.server.process.supervisor import Supervisor
 from tests.support.malformed_requests import ALBUMS
 from tests.support.program import Program, is_running, run, until
@@ -118,6 +119,26 @@ async def test_a_token_revoked_by_another_process_is_refused_on_every_open_conne
             fresh = token_command(command, "1")
             assert [await status(wire, "GET", ALBUMS, token) for wire in wires] == [expected] * len(wires)
         assert [await status(wire, "GET", ALBUMS, fresh) for wire in wires] == [200] * len(wires)
+
+
+def test_the_log_says_to_the_operator_why_a_worker_failed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def work(*_: object) -> None:
+        raise Unavailable(here="The database was moved.")
+
+    exits: list[int] = []
+    monkeypatch.setattr(os, "_exit", exits.append)
+    for name in ("signal", "pthread_sigmask"):
+        monkeypatch.setattr(signal, name, lambda *_: None)
+    with socket.socket() as listener:
+        supervisor = Supervisor(work, 1, listener)
+        supervisor._run_worker(0)
+    os.close(supervisor._parent_pipe)
+    assert (exits, [record.getMessage() for record in caplog.records]) == (
+        [1],
+        ["worker process failed: The database was moved."],
+    )
 
 
 def test_a_supervisor_whose_terminal_was_closed_stops_once(monkeypatch: pytest.MonkeyPatch) -> None:
