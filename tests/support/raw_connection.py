@@ -28,6 +28,12 @@ class Wire:
         self._writer = writer
 
     @property
+    def port(self) -> int:
+        """The port of this end."""
+        found: int = self._writer.get_extra_info("sockname")[1]
+        return found
+
+    @property
     def certificate(self) -> dict[str, Any]:
         """The certificate of the server, over TLS."""
         found: dict[str, Any] = self._writer.get_extra_info("peercert")

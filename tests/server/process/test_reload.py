@@ -21,12 +21,14 @@ from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.reloading import ReloadableServer, Source
 from musicsvc.store import opening
 from tests.support import preloaded
+from tests.support.each_worker import until_each_worker
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
 from tests.support.program import ended, is_running, run, until
 from tests.support.raw_connection import Wire, connected, in_flight, request, settled
 from tests.support.reloads import NEW, OLD, RELOADED, SettingsFile, lines, messages, reload
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     import trustme
@@ -54,10 +56,13 @@ async def limits_of_new_connections(program: Program, token: str, count: int = 1
     return found
 
 
-async def all_reloaded(program: Program, token: str) -> None:
-    """Wait until new connections find only the new settings, on every worker."""
-    while await limits_of_new_connections(program, token) != {"80000"}:
-        pass
+async def all_reloaded(program: Program, token: str, workers: int = 1) -> None:
+    """Wait until new connections find the new settings on every worker."""
+
+    async def reloaded(wire: Wire) -> bool:
+        return (await limit(wire, token))[0] == "80000"
+
+    await until_each_worker(program, workers, reloaded)
 
 
 @WORKERS
@@ -74,7 +79,7 @@ async def test_new_connections_get_the_new_settings_and_open_ones_finish_with_th
         await in_flight(root, 1)
         settings.write(NEW)
         reload(program)
-        await all_reloaded(program, token)
+        await all_reloaded(program, token, int(workers))
         await busy.send(SOUND[3:])
         answer = await busy.answer()
         assert (answer.status, answer.headers["Connection"]) == (201, "close")
@@ -102,7 +107,7 @@ async def test_invalid_settings_leave_the_old_ones_and_say_why_in_one_line(
     assert str(settings.file) in line["message"]
     settings.write(NEW)
     reload(program)
-    await all_reloaded(program, token)
+    await all_reloaded(program, token, int(workers))
 
 
 async def test_settings_that_need_a_restart_keep_their_value_and_the_rest_changes(
@@ -147,30 +152,27 @@ async def test_a_new_certificate_is_used(
         key.write_bytes(made.private_key_pem.bytes())
         certificate.write_bytes(b"".join(each.bytes() for each in made.cert_chain_pems))
 
-    async def names() -> set[str]:
-        found = set()
-        for _ in range(10):
-            async with connected(program.root, context) as wire:
-                found.add(dict(part[0] for part in wire.certificate["subject"])["commonName"])
-                wire.reset()
-        return found
+    def certified(name: str) -> Callable[[Wire], Awaitable[bool]]:
+        async def holds(wire: Wire) -> bool:
+            return ("commonName", name) in (part[0] for part in wire.certificate["subject"])
+
+        return holds
 
     certify("first")
     program = start("--workers", workers, "--tls-cert", str(certificate), "--tls-key", str(key))
-    assert await names() == {"first"}
+    await until_each_worker(program, int(workers), certified("first"), context)
     async with connected(program.root, context) as wire, connected(program.root) as early:
         assert await limit(wire, token) == ("70000", False)
         certify("second")
         reload(program)
-        while await names() != {"second"}:
-            pass
+        await until_each_worker(program, int(workers), certified("second"), context)
         await early.encrypt(context)  # the old server waits for handshakes in progress
         assert await limit(early, token) == ("70000", True)
         assert await limit(wire, token) == ("70000", True)
         assert await wire.rest() == b""
     key.write_text("no key", "ascii")
     reload(program, "are not a valid certificate and its key")
-    assert await names() == {"second"}
+    await until_each_worker(program, int(workers), certified("second"), context)
 
 
 async def test_the_log_and_the_metrics_go_on(start: Start, settings: SettingsFile, token: str) -> None:
@@ -205,7 +207,7 @@ async def test_a_stop_does_not_wait_for_the_idle_clients_of_old_settings(
         assert await limit(wire, token) == ("70000", False)
         settings.write(NEW)
         reload(program)
-        await all_reloaded(program, token)
+        await all_reloaded(program, token, int(workers))
         began = time.monotonic()
         assert program.end(signal.SIGTERM) == 0
         assert time.monotonic() - began < 5
