@@ -77,11 +77,14 @@ async def test_head_is_answered_as_get_without_the_body(shared: Shared, route: R
         for who, asked in ((who_may(route), {}), ("signed out", {}), ("signed out", {"HX-Request": "true"})):
             world = PageWorld(shared, next(NUMBERS), who)
             path = path_of(world, route)
-            found = []
-            for request in (browser.get, browser.head):
-                browser.cookies = {"musicsvc": world.sessions[who]} if who in world.sessions else {}
-                found.append(await request(path, **{"Accept-Encoding": "identity"}, **asked))
-            got, head = found
+            for _ in range(20):
+                found = []
+                for request in (browser.get, browser.head, browser.get):
+                    browser.cookies = {"musicsvc": world.sessions[who]} if who in world.sessions else {}
+                    found.append(await request(path, **{"Accept-Encoding": "identity"}, **asked))
+                got, head, again = found
+                if len(again.body) == len(got.body):  # else the page changed: the activity log, for example
+                    break
             assert head.status == got.status
             assert [head.headers.get(name) for name in same] == [got.headers.get(name) for name in same]
             assert (head.headers["Content-Length"], head.body) == (str(len(got.body)), b"")
