@@ -29,7 +29,7 @@ class Wire:
 
     @property
     def port(self) -> int:
-        """The port of this end."""
+        """The local port of the connection."""
         found: int = self._writer.get_extra_info("sockname")[1]
         return found
 

@@ -28,7 +28,6 @@ from tests.support.raw_connection import Wire, connected, in_flight, request, se
 from tests.support.reloads import NEW, OLD, RELOADED, SettingsFile, lines, messages, reload
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     import trustme
@@ -63,6 +62,7 @@ async def all_reloaded(program: Program, token: str, workers: int = 1) -> None:
         return (await limit(wire, token))[0] == "80000"
 
     await until_each_worker(program, workers, reloaded)
+    assert await limits_of_new_connections(program, token) == {"80000"}
 
 
 @WORKERS
@@ -152,27 +152,36 @@ async def test_a_new_certificate_is_used(
         key.write_bytes(made.private_key_pem.bytes())
         certificate.write_bytes(b"".join(each.bytes() for each in made.cert_chain_pems))
 
-    def certified(name: str) -> Callable[[Wire], Awaitable[bool]]:
-        async def holds(wire: Wire) -> bool:
-            return ("commonName", name) in (part[0] for part in wire.certificate["subject"])
+    def named(wire: Wire) -> str:
+        return str(dict(part[0] for part in wire.certificate["subject"])["commonName"])
 
-        return holds
+    async def names() -> set[str]:
+        found = set()
+        for _ in range(10):
+            async with connected(program.root, context) as wire:
+                found.add(named(wire))
+                wire.reset()
+        return found
+
+    async def is_second(wire: Wire) -> bool:
+        return named(wire) == "second"
 
     certify("first")
     program = start("--workers", workers, "--tls-cert", str(certificate), "--tls-key", str(key))
-    await until_each_worker(program, int(workers), certified("first"), context)
+    assert await names() == {"first"}
     async with connected(program.root, context) as wire, connected(program.root) as early:
         assert await limit(wire, token) == ("70000", False)
         certify("second")
         reload(program)
-        await until_each_worker(program, int(workers), certified("second"), context)
+        await until_each_worker(program, int(workers), is_second, context)
+        assert await names() == {"second"}
         await early.encrypt(context)  # the old server waits for handshakes in progress
         assert await limit(early, token) == ("70000", True)
         assert await limit(wire, token) == ("70000", True)
         assert await wire.rest() == b""
     key.write_text("no key", "ascii")
     reload(program, "are not a valid certificate and its key")
-    await until_each_worker(program, int(workers), certified("second"), context)
+    assert await names() == {"second"}
 
 
 async def test_the_log_and_the_metrics_go_on(start: Start, settings: SettingsFile, token: str) -> None:

@@ -11,7 +11,7 @@ from musicsvc.store.models import Listener, Play, TrackPlays
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, of_tracks
 from tests.conftest import NOW
 from tests.support import play_counts
 from tests.support.reported_plays import TODAY, account, figures, report
@@ -123,3 +123,7 @@ def test_the_earliest_of_repeats_in_a_batch_is_kept(store: Store, reporter: Iden
     assert report(store, heard, reporter) == ingest.IngestOutcome(accepted=2, repeated=2)
     kept = store.read(lambda: [(row.track, row.played_at - slot, row.duration_ms) for row in Play.select()]).result()
     assert sorted(kept) == [(1, 2 * SECOND, 2), (2, 0, None)]
+
+
+def test_a_batch_without_tracks_has_no_subjects() -> None:
+    assert of_tracks([]) == ({}, {}, {})
