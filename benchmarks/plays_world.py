@@ -34,6 +34,7 @@ from musicsvc.store.models import (
     TrackPlays,
     TrackRepost,
 )
+from musicsvc.store.plays import daily
 from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, day_of
 from musicsvc.store.plays.rollups import day_parts, histograms, listeners, monthly
@@ -176,8 +177,7 @@ class _Stream:
         ]
         days: Rows = [
             (
-                day,
-                *subject,
+                daily.key(day, *subject),
                 len(some),
                 listeners.merge([listeners.pack(listener for listener, _ in some)]),
                 histograms.merge([b"".join(packed for _, packed in some)]),
@@ -185,7 +185,7 @@ class _Stream:
             for subject, some in sorted(by_subject.items())
         ]
         bulk.insert(Play, columns, plays)
-        bulk.insert(PlayDay, ("day", "kind", "subject", "plays", "listeners", "histogram"), days)
+        bulk.insert(PlayDay, ("key", "plays", "listeners", "histogram"), days)
         for kind in KINDS.values():
             day_parts.replace(day, kind, [subject for each, subject in by_subject if each == kind])
 

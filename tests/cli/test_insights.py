@@ -7,10 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from peewee import SQL
 
 from musicsvc.cli import sparkline
 from musicsvc.clock import DAY, MINUTE, SECOND, Clock, isoformat, parse, to_date
 from musicsvc.store.models import Play, PlayDay, PlayMark
+from musicsvc.store.plays import daily
 from tests.support.listening_world import SLOT, Catalog, catalog
 
 if TYPE_CHECKING:
@@ -126,7 +128,7 @@ def test_explain_of_what_was_never_played(run: Run, made: Catalog) -> None:
 def test_explain_finds_a_figure_that_does_not_equal_the_plays(
     run: Run, ask: Json, store: Store, made: Catalog, now: int
 ) -> None:
-    wrong = PlayDay.update(plays=PlayDay.plays + 1).where(PlayDay.day == now // DAY)
+    wrong = PlayDay.update(plays=PlayDay.plays + 1).where(SQL(daily.DAY) == now // DAY)
     store.write(partial(wrong.execute)).result()
     line = ("insights", "explain", "track", str(made.tracks[0]), "--period", "7-days")
 

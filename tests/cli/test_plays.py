@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from peewee import SQL
 
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories, readers
 from musicsvc.store.models import Artist, Play, PlayDay, Track, TrackArtist
-from musicsvc.store.plays import verify
+from musicsvc.store.plays import daily, verify
 from tests.cli.conftest import Json, Run
 from tests.support.command import run_in_process
 
@@ -74,7 +75,7 @@ def test_a_history_of_one_person_needs_that_persons_name(run: Run, ask: Json, tm
 def test_a_recount_proves_the_figures_and_puts_them_right(run: Run, ask: Json, store: Store, table: str) -> None:
     run("import", "plays", table, *PAIRS)
     assert "2 plays of 1 day counted" in run("plays", "recount", "--check").stderr
-    store.write(lambda: PlayDay.update(plays=9).where(PlayDay.kind == 1).execute()).result()
+    store.write(lambda: PlayDay.update(plays=9).where(SQL(daily.KIND) == 1).execute()).result()
     line = [sys.executable, "-m", "musicsvc", "plays", "recount", "--check"]
     wrong = subprocess.run(line, capture_output=True, encoding="utf-8", check=False)
     assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)

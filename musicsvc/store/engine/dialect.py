@@ -74,15 +74,20 @@ def in_list(values: Collection[int] | Collection[str]) -> tuple[str, Any]:
     return "= ANY(?)", list(values)
 
 
-def table_of(values: Sequence[int]) -> tuple[str, Any]:
-    """Return SQL for a FROM clause, a table `given` with the integers in its column `value`, and its parameter.
+def table_of(values: Sequence[int], name: str = "given") -> tuple[str, Any]:
+    """Return SQL for a FROM clause, a table `name` with the integers in its column `value`, and its parameter.
 
     `values` must not be empty. On SQLite, joining it takes two thirds of the time of the condition of `in_list`.
     """
     if is_sqlite():
         database: Any = current()
-        return "carray(?) AS given", database.integers(values)
-    return "unnest(?::bigint[]) AS given(value)", list(values)
+        return f"carray(?) AS {name}", database.integers(values)
+    return f"unnest(?::bigint[]) AS {name}(value)", list(values)
+
+
+def is_dense(ids: Sequence[int]) -> bool:
+    """Return True if ascending `ids` have few gaps, so that they are read as one range."""
+    return ids[-1] - ids[0] < DENSE * len(ids)
 
 
 def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
@@ -90,7 +95,7 @@ def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
 
     `ids` must be in ascending order. If they have few gaps, the condition is a BETWEEN, which also matches the gaps.
     """
-    if ids[-1] - ids[0] < DENSE * len(ids):
+    if is_dense(ids):
         return "BETWEEN ? AND ?", [ids[0], ids[-1]]
     condition, value = in_list(ids)
     return condition, [value]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures, scopes
+from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.rollups.listeners import count
 from musicsvc.store.plays.rollups.reader import Reader
@@ -57,11 +58,12 @@ CREDITS = {
     """  # noqa: S608 - our own names
     for noun, kind in (("track", TRACK), ("album", ALBUM))
 }
-ANY = "SELECT 1 FROM play_day WHERE day = ? LIMIT 1"
-PLAYS_OF_DAY = """
-    SELECT d.subject, t.name, d.plays, d.listeners FROM play_day d JOIN track t ON t.id = d.subject
-    WHERE d.day = ? AND d.kind = ? AND d.subject {subjects} ORDER BY d.subject
-"""
+ANY = f"SELECT 1 FROM play_day WHERE {daily.IN_SPAN} LIMIT 1"  # noqa: S608 - our own names
+PLAYS_OF_DAY = f"""
+    SELECT t.id, t.name, d.plays, d.listeners
+    FROM (SELECT key AS place, {daily.SUBJECT} AS track_id, plays, listeners FROM {{rows}}) AS d
+    JOIN track t ON t.id = d.track_id ORDER BY d.place
+"""  # noqa: S608 - our own names
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[A
     Use it in a transaction. Leaving the `with` block closes the iterator, even if writing the file fails.
     """
     kind = KINDS.get(type_)
-    found = daily(scope, window) if kind is None else (_cells(kind, row) for row in rows(kind, scope, window))
+    found = daily_plays(scope, window) if kind is None else (_cells(kind, row) for row in rows(kind, scope, window))
     with scopes.limited_memory(scope), closing(found):
         yield found
 
@@ -138,16 +140,15 @@ def _cells(kind: int, row: ExportRow) -> tuple[Any, ...]:
     )
 
 
-def daily(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
+def daily_plays(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
     """Yield (date, track id, name, plays, listeners) for each day and track with plays, ordered by date and id."""
     tracks = scope.ids(TRACK)
     for day in range(window.first, window.end):
-        if not fetch(ANY, day):
+        if not fetch(ANY, *daily.span(range(day, day + 1))):
             continue
         date = to_date(day).isoformat()
         for ids in scopes.batches(tracks, TRACKS_PER_BATCH):
-            condition, values = dialect.in_range_or_list(ids)
-            query = PLAYS_OF_DAY.format(subjects=condition)
-            for track, name, plays, packed in sql.stream_rows(query, day, TRACK, *values):
+            rows, values = daily.dense_rows([day], TRACK, ids)
+            for track, name, plays, packed in sql.stream_rows(PLAYS_OF_DAY.format(rows=rows), *values):
                 if track in tracks:
                     yield date, track, name, plays, count(packed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, export_rows, figures, rankings, scopes
@@ -12,8 +12,8 @@ from musicsvc.store.insights.listening import listening, milestones, releases
 from musicsvc.store.insights.listening.releases import NEWEST
 from musicsvc.store.insights.listening.scope_totals import DetailedTotals, ScopeTotals, Total
 from musicsvc.store.insights.rankings import Ranked
-from musicsvc.store.plays import subjects
-from musicsvc.store.plays.rollups import reader
+from musicsvc.store.plays import daily, subjects
+from musicsvc.store.plays.rollups import monthly, reader
 from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.scopes import Part, Scope
     from musicsvc.store.plays.periods import Window
 
-NEWEST_DAY = "SELECT day FROM play_day WHERE kind = ? AND subject {subjects} ORDER BY day DESC LIMIT 1"
+NEWEST_MONTH = "SELECT max(block) FROM play_block WHERE kind = ? AND subject {subjects}"
+NEWEST_DAY = f"SELECT {daily.DAY} FROM {{rows}} ORDER BY key DESC LIMIT 1"  # noqa: S608 - our own names
 TOP = {TRACK: 10, ALBUM: 5, ARTIST: 5}
 WITH_MILESTONES = 5  # of each kind
 
@@ -192,15 +193,21 @@ def _counts_by_day(parts: Iterable[Part], window: Window) -> list[PlayCounts]:
 
 def _last_played(artists: BitMap64) -> int | None:
     """Return the last day on which one of the artists was played, or None if none was."""
-    return max(
-        (day for batch in scopes.batches(artists, export_rows.SUBJECTS_PER_BATCH) for (day,) in _newest_day(batch)),
-        default=None,
-    )
+    found = [_newest_day(batch) for batch in scopes.batches(artists, export_rows.SUBJECTS_PER_BATCH)]
+    return max((day for day in found if day is not None), default=None)
 
 
-def _newest_day(artists: list[int]) -> list[Any]:
+def _newest_day(artists: list[int]) -> int | None:
+    open_days = monthly.open_days(monthly.watermark())
+    if (day := _newest_of(open_days, artists)) is not None:
+        return day
     condition, value = subjects.among(artists)
-    return fetch(NEWEST_DAY.format(subjects=condition), ARTIST, value)
+    ((month,),) = fetch(NEWEST_MONTH.format(subjects=condition), ARTIST, value)
+    return None if month is None else _newest_of(monthly.days_of(month), artists)
+
+
+def _newest_of(days: range, artists: list[int]) -> int | None:
+    return next((newest for (newest,) in daily.fetch_rows(NEWEST_DAY, days, ARTIST, artists)), None)
 
 
 def _top(kind: int, ids: Iterable[int], window: Window, count: int) -> list[TopRow]:

@@ -45,24 +45,19 @@ Play.add_index(SQL("(slot / 2880)"), Play.track, Play.slot, Play.listener, name=
 
 
 class PlayDay(Table):
-    """Plays and listeners of a track, album or artist on one day. `subject` is the id of the track, album or artist."""
+    """Plays and listeners of a track, album or artist on one day."""
 
-    day = IntegerField()  # since 1970-01-01
-    kind = IntegerField()  # 1: track, 2: album, 3: artist
-    subject = BigIntegerField()
+    key = BigIntegerField(primary_key=True)  # day since 1970, kind and id: musicsvc.store.plays.daily
     plays = BigIntegerField()
     listeners = BlobField()  # ids, packed by musicsvc.store.plays.rollups.listeners
     histogram = BlobField(default=b"")  # hours and completion, packed by musicsvc.store.plays.rollups.histograms
-
-    class Meta:
-        primary_key = CompositeKey("day", "kind", "subject")
 
 
 class PlayBlock(Table):
     """Plays and listeners of a track, album or artist in a month of 32 days. `block`: day since 1970 // 32."""
 
-    kind = IntegerField()
-    subject = BigIntegerField()
+    kind = IntegerField()  # 1: track, 2: album, 3: artist
+    subject = BigIntegerField()  # the id of the track, album or artist
     block = IntegerField()
     plays = BigIntegerField()
     listeners = BlobField()

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import ALL
 from musicsvc.store.plays.subjects import TRACK
 
 if TYPE_CHECKING:
     from musicsvc.store.plays.periods import Window
 
-FIRST_DAYS = """
-    SELECT min(day) FROM play_day UNION ALL SELECT min(day) FROM engagement_day WHERE kind = ?
-"""
+FIRST_DAYS = f"""
+    SELECT {daily.FIRST} UNION ALL SELECT min(day) FROM engagement_day WHERE kind = ?
+"""  # noqa: S608 - our own names
 KEPT_FROM = "SELECT kept_from FROM play_mark"
 
 

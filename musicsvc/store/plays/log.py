@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import monthly
 from musicsvc.store.plays.subjects import TRACK
@@ -18,7 +19,7 @@ PLAYS = """
     WHERE p.slot {slots} AND p.track_id = ?
     ORDER BY p.slot DESC, p.played_at DESC, p.listener_id, p.client_key
 """
-DAYS = "SELECT day FROM play_day WHERE day IN ({days}) AND kind = ? AND subject = ? ORDER BY day DESC"
+DAYS = f"SELECT {daily.DAY} FROM {{rows}} ORDER BY key DESC"  # noqa: S608 - our own names
 MONTHS = "SELECT block FROM play_block WHERE kind = ? AND subject = ? AND block < ? ORDER BY block DESC"
 
 
@@ -53,5 +54,4 @@ def _days(track: int) -> Iterator[int]:
 
 
 def _played(track: int, days: range) -> list[int]:
-    numbers = ", ".join(map(str, days))
-    return [day for (day,) in fetch(DAYS.format(days=numbers), TRACK, track)] if days else []
+    return [day for (day,) in daily.fetch_rows(DAYS, days, TRACK, [track])]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
-from musicsvc.store.plays import subjects
+from musicsvc.store.plays import daily, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import day_parts, histograms, monthly, tables, weekly
 from musicsvc.store.plays.rollups.reader import all_time_plays
@@ -24,13 +24,10 @@ MEMBERS = {
     ARTIST: "SELECT track_id FROM track_artist WHERE artist_id = ?",
 }
 MONTHS = "SELECT DISTINCT block FROM play_block WHERE kind = ? AND subject {among} AND block < ?"
-FROM_TRACKS = """
-    SELECT day, plays, listeners, histogram FROM play_day
-    WHERE day {days} AND kind = 1 AND subject {tracks} ORDER BY day
-"""
-HISTOGRAMS = "SELECT day, subject, histogram FROM play_day WHERE day {days} AND kind = 1 AND subject {tracks}"
+FROM_TRACKS = f"SELECT {daily.DAY}, plays, listeners, histogram FROM {{rows}} ORDER BY key"  # noqa: S608 - our own names
+HISTOGRAMS = f"SELECT {daily.DAY}, {daily.SUBJECT}, histogram FROM {{rows}}"  # noqa: S608 - our own names
 PLAYS = "SELECT track_id, slot, duration_ms FROM play WHERE slot >= ? AND slot < ? AND track_id {tracks}"
-DELETE = "DELETE FROM {table} WHERE {days} kind = ? AND subject = ?"
+DELETE_MONTHS = "DELETE FROM play_block WHERE kind = ? AND subject = ?"
 
 
 @contextmanager
@@ -70,42 +67,39 @@ def _measure(lengths: Mapping[int, int], watermark: monthly.Watermark) -> set[in
 
     Days whose single plays were deleted keep their completion.
     """
-    among, ids = dialect.in_list(lengths)
-    days, numbers = dialect.in_list([day for day in _days(TRACK, lengths, watermark) if day >= watermark.kept_from])
-    found = fetch(HISTOGRAMS.format(days=days, tracks=among), numbers, ids)
+    days = [day for day in _days(TRACK, lengths, watermark) if day >= watermark.kept_from]
+    found = daily.fetch_rows(HISTOGRAMS, days, TRACK, lengths)
     timed = {(day, track) for day, track, packed in found if histograms.unpack([packed]).timed}
+    among, ids = dialect.in_list(lengths)
     for day in sorted({day for day, _ in timed}):
         packed: dict[int, bytes] = defaultdict(bytes)
         slots = day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY
         for track, slot, duration_ms in fetch(PLAYS.format(tracks=among), *slots, ids):
             packed[track] += histograms.pack(slot, duration_ms, lengths[track])
-        rows = [(histograms.merge([some]), day, track) for track, some in packed.items()]
-        run_many("UPDATE play_day SET histogram = ? WHERE day = ? AND kind = 1 AND subject = ?", rows)
+        measured = [(histograms.merge([some]), daily.key(day, TRACK, track)) for track, some in packed.items()]
+        run_many("UPDATE play_day SET histogram = ? WHERE key = ?", measured)
     tracks = {track for _, track in timed}
     for track in tracks:
-        days, numbers = dialect.in_list(_days(TRACK, [track], watermark))
-        among, ids = dialect.in_list([track])
-        _roll_up(Subject(TRACK, track), fetch(FROM_TRACKS.format(days=days, tracks=among), numbers, ids), watermark)
+        counts = daily.fetch_rows(FROM_TRACKS, _days(TRACK, [track], watermark), TRACK, [track])
+        _roll_up(Subject(TRACK, track), counts, watermark)
     return tracks
 
 
 def _rebuild(subject: Subject, watermark: monthly.Watermark) -> None:
     """Recompute the daily and monthly play counts of an album or artist from the daily counts of its tracks."""
     tracks = [track for (track,) in fetch(MEMBERS[subject.kind], subject.id)]
-    numbers = {*_days(subject.kind, [subject.id], watermark), *_days(TRACK, tracks, watermark)}
-    days, values = dialect.in_list(sorted(numbers))
-    run(DELETE.format(table="play_day", days=f"day {days} AND"), values, *subject)
-    among, ids = dialect.in_list(tracks)
-    found = fetch(FROM_TRACKS.format(days=days, tracks=among), values, ids)
+    days = {*_days(subject.kind, [subject.id], watermark), *_days(TRACK, tracks, watermark)}
+    tables.delete(tables.DAILY, [(day, *subject) for day in days])
+    found = daily.fetch_rows(FROM_TRACKS, days, TRACK, tracks)
     tables.replace(tables.DAILY, [(day, *subject, *counts) for day, counts in tables.add_up(found).items()])
-    day_parts.rebuild({subject.kind: {subject.id: numbers}})
+    day_parts.rebuild({subject.kind: {subject.id: days}})
     _roll_up(subject, found, watermark)
 
 
 def _roll_up(subject: Subject, found: Iterable[tuple[int, int, bytes, bytes]], watermark: monthly.Watermark) -> None:
     """Recompute monthly counts from `found`, rows of (day, plays, listeners, histogram). Delete the weekly counts."""
     weekly.delete(*subject)
-    run(DELETE.format(table="play_block", days=""), *subject)
+    run(DELETE_MONTHS, *subject)
     by_month = ((day // monthly.DAYS, plays, people, packed) for day, plays, people, packed in found)
     months = tables.add_up(row for row in by_month if watermark.rolled_up(row[0], *subject))
     tables.replace(tables.MONTHLY, [(*subject, month, *counts) for month, counts in months.items()])

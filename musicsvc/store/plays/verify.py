@@ -7,7 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays.expected import (
+from musicsvc.store.plays import daily
+from musicsvc.store.plays.expected import parts
+from musicsvc.store.plays.expected.counts import (
     Comparison,
     EngagementComparison,
     compare_day,
@@ -17,14 +19,14 @@ from musicsvc.store.plays.expected import (
     compare_week,
 )
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import expected_parts, monthly, tables
+from musicsvc.store.plays.rollups import monthly, tables
 from musicsvc.store.plays.subjects import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.plays.rollups.expected_parts import PartsComparison
+    from musicsvc.store.plays.expected.parts import PartsComparison
 
 Compare: TypeAlias = "Callable[[], Comparison | PartsComparison | EngagementComparison]"
 SHOWN = 100
@@ -33,7 +35,7 @@ SPAN = f"""
     SELECT min(day), max(day) FROM (
         SELECT min(slot) / {SLOTS_PER_DAY} AS day FROM play WHERE slot >= ?
         UNION ALL SELECT max(slot) / {SLOTS_PER_DAY} FROM play
-        UNION ALL SELECT min(day) FROM play_day WHERE day >= ? UNION ALL SELECT max(day) FROM play_day
+        UNION ALL SELECT {daily.FIRST_SINCE.format(since="?")} UNION ALL SELECT {daily.LAST}
     ) AS days
 """  # noqa: S608 - a constant
 WEEKS = "SELECT DISTINCT stretch FROM play_stretch ORDER BY stretch"
@@ -106,8 +108,8 @@ def _from_days(store: Store) -> Iterator[Compare]:
                 first = end
     for (week,) in store.read(partial(fetch, WEEKS)).result():
         yield partial(compare_week, week)
-    for each in store.read(expected_parts.months).result():
-        yield partial(expected_parts.compare_parts, each)
+    for each in store.read(parts.months).result():
+        yield partial(parts.compare_parts, each)
     yield compare_totals
     yield compare_engagement
 

@@ -46,7 +46,7 @@ ALLOWED = {
     "AND o.artist_id <> (l|mine).artist_id": "the tracks that one artist has with others",
 }
 ENDED_BY_LIMIT = {"Limit", "Incremental Sort"}
-BOUNDED = "CONSTANT ROW|VALUES CLAUSE|json_each|given VIRTUAL TABLE|INDEX 0:="  # scans of what a caller gives
+BOUNDED = "CONSTANT ROW|VALUES CLAUSE|json_each|(given|chosen) VIRTUAL TABLE|INDEX 0:="  # scans of what a caller gives
 INDEX_SCANS = {"Index Scan", "Index Only Scan"}
 STATEMENT = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 

@@ -9,7 +9,7 @@ from musicsvc.store.activity import log_file
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.models import Play, PlayBlock, PlayDay
-from musicsvc.store.plays import ingest
+from musicsvc.store.plays import daily, ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners, monthly
@@ -42,7 +42,7 @@ def test_plays_are_stored_by_half_minutes_days_and_blocks_of_32_days(store: Stor
     def kept() -> tuple[set[int], set[int], set[int]]:
         return (
             {row.slot for row in Play.select()},
-            {row.day for row in PlayDay.select()},
+            {daily.parts(row.key)[0] for row in PlayDay.select()},
             {row.block for row in PlayBlock.select()},
         )
 

@@ -121,7 +121,7 @@ def _check_exports(store: Store, made: Catalog, chosen: tuple[str, str], now: in
         ids = {"track": made.tracks, "album": made.albums, "artist": made.artists}[noun]
         expected = {each: made.past.figures(noun, each, chosen, now) for each in ids}
         assert store.read(partial(rows, kind)).result() == expected
-    days = store.read(lambda: list(export_rows.daily(scope, window))).result()
+    days = store.read(lambda: list(export_rows.daily_plays(scope, window))).result()
     assert days == [tuple(row.values()) for row in export_files.expected(made.past, "plays", chosen, now)]
 
 

@@ -111,7 +111,7 @@ def _rows(kind: int, scope: Scope, days: Window) -> list[ExportRow]:
 
 def test_daily_rows_are_the_points_of_the_charts(store: Store, clock: MovableClock, made: Catalog) -> None:
     days = window("30-days", clock.now())
-    rows = store.read(lambda: list(export_rows.daily(Scope(made.manager.user_id), days))).result()
+    rows = store.read(lambda: list(export_rows.daily_plays(Scope(made.manager.user_id), days))).result()
     expected = []
     for number, track in enumerate(made.tracks):
         points = store.read(partial(charts.build, Subject(1, track), days)).result().points
@@ -128,7 +128,7 @@ def test_days_without_plays_cost_one_query_each(store: Store, clock: MovableCloc
     today = clock.now() // DAY
     silent = Window("", today - 2000, today - 1990)
     with queries(store) as statements:
-        assert store.read(lambda: list(export_rows.daily(Scope(), silent))).result() == []
+        assert store.read(lambda: list(export_rows.daily_plays(Scope(), silent))).result() == []
     assert sum("play_day" in each.sql for each in statements) == silent.days
 
 
@@ -136,7 +136,7 @@ def test_daily_rows_leave_out_tracks_of_others_between_the_ids(
     store: Store, clock: MovableClock, made: Catalog
 ) -> None:
     days = window("1-year", clock.now())
-    rows = store.read(lambda: list(export_rows.daily(Scope(artist=made.artists[0]), days))).result()
+    rows = store.read(lambda: list(export_rows.daily_plays(Scope(artist=made.artists[0]), days))).result()
     assert {track for _, track, *_ in rows} == {made.tracks[each] for each in (0, 1, 3)}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays import ingest
+from musicsvc.store.plays import daily, ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
@@ -60,7 +60,7 @@ def test_a_row_holds_at_most_64_ids_after_its_bitmap(store: Store) -> None:
         sizes: list[int] = []
         for slot in range(200):
             ingest.record([PlayRow(slot, 1, person, WITHOUT_ID, slot * SLOT, None, 0)])
-            ((size,),) = fetch("SELECT length(listeners) FROM play_day WHERE kind = 1")
+            ((size,),) = fetch(f"SELECT length(listeners) FROM play_day WHERE {daily.KIND} = 1")
             sizes.append(size // WIDTH)
         return sizes
 

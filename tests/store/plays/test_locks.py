@@ -11,7 +11,7 @@ from musicsvc.store.engagement import engagement_days
 from musicsvc.store.importing.undoing import made_rows, runs
 from musicsvc.store.models import Track
 from musicsvc.store.plays import ingest, reattribution, retention, verify
-from musicsvc.store.plays.expected import compare_totals
+from musicsvc.store.plays.expected.counts import compare_totals
 from musicsvc.store.plays.rollups import monthly, tables, withdrawal
 from tests.conftest import NOW
 from tests.support.advisory_locks import require_wait

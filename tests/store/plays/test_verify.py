@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from peewee import SQL
 
 from musicsvc.clock import DAY
 from musicsvc.store.engagement import engagement_days, likes
@@ -16,10 +17,11 @@ from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import EngagementDay, Listener, Play, PlayBlock, PlayDay, PlayStretch, Track, TrackPlays
-from musicsvc.store.plays import expected, ingest, retention, verify
+from musicsvc.store.plays import daily, ingest, retention, verify
+from musicsvc.store.plays.expected import counts, parts
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow, ReportedPlay
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import expected_parts, listeners, monthly, tables
+from musicsvc.store.plays.rollups import listeners, monthly, tables
 from tests.conftest import NOW
 from tests.support import databases
 from tests.support.reported_plays import account, figures, world
@@ -88,11 +90,11 @@ def engagement() -> set[tuple[int, ...]]:
 
 
 DAMAGES: dict[str, Callable[[], Any]] = {
-    "a day's plays": lambda: PlayDay.update(plays=PlayDay.plays + 1).where(PlayDay.kind == 2).execute(),
-    "a day's listeners": lambda: PlayDay.update(listeners=listeners.pack([1, 2])).where(PlayDay.kind == 3).execute(),
-    "a day is gone": lambda: PlayDay.delete().where(PlayDay.day == TODAY - 3).execute(),
-    "a day too much": lambda: PlayDay.create(day=TODAY - 3, kind=1, subject=9, plays=1, listeners=b"\1\0\0\0"),
-    "a day's hours": lambda: PlayDay.update(histogram=b"").where(PlayDay.kind == 2).execute(),
+    "a day's plays": lambda: PlayDay.update(plays=PlayDay.plays + 1).where(SQL(daily.KIND) == 2).execute(),
+    "a day's listeners": lambda: PlayDay.update(listeners=listeners.pack([1, 2])).where(SQL(daily.KIND) == 3).execute(),
+    "a day is gone": lambda: PlayDay.delete().where(SQL(daily.DAY) == TODAY - 3).execute(),
+    "a day too much": lambda: PlayDay.create(key=daily.key(TODAY - 3, 1, 9), plays=1, listeners=b"\1\0\0\0"),
+    "a day's hours": lambda: PlayDay.update(histogram=b"").where(SQL(daily.KIND) == 2).execute(),
     "a month's completion": lambda: PlayBlock.update(histogram=bytes(2)).execute(),
     "a week's hours": lambda: PlayStretch.update(histogram=b"").execute(),
     "a month's plays": lambda: PlayBlock.update(plays=PlayBlock.plays + 1).execute(),
@@ -131,23 +133,21 @@ def test_a_wrong_row_is_named_and_repaired(played: Store, damage: str) -> None:
         (tables.DAILY, (TODAY, 1, 7), "track 7, 2026-03-01"),
         (tables.WEEKLY, (2, 5, TODAY // 8), "album 5, the 8 days from 2026-02-28"),
         (tables.MONTHLY, (3, 9, TODAY // 32 - 1), "artist 9, the 32 days from 2026-01-27"),
-        (expected.TOTALS, (7, 0, 0), "track 7, all time"),
+        (counts.TOTALS, (7, 0, 0), "track 7, all time"),
     ],
 )
 def test_a_row_is_named_by_its_subject_and_its_days(table: tables.Table, key: tables.Key, name: str) -> None:
     counted = (3, listeners.pack([1, 2]), bytes(6))
-    assert expected.Comparison(table, {}, {key: counted}).name(key) == name
-    same = expected.Comparison(table, {key: counted}, {key: (*counted[:2], b"")}).name(key)
-    assert same == (name if table is expected.TOTALS else f"{name}: hours and completion")
+    assert counts.Comparison(table, {}, {key: counted}).name(key) == name
+    same = counts.Comparison(table, {key: counted}, {key: (*counted[:2], b"")}).name(key)
+    assert same == (name if table is counts.TOTALS else f"{name}: hours and completion")
 
 
 def test_a_difference_has_the_stored_and_the_counted_numbers(played: Store) -> None:
     def damage() -> tuple[int, int]:
-        row = PlayDay.get((PlayDay.day == TODAY) & (PlayDay.kind == 1) & (PlayDay.subject == 1))
+        row = PlayDay.get(PlayDay.key == daily.key(TODAY, 1, 1))
         was = row.plays, listeners.count(row.listeners)
-        PlayDay.update(plays=1, listeners=listeners.pack([1])).where(
-            PlayDay.day == TODAY, PlayDay.kind == 1, PlayDay.subject == 1
-        ).execute()
+        PlayDay.update(plays=1, listeners=listeners.pack([1])).where(PlayDay.key == daily.key(TODAY, 1, 1)).execute()
         return was
 
     was = played.write(damage).result()
@@ -223,22 +223,22 @@ def test_comparisons_list_wrong_rows_in_order() -> None:
     keys = [(day, 1, track) for day in (30, 10, 20) for track in (7, 5)]  # of days, likes by kind, id, day and parts
     stored = dict.fromkeys(keys[:4], (1, people, b"")) | {keys[5]: (2, people, b"")}
     counted = dict.fromkeys(keys[1:4], (1, people, b"")) | {keys[4]: (3, b"", b""), keys[5]: (2, people[:4], b"")}
-    found = expected.Comparison(tables.DAILY, stored, counted)
+    found = counts.Comparison(tables.DAILY, stored, counted)
     assert found.differing() == [(20, 1, 5), (20, 1, 7), (30, 1, 7)]
     assert [found.sizes(key) for key in found.differing()] == [((2, 2), (2, 1)), ((0, 0), (3, 0)), ((1, 2), (0, 0))]
     assert found.rows == len(keys)
-    month = expected_parts.Month(1, 7, 620)
-    parts = expected_parts.PartsComparison(
+    month = parts.Month(1, 7, 620)
+    two_hours = parts.PartsComparison(
         month, {key: each[:2] for key, each in stored.items()}, {key: each[:2] for key, each in counted.items()}
     )
-    assert parts.differing() == found.differing()
-    assert [parts.sizes(key) for key in parts.differing()] == [found.sizes(key) for key in found.differing()]
-    assert parts.rows == len(keys)
-    missing = expected_parts.PartsComparison(month, {}, {(1, 7, part): (0, b"") for part in range(7450, 7438, -1)})
+    assert two_hours.differing() == found.differing()
+    assert [two_hours.sizes(key) for key in two_hours.differing()] == [found.sizes(key) for key in found.differing()]
+    assert two_hours.rows == len(keys)
+    missing = parts.PartsComparison(month, {}, {(1, 7, part): (0, b"") for part in range(7450, 7438, -1)})
     assert missing.differing() == [(1, 7, part) for part in range(7439, 7451)]
-    assert parts.name((2, 5, 20_512 * 12 + 1)) == "album 5, the two hours from 2026-02-28T02:00:00.000000Z"
+    assert two_hours.name((2, 5, 20_512 * 12 + 1)) == "album 5, the two hours from 2026-02-28T02:00:00.000000Z"
     wrong = [engagement_days.WrongDay(1, track, day, (1, 2), (3, 4)) for day, _, track in keys]
-    given = expected.EngagementComparison({(each.kind, each.subject, each.day): each for each in wrong})
+    given = counts.EngagementComparison({(each.kind, each.subject, each.day): each for each in wrong})
     assert given.differing() == [(1, 5, 10), (1, 5, 20), (1, 5, 30), (1, 7, 10), (1, 7, 20), (1, 7, 30)]
     assert given.sizes((1, 7, 20)) == ((1, 2), (3, 4))
     assert given.rows == len(keys)
@@ -260,7 +260,7 @@ def test_a_day_with_thousands_of_plays_is_compared(store: Store) -> None:
 
     assert store.write(play).result() == 2_300
     assert run(store, check=True).differing == 0
-    store.write(lambda: PlayDay.update(plays=7, listeners=b"").where(PlayDay.kind == 1).execute()).result()
+    store.write(lambda: PlayDay.update(plays=7, listeners=b"").where(SQL(daily.KIND) == 1).execute()).result()
     assert run(store, check=True).differences[0] == verify.Difference("track 1, 2026-03-01", (7, 0), (2_300, 700))
 
 

@@ -14,14 +14,13 @@ from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.undoing import runs, undo
-from musicsvc.store.plays import verify
+from musicsvc.store.plays import daily, verify
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups import histograms, parts, reader
 from musicsvc.store.plays.subjects import TRACK
 from musicsvc.store.schema import schema
 from musicsvc.store.security import security_events, sessions
 from musicsvc.store.security.security_events import Event
-from tests.support import upgrades
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,18 +65,6 @@ INSERT INTO account (id, email, email_key, display_name, password_hash, created_
 INSERT INTO security_event (at, kind, account_id, actor, reason) VALUES
     (1, 'account.created', 1, 'cli', 'administrator'), (2, 'account.created', 2, 'api', NULL)
 """
-
-
-@pytest.fixture
-def old(new_database: Callable[..., str]) -> Old:
-    """Creates a database that has had the migrations up to one, with rows, and returns its address."""
-
-    def make(last: str, rows: str) -> str:
-        url = new_database(migrated=False)
-        upgrades.migrate_to(url, last, *rows.split(";"))
-        return url
-
-    return make
 
 
 def test_collaborators_of_playlists_that_are_not_collaborative_do_not_return(old: Old) -> None:
@@ -285,7 +272,7 @@ def test_hours_and_completion_are_counted_from_the_plays_that_exist(old: Old, re
         assert (album.skipped[20], album.skipped[29], album.completed[70], album.completed[100]) == (100, 5, 100, 100)
         week = store.read(lambda: packed("play_stretch", "kind = 1")).result()
         assert (sum(week.hours), week.skipped[29]) == (405, 5)
-        solo = store.read(lambda: packed("play_day", "kind = 3 AND subject = 2 AND day = 63")).result()
+        solo = store.read(lambda: packed("play_day", f"key = {daily.key(63, 3, 2)}")).result()
         assert (solo.hours[3 * 24], solo.without_length, solo.timed) == (2, 1, 1)  # the 63rd day is a Thursday
         days = store.read(lambda: reader.counts_by_day(1, 7, range(32, 64))).result()
         assert days == {40: (400, 1), 41: (5, 1)}  # the days of its month are not counted yet

@@ -8,11 +8,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.clock import DAY, HOUR
-from musicsvc.store.engine import dialect
-from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights.listening import play_times
 from musicsvc.store.insights.listening.play_times import Position
-from musicsvc.store.plays import subjects
+from musicsvc.store.plays import daily
 from musicsvc.store.plays.rollups import histograms, monthly
 
 if TYPE_CHECKING:
@@ -21,8 +19,8 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.subjects import Subject
 
 FIRST, FACTOR = 100, 10
-DAYS = "SELECT subject, day, plays FROM play_day WHERE day {days} AND kind = ? AND subject {subjects}"
-HISTOGRAM = "SELECT day, subject, histogram FROM play_day WHERE day = ? AND kind = ? AND subject = ?"
+DAYS = f"SELECT {daily.SUBJECT}, {daily.DAY}, plays FROM {{rows}}"  # noqa: S608 - our own names
+HISTOGRAMS = "SELECT key, histogram FROM {rows}"
 
 
 class Milestone(NamedTuple):
@@ -95,9 +93,8 @@ def _by_day(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> li
         for index, (plays, _) in enumerate(found)
     ]
     others = [day for (_, month), found in stored.items() if not found for day in monthly.days_of(month)]
-    days, values = dialect.in_list([*others, *monthly.open_days(watermark)])
-    among, value = subjects.among(ids)
-    rows = fetch(DAYS.format(days=days, subjects=among), values, kind, value)
+    days = {*others, *monthly.open_days(watermark)}
+    rows = daily.fetch_rows(DAYS, days, kind, ids)
     rows = [row for row in rows if not stored.get((row[0], row[1] // monthly.DAYS))]
     return sorted([*counted, *rows])
 
@@ -136,9 +133,11 @@ def _times(kind: int, reached: list[_Reached], kept_from: int) -> list[int]:
 
 def _hours_of_days(kind: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
     """Return lists of 24 hourly numbers of plays by (day, id). `keys`: (day, id) pairs."""
-    values = [value for day, subject in keys for value in (day, kind, subject)]
-    rows = fetch(" UNION ALL ".join([HISTOGRAM] * len(keys)), *values) if keys else ()
-    return {(day, subject): _hours(packed, day) for day, subject, packed in rows}
+    found: dict[tuple[int, int], list[int]] = {}
+    for key, packed in daily.fetch_keys(HISTOGRAMS, [daily.key(day, kind, subject) for day, subject in keys]):
+        day, _, subject = daily.parts(key)
+        found[day, subject] = _hours(packed, day)
+    return found
 
 
 def _hours(packed: bytes, day: int) -> list[int]:

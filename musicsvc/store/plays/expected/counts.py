@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.sql import fetch, run_many
-from musicsvc.store.plays import ranks, subjects
+from musicsvc.store.plays import daily, ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
 from musicsvc.store.plays.rollups import histograms, listeners, monthly, tables, weekly
 from musicsvc.store.plays.subjects import KINDS, TRACK, Subject
@@ -24,25 +24,23 @@ LARGE = 4096  # bytes; a larger set is compacted while plays are added to it
 NOUNS = {kind: noun for noun, kind in KINDS.items()}
 PLAYS = "SELECT track_id, slot, listener_id, duration_ms FROM play WHERE slot >= ? AND slot < ?"
 UP_TO = "SELECT count(*) FROM (SELECT 1 FROM play WHERE slot >= ? AND slot < ? LIMIT ?) AS first_plays"
-DAY = "SELECT day, kind, subject, plays, listeners, histogram FROM play_day WHERE day = ?"
+DAY = f"SELECT key, plays, listeners, histogram FROM play_day WHERE {daily.IN_SPAN}"  # noqa: S608 - our own names
 MONTH = """
     SELECT kind, subject, block, plays, listeners, histogram FROM play_block
     WHERE kind = ? AND subject BETWEEN ? AND ? AND block = ?
 """
 WEEK = "SELECT kind, subject, stretch, plays, listeners, histogram FROM play_stretch WHERE stretch = ?"
-DAYS_OF_WEEK = """
-    SELECT d.kind, d.subject, d.plays, d.listeners, d.histogram FROM play_stretch s
-    JOIN play_day d ON d.day IN ({days}) AND d.kind = s.kind AND d.subject = s.subject WHERE s.stretch = ?
-"""
+DAYS_OF_WEEK = f"SELECT {daily.SUBJECT}, plays, listeners, histogram FROM {{rows}}"  # noqa: S608 - our own names
 TOTALS = tables.Table("track_plays", ("track_id", "", ""), ())
 # Only the totals that differ, as there is one for each track.
-WRONG_TOTALS = """
-    SELECT d.subject, p.plays, d.plays
-    FROM (SELECT subject, CAST(sum(plays) AS BIGINT) AS plays FROM play_day WHERE kind = 1 GROUP BY subject) AS d
-    LEFT JOIN track_plays p ON p.track_id = d.subject WHERE p.plays IS DISTINCT FROM d.plays
+WRONG_TOTALS = f"""
+    SELECT d.track_id, p.plays, d.plays FROM (
+        SELECT {daily.SUBJECT} AS track_id, CAST(sum(plays) AS BIGINT) AS plays
+        FROM play_day WHERE {daily.KIND} = {TRACK} GROUP BY 1
+    ) AS d LEFT JOIN track_plays p ON p.track_id = d.track_id WHERE p.plays IS DISTINCT FROM d.plays
     UNION ALL SELECT track_id, plays, NULL FROM track_plays
-    WHERE track_id NOT IN (SELECT subject FROM play_day WHERE kind = 1)
-"""
+    WHERE track_id NOT IN (SELECT {daily.SUBJECT} FROM play_day WHERE {daily.KIND} = {TRACK})
+"""  # noqa: S608 - our own names
 NONE: Counts = (0, b"", b"")
 OTHER_DAYS = ": the counts of its days"
 OTHER_HISTOGRAM = ": hours and completion"
@@ -165,7 +163,8 @@ def compare_day(day: int) -> Comparison:
         for track, people in played.items():
             for subject in by_track[track]:
                 _add(expected, (day, *subject), people, packed[track])
-    return Comparison(tables.DAILY, _by_key(fetch(DAY, day)), expected, read)
+    stored = {daily.parts(key): tuple(counts) for key, *counts in fetch(DAY, *daily.span(range(day, day + 1)))}
+    return Comparison(tables.DAILY, stored, expected, read)
 
 
 def _add(expected: dict[Key, Counts], key: Key, played: bytes, packed: bytes) -> None:
@@ -200,9 +199,13 @@ def compare_month(month: int, kind: int, subject: int, end: int | None) -> Compa
 
 def compare_week(week: int) -> Comparison:
     """Compare the stored play counts of a week with the daily counts. Missing weekly rows are not errors."""
-    days = fetch(DAYS_OF_WEEK.format(days=", ".join(map(str, weekly.days_of(week)))), week)
-    expected: dict[Key, Counts] = tables.add_up(((row[0], row[1], week), *row[2:]) for row in days)
-    return Comparison(tables.WEEKLY, _by_key(fetch(WEEK, week)), expected)
+    stored = _by_key(fetch(WEEK, week))
+    expected: dict[Key, Counts] = {}
+    for kind in KINDS.values():
+        ids = [subject for of_kind, subject, _ in stored if of_kind == kind]
+        counts = tables.add_up(daily.fetch_rows(DAYS_OF_WEEK, weekly.days_of(week), kind, ids))
+        expected |= {(kind, subject, week): some for subject, some in counts.items()}
+    return Comparison(tables.WEEKLY, stored, expected)
 
 
 def compare_engagement() -> EngagementComparison:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import isoformat
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import day_parts, listeners, monthly
 from musicsvc.store.plays.subjects import KINDS
@@ -20,7 +21,8 @@ NOUNS = {kind: noun for noun, kind in KINDS.items()}
 PARTS_A_MONTH = monthly.DAYS * day_parts.PER_DAY
 COUNTED = f"""
     SELECT kind, subject, part / {PARTS_A_MONTH} AS month FROM play_part
-    UNION SELECT kind, subject, day / {monthly.DAYS} FROM play_day WHERE plays >= {day_parts.LEAST_PLAYS}
+    UNION SELECT {daily.KIND}, {daily.SUBJECT}, {daily.DAY} / {monthly.DAYS} FROM play_day
+    WHERE plays >= {day_parts.LEAST_PLAYS}
     ORDER BY month, kind, subject
 """  # noqa: S608 - constants
 STORED = """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run_many
-from musicsvc.store.plays import subjects
+from musicsvc.store.plays import daily, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import listeners, monthly, tables
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
@@ -35,7 +35,7 @@ PLAYS = {
 }
 OF_DAY = f"p.slot / {SLOTS_PER_DAY} = ?"  # the expression of the index play_of_day
 PARTS = f"SELECT {{subject}}, p.slot / {SLOTS}, {{listeners}} FROM {{plays}} AND {OF_DAY} GROUP BY 1, 2"  # noqa: S608 - constants
-POPULAR = f"SELECT subject FROM play_day WHERE day = ? AND kind = ? AND subject {{among}} AND plays >= {LEAST_PLAYS}"  # noqa: S608 - constants
+POPULAR = f"SELECT {daily.SUBJECT} FROM {{rows}} AND plays >= {LEAST_PLAYS}"  # noqa: S608 - constants
 ADD = "UPDATE play_part SET plays = plays + ?, listeners = {listeners} WHERE kind = ? AND subject = ? AND part = ?"
 INSERT = """
     INSERT INTO play_part (kind, subject, part, plays, listeners) {rows}
@@ -135,5 +135,4 @@ def replace(day: int, kind: int, ids: Collection[int], *, counted: bool = True) 
 
 def popular(day: int, kind: int, ids: Collection[int]) -> list[int]:
     """Return the ids of those tracks, albums or artists that have at least LEAST_PLAYS plays on the day."""
-    among, value = subjects.among(ids)
-    return [subject for (subject,) in fetch(POPULAR.format(among=among), day, kind, value)]
+    return [subject for (subject,) in daily.fetch_rows(POPULAR, [day], kind, ids)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
-from musicsvc.store.plays import subjects
+from musicsvc.store.plays import daily, subjects
 from musicsvc.store.plays.rollups import listeners, tables, weekly
 
 if TYPE_CHECKING:
@@ -28,22 +28,19 @@ if TYPE_CHECKING:
 DAYS = 32
 KINDS = 3
 WATERMARK = "SELECT block, kind, subject, kept_from FROM play_mark"
-SPAN = "SELECT min(day), (SELECT max(day) FROM play_day) FROM play_day WHERE day >= ?"
-ROWS = """
-    SELECT subject, plays, listeners, histogram FROM play_day
-    WHERE day {days} AND kind = ? AND subject BETWEEN ? AND ?
-"""
+SPAN = f"SELECT {daily.FIRST_SINCE.format(since='?')}, {daily.LAST}"
+ROWS = f"SELECT {daily.SUBJECT}, plays, listeners, histogram FROM {{rows}}"  # noqa: S608 - our own names
 # The subject at this position on each day, and the smallest of these; it limits the size of a batch.
-BOUND = """
+BOUND = f"""
     SELECT min(bound) FROM (SELECT (
-        SELECT subject FROM play_day WHERE day = column1 AND kind = ? AND subject >= ?
-        ORDER BY subject LIMIT 1 OFFSET ?
-    ) AS bound FROM (VALUES {days}) AS each_day) AS bounds
-"""
+        SELECT {daily.SUBJECT} FROM play_day WHERE key BETWEEN given.value + ? AND given.value + ?
+        ORDER BY key LIMIT 1 OFFSET ?
+    ) AS bound FROM {{given}}) AS bounds
+"""  # noqa: S608 - our own names
 LEAST_PLAYS = 256  # of a month whose days are counted, as in the index play_block_without_days
 WITHOUT_DAYS = f"SELECT kind, subject, block FROM play_block WHERE days IS NULL AND plays >= {LEAST_PLAYS} LIMIT ?"  # noqa: S608 - a constant
 SUBJECTS_PER_MONTH = 500  # rolled up for each month whose days are counted
-COUNTED_DAYS = "SELECT day, plays, listeners FROM play_day WHERE day {days} AND kind = ? AND subject = ?"
+COUNTED_DAYS = f"SELECT {daily.DAY}, plays, listeners FROM {{rows}}"  # noqa: S608 - our own names
 SET_DAYS = "UPDATE play_block SET days = ? WHERE kind = ? AND subject = ? AND block = ?"
 STORED_DAYS = """
     SELECT subject, block, days FROM play_block WHERE kind = ? AND subject {among} AND block >= ? AND block < ?
@@ -137,8 +134,8 @@ def _roll_up(month: int, kind: int, subject: int, limit: int) -> int | None:
 
 def batch_end(month: int, kind: int, subject: int, limit: int) -> int | None:
     """Return the end (exclusive) of a batch of about `limit` ids from `subject` on, or None for the last batch."""
-    days = ", ".join(f"({day})" for day in days_of(month))
-    ((end,),) = fetch(BOUND.format(days=days), kind, subject, limit)
+    given, days = dialect.table_of([daily.key(day, kind, 0) for day in days_of(month)])
+    ((end,),) = fetch(BOUND.format(given=given), subject, daily.LAST_ID, limit, days)
     return None if end is None else int(end)
 
 
@@ -147,12 +144,12 @@ def count(month: int, kind: int, subject: int, end: int | None) -> dict[int, Cou
 
     `subject` is the first id of a track, album or artist (`kind`). If `end` is None, there is no upper limit.
     """
-    condition, days = dialect.in_list(days_of(month))
-    return tables.add_up(fetch(ROWS.format(days=condition), days, kind, subject, last(end)))
+    rows, values = daily.rows_between(days_of(month), kind, subject, last(end))
+    return tables.add_up(fetch(ROWS.format(rows=rows), *values))
 
 
 def last(end: int | None) -> int:
-    return (1 << 63) - 1 if end is None else end - 1
+    return daily.LAST_ID if end is None else end - 1
 
 
 def _count_days(limit: int) -> bool:
@@ -165,8 +162,7 @@ def _count_days(limit: int) -> bool:
 def count_days(kind: int, subject: int, month: int) -> list[tuple[int, int]]:
     """Compute (plays, listeners) of each day of a month from the daily counts of a track, album or artist."""
     counts = [(0, 0)] * DAYS
-    condition, days = dialect.in_list(days_of(month))
-    for day, plays, packed in fetch(COUNTED_DAYS.format(days=condition), days, kind, subject):
+    for day, plays, packed in daily.fetch_rows(COUNTED_DAYS, days_of(month), kind, [subject]):
         counts[day % DAYS] = plays, listeners.count(packed)
     return counts
 

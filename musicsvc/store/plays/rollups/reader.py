@@ -13,22 +13,19 @@ from pyroaring import BitMap
 
 from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays import subjects
+from musicsvc.store.plays import daily, subjects
 from musicsvc.store.plays.rollups import histograms, listeners, monthly, parts, weekly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from musicsvc.store.plays.periods import Window
     from musicsvc.store.plays.rollups.histograms import Histogram
 
-WATERMARK = f"""
-    SELECT block, stretch, kept_from, (SELECT min(day) FROM play_day),
-        (SELECT min(day) FROM play_day WHERE day >= block * {monthly.DAYS}), (SELECT max(day) FROM play_day)
-    FROM play_mark
-"""  # noqa: S608 - a constant
-# Day numbers are literals: everybody who reads a window on the same day uses the same statement.
+OLDEST_OPEN = daily.FIRST_SINCE.format(since=f"block * {monthly.DAYS}")
+WATERMARK = f"SELECT block, stretch, kept_from, {daily.FIRST}, {OLDEST_OPEN}, {daily.LAST} FROM play_mark"  # noqa: S608 - constants
+# The numbers are literals: everybody who reads a window on the same day uses the same statement.
 MONTHS = f"""
     SELECT subject, block * {monthly.DAYS}, {monthly.DAYS}, plays{{sets}} FROM play_block
     WHERE kind = ? AND subject {{subjects}} AND block {{numbers}}
@@ -37,16 +34,17 @@ WEEKS = f"""
     SELECT subject, stretch * {weekly.DAYS}, {weekly.DAYS}, plays{{sets}} FROM play_stretch
     WHERE kind = ? AND subject {{subjects}} AND stretch {{numbers}}
 """  # noqa: S608 - constants
-DAYS = "SELECT subject, day, 1, plays{sets} FROM play_day WHERE kind = ? AND subject {subjects} AND day {numbers}"
+DAYS = f"SELECT {daily.SUBJECT}, {daily.DAY}, 1, plays{{sets}} FROM {{{{rows}}}}"  # noqa: S608 - our own names
 NOT_IN_WEEKS = f"""
-    AND (subject, day / {weekly.DAYS}) NOT IN (
+    AND ({daily.SUBJECT}, {daily.DAY} / {weekly.DAYS}) NOT IN (
         SELECT subject, stretch FROM play_stretch WHERE kind = ? AND subject {{subjects}} AND stretch {{numbers}}
     )
 """  # noqa: S608 - a constant
-SPAN = "SELECT (SELECT min(day) FROM play_day), (SELECT max(day) FROM play_day)"
+SPAN = f"SELECT {daily.FIRST}, {daily.LAST}"
 MANY_DAYS = 400  # a longer list of numbers in a statement costs more than to look for the first and the last play
 POPULAR = "SELECT DISTINCT subject FROM play_stretch WHERE kind = ? AND subject {subjects} AND stretch {numbers}"
 SETS = ", listeners"
+DAYS_AND_LISTENERS = DAYS.format(sets=SETS)
 ALL_TIME_PLAYS = {
     TRACK: "SELECT track_id, plays FROM track_plays WHERE track_id {among}",
     ALBUM: """
@@ -127,8 +125,8 @@ class Reader:
         weeks = [week for week in weekly.within(days, open_week) if not cuts.intersection(weekly.days_of(week)[1:])]
         in_weeks = {day for week in weeks for day in weekly.days_of(week)}
         self._months = f"< {watermark}" if all_time else _numbers(months)
-        self._weeks, self._in_weeks = weeks, _numbers(sorted(in_weeks))
-        self._others, self._days = _numbers(sorted(days - in_weeks)), _numbers(sorted(days))
+        self._weeks, self._in_weeks = weeks, in_weeks
+        self._others, self._days = days - in_weeks, days
 
     def read(self, kind: int, ids: Collection[int]) -> dict[int, list[PlayStats]]:
         """Return a list of `PlayStats` for each id: one per window, then one of all time if `all_time` was set."""
@@ -143,12 +141,18 @@ class Reader:
         others = [each for each in ids if each not in found]
         if others:
             # Looking for weekly counts would cost more than it saves, as most tracks have none.
-            condition, values = dialect.in_range_or_list(others)
-            queries = [(MONTHS, self._months), (DAYS, self._days)]
-            parts = [query.format(sets=SETS, subjects=condition, numbers=days) for query, days in queries if days]
-            rows = sql.stream_rows(" UNION ALL ".join(parts), *[kind, *values] * len(parts)) if parts else ()
-            found |= self._add_up(kind, others, rows, LARGEST_IN_STREAM)
+            found |= self._add_up(kind, others, self._streamed(kind, others), LARGEST_IN_STREAM)
         return {each: found[each] for each in ids}
+
+    def _streamed(self, kind: int, ids: Sequence[int]) -> Iterator[Any]:
+        """Yield rows of monthly and daily counts that together have all plays of `ids`."""
+        if self._months:
+            condition, values = dialect.in_range_or_list(ids)
+            query = MONTHS.format(sets=SETS, subjects=condition, numbers=self._months)
+            yield from sql.stream_rows(query, kind, *values)
+        if self._days:
+            rows, values = daily.dense_rows(self._days, kind, ids)
+            yield from sql.stream_rows(DAYS_AND_LISTENERS.format(rows=rows), *values)
 
     def _popular(self, kind: int, ids: Sequence[int]) -> list[int]:
         """Return the ids of the tracks, albums or artists that have weekly counts."""
@@ -177,18 +181,19 @@ class Reader:
         `sets`: SQL for more columns (listeners, histogram).
         """
         months = _fetch(MONTHS, sets, kind, ids, self._months)
-        days = _fetch(DAYS, sets, kind, ids, self._others)
+        query = DAYS.format(sets=sets)
+        days = daily.fetch_rows(query, self._others, kind, ids)
         if not self._weeks:
             return months + days
         numbers = _numbers(self._weeks)
         weeks = _fetch(WEEKS, sets, kind, ids, numbers)
         counts = Counter(row[0] for row in weeks)
         if without := [each for each in ids if not counts[each]]:
-            days += _fetch(DAYS, sets, kind, without, self._in_weeks)
+            days += daily.fetch_rows(query, self._in_weeks, kind, without)
         if partly := [each for each in ids if 0 < counts[each] < len(self._weeks)]:
             condition, value = subjects.among(partly)
-            query = DAYS.format(sets=sets, subjects=condition, numbers=self._in_weeks)
-            days += fetch(query + NOT_IN_WEEKS.format(subjects=condition, numbers=numbers), kind, value, kind, value)
+            query += NOT_IN_WEEKS.format(subjects=condition, numbers=numbers)
+            days += daily.fetch_rows(query, self._in_weeks, kind, partly, kind, value)
         return months + weeks + days
 
     def _add_up(
@@ -253,7 +258,7 @@ def counts_by_day(kind: int, subject: int, numbers: range) -> dict[int, tuple[in
             day: each for day, each in zip(monthly.days_of(month), found, strict=True) if day in played and each[0]
         }
     others = [day for day in played if day // monthly.DAYS not in stored]
-    rows = _fetch(DAYS, SETS, kind, [subject], _numbers(others))
+    rows = daily.fetch_rows(DAYS_AND_LISTENERS, others, kind, [subject])
     return counts | {day: (plays, listeners.count(packed)) for _, day, _, plays, packed in rows}
 
 
@@ -265,12 +270,11 @@ def days(kind: int, ids: Sequence[int], numbers: range) -> dict[int, PlayStats]:
     played = _played(numbers)
     if not played:
         return {}
-    condition, values = dialect.in_range_or_list(ids)
-    statement = DAYS.format(sets=SETS, subjects=condition, numbers=_numbers(played))
+    rows, values = daily.dense_rows(played, kind, ids)
     wanted = set(ids)
     plays: dict[int, int] = defaultdict(int)
     sets: dict[int, list[bytes]] = defaultdict(list)
-    for subject, day, _, count, packed in sql.stream_rows(statement, kind, *values):
+    for subject, day, _, count, packed in sql.stream_rows(DAYS_AND_LISTENERS.format(rows=rows), *values):
         if subject in wanted:
             plays[day] += count
             sets[day].append(packed)
@@ -282,11 +286,9 @@ def days_of_each(kind: int, numbers: Mapping[int, range]) -> dict[int, dict[int,
 
     Days without plays are absent.
     """
-    asked = {each: _numbers(some) for each, some in numbers.items() if some}
-    parts = [DAYS.format(sets=SETS, subjects="= ?", numbers=some) for some in asked.values()]
+    keys = [daily.key(day, kind, each) for each, some in numbers.items() for day in some]
     found: dict[int, dict[int, PlayStats]] = {each: {} for each in numbers}
-    rows = fetch(" UNION ALL ".join(parts), *(value for each in asked for value in (kind, each))) if parts else ()
-    for subject, day, _, plays, packed in rows:
+    for subject, day, _, plays, packed in daily.fetch_keys(DAYS_AND_LISTENERS, keys):
         found[subject][day] = PlayStats(plays, listeners.union([packed]))
     return found
 

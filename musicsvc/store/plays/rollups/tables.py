@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
+from musicsvc.store.plays import daily
 from musicsvc.store.plays.rollups import histograms, listeners
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping
 
     K = TypeVar("K", bound=Hashable)
 
@@ -42,18 +43,27 @@ Counts = tuple[int, bytes, bytes]  # plays, packed listeners, packed histogram
 class Table(NamedTuple):
     """A table of play counts: its name, the names of its key columns, and the PostgreSQL types of all columns.
 
-    `outdated` is SQL, such as `, days = NULL`, that is appended to the assignments of each UPDATE.
+    A single key column contains all three numbers of a `Key` (see `daily.key`). `outdated` is SQL, such as
+    `, days = NULL`, that is appended to the assignments of each UPDATE.
     """
 
     name: str
-    key: tuple[str, str, str]
+    key: tuple[str, ...]
     types: tuple[str, ...]
     outdated: str = ""
+
+    def stored(self, key: Key) -> tuple[int, ...]:
+        """Return the values of the key columns."""
+        return key if len(self.key) > 1 else (daily.key(*key),)
+
+    def parts(self, stored: tuple[int, ...]) -> Key:
+        """Return the three numbers of the values of the key columns."""
+        return (stored[0], stored[1], stored[2]) if len(stored) > 1 else daily.parts(stored[0])
 
 
 BLOBS = ("listeners", "histogram")
 VALUES = ("bigint", "bytea", "bytea")
-DAILY = Table("play_day", ("day", "kind", "subject"), ("int", "int", "bigint", *VALUES))
+DAILY = Table("play_day", ("key",), ("bigint", *VALUES))
 WEEKLY = Table("play_stretch", ("kind", "subject", "stretch"), ("int", "bigint", "int", *VALUES))
 MONTHLY = Table("play_block", ("kind", "subject", "block"), ("int", "bigint", "int", *VALUES), ", days = NULL")
 
@@ -84,27 +94,32 @@ def split(new: bytes) -> tuple[int, bytes, bytes]:
 def add(table: Table, new: New) -> dict[Key, int]:
     """Add packed new plays to the rows of a table. Return the total plays of each row with many plays, by row key."""
     joined = {name: dialect.concat_blob(f"{table.name}.{name}", f"excluded.{name}") for name in BLOBS}
-    key = [f"{table.name}.{name}" for name in table.key]
-    total = dialect.sum_noting(f"{table.name}.plays", "excluded.plays", COMPACT_EVERY, key)
+    noted = [f"{table.name}.{name}" for name in table.key]
+    total = dialect.sum_noting(f"{table.name}.plays", "excluded.plays", COMPACT_EVERY, noted)
     statement = ADD.format(table=table.name, key=", ".join(table.key), plays=total, outdated=table.outdated, **joined)
     rows: list[tuple[Any, ...]] = []
     for a, b in sorted(new):
         some = new[a, b]
-        rows += [
-            (a, b, c, 1, packed[:4], packed[4:]) if len(packed := some[c]) == PLAY else (a, b, c, *split(packed))
-            for c in sorted(some)  # most often a single play, for which a call of `split` would take a third longer
-        ]
+        if table is DAILY:
+            day = daily.key(a, b, 0)
+            rows += [
+                (day + c, 1, packed[:4], packed[4:]) if len(packed := some[c]) == PLAY else (day + c, *split(packed))
+                for c in sorted(some)  # most often a single play, for which a call of `split` would take a third longer
+            ]
+        else:
+            rows += [(a, b, c, *split(some[c])) for c in sorted(some)]
+    width = len(table.key)
     stored = dialect.insert_noting(statement, table.types, rows, (*table.key, "plays"))
     # The total of a row that was not stored before is its number of new plays.
-    totals = chain((row[:4] for row in rows if row[3] >= COMPACT_EVERY), stored)
-    large = {(a, b, c): plays for a, b, c, plays in totals if plays >= COMPACT_EVERY}
+    totals = chain((row[: width + 1] for row in rows if row[width] >= COMPACT_EVERY), stored)
+    large = {table.parts(row[:width]): row[width] for row in totals if row[width] >= COMPACT_EVERY}
     for (a, b, c), plays in large.items():
         if plays % COMPACT_EVERY < len(new[a, b][c]) // PLAY:
-            _compact(table, (a, b, c))
+            _compact(table, table.stored((a, b, c)))
     return large
 
 
-def _compact(table: Table, key: Key) -> None:
+def _compact(table: Table, key: tuple[int, ...]) -> None:
     where = _where(table)
     ((people, plays),) = fetch(f"SELECT listeners, histogram FROM {table.name} WHERE {where}", *key)  # noqa: S608 - our own names
     smaller = listeners.merge([people]), histograms.merge([plays])
@@ -113,11 +128,12 @@ def _compact(table: Table, key: Key) -> None:
 
 def replace(table: Table, rows: Iterable[tuple[int, int, int, int, bytes, bytes]]) -> None:
     statement = REPLACE.format(table=table.name, key=", ".join(table.key), outdated=table.outdated)
-    dialect.insert_many(statement, table.types, sorted(rows))
+    stored = sorted((*table.stored((a, b, c)), *counts) for a, b, c, *counts in rows)
+    dialect.insert_many(statement, table.types, stored)
 
 
-def delete(table: Table, keys: Sequence[Key]) -> None:
-    run_many(f"DELETE FROM {table.name} WHERE {_where(table)}", keys)  # noqa: S608 - our own names
+def delete(table: Table, keys: Iterable[Key]) -> None:
+    run_many(f"DELETE FROM {table.name} WHERE {_where(table)}", [table.stored(key) for key in keys])  # noqa: S608 - our own names
 
 
 def _where(table: Table) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.dialect import concat_blob
 from musicsvc.store.engine.sql import fetch, run, run_many
+from musicsvc.store.plays import daily
 from musicsvc.store.plays.rollups import tables
 
 if TYPE_CHECKING:
@@ -21,15 +22,12 @@ if TYPE_CHECKING:
 DAYS = 8  # divides a month
 KEPT = 13  # weeks: the window of 30 days, the 30 days before it, and a margin
 LEAST_PLAYS = 16  # a day on average
-WATERMARK = "SELECT stretch, (SELECT max(day) FROM play_day) FROM play_mark"
+WATERMARK = f"SELECT stretch, {daily.LAST} FROM play_mark"  # noqa: S608 - our own names
 PLAYED = f"""
-    SELECT kind, subject FROM play_day WHERE day IN ({{days}}) AND plays >= {LEAST_PLAYS}
-    GROUP BY kind, subject HAVING SUM(plays) >= {LEAST_PLAYS * DAYS}
+    SELECT {daily.KIND}, {daily.SUBJECT} FROM play_day WHERE {daily.IN_SPAN} AND plays >= {LEAST_PLAYS}
+    GROUP BY 1, 2 HAVING SUM(plays) >= {LEAST_PLAYS * DAYS}
 """  # noqa: S608 - constants
-FROM_DAYS = """
-    SELECT subject, plays, listeners, histogram FROM play_day
-    WHERE day IN ({days}) AND kind = ? AND subject IN ({subjects})
-"""
+FROM_DAYS = f"SELECT {daily.SUBJECT}, plays, listeners, histogram FROM {{rows}}"  # noqa: S608 - our own names
 ADD = """
     UPDATE play_stretch SET plays = plays + ?, listeners = {listeners}, histogram = {histogram}
     WHERE kind = ? AND subject = ? AND stretch = ?
@@ -71,12 +69,11 @@ def roll_up() -> bool:
     if watermark >= last:
         return False
     week = max(watermark, last - KEPT)
-    days = ", ".join(map(str, days_of(week)))
-    subjects: dict[int, list[str]] = defaultdict(list)
-    for kind, subject in fetch(PLAYED.format(days=days)):
-        subjects[kind].append(str(subject))
+    subjects: dict[int, list[int]] = defaultdict(list)
+    for kind, subject in fetch(PLAYED, *daily.span(days_of(week))):
+        subjects[kind].append(subject)
     for kind, some in subjects.items():
-        counts = tables.add_up(fetch(FROM_DAYS.format(days=days, subjects=", ".join(some)), kind))
+        counts = tables.add_up(daily.fetch_rows(FROM_DAYS, days_of(week), kind, some))
         tables.replace(tables.WEEKLY, [(kind, subject, week, *each) for subject, each in counts.items()])
     run("DELETE FROM play_stretch WHERE stretch < ?", last - KEPT)
     run("UPDATE play_mark SET stretch = ?", week + 1)

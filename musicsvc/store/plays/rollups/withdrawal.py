@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
-from musicsvc.store.plays import ranks, subjects
+from musicsvc.store.plays import daily, ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import day_parts, histograms, listeners, monthly, tables, weekly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
@@ -25,16 +25,10 @@ PLAYS = "SELECT slot, track_id FROM play WHERE slot >= ? AND slot < ? AND import
 DELETE = "DELETE FROM play WHERE slot >= ? AND slot < ? AND import_id = ?"
 LEFT = "SELECT track_id, slot, listener_id, duration_ms FROM play WHERE slot >= ? AND slot < ?"
 MEMBERS = {
-    ALBUM: "SELECT album_id AS subject, id AS track FROM track WHERE album_id {among}",
-    ARTIST: "SELECT artist_id AS subject, track_id AS track FROM track_artist WHERE artist_id {among}",
+    ALBUM: "SELECT album_id, id FROM track WHERE album_id {among}",
+    ARTIST: "SELECT artist_id, track_id FROM track_artist WHERE artist_id {among}",
 }
-DAYS_OF_MEMBERS = """
-    SELECT d.day, m.subject, d.plays, d.listeners, d.histogram FROM ({members}) AS m
-    JOIN play_day d ON d.day {days} AND d.kind = 1 AND d.subject = m.track
-"""
-DAYS = (
-    "SELECT subject, day, plays, listeners, histogram FROM play_day WHERE day {days} AND kind = ? AND subject {among}"
-)
+DAYS = f"SELECT {daily.SUBJECT}, {daily.DAY}, plays, listeners, histogram FROM {{rows}}"  # noqa: S608 - our own names
 WEEKS = "SELECT kind, subject, stretch FROM play_stretch WHERE kind = ? AND subject {among} AND stretch {weeks}"
 TOTALS = "UPDATE track_plays SET plays = plays - ? WHERE track_id = ?"
 NO_TOTALS = "DELETE FROM track_plays WHERE plays = 0 AND track_id {among}"
@@ -124,10 +118,15 @@ def _recount(taken: Mapping[int, Counter[int]]) -> None:
 def _recount_days(kind: int, days: Mapping[int, set[int]]) -> None:
     """Recompute daily counts of albums or artists from those of their tracks. `days`: the days to recompute, by id."""
     among, ids = dialect.in_list(days)
-    numbers, values = dialect.in_list(set[int]().union(*days.values()))
-    statement = DAYS_OF_MEMBERS.format(members=MEMBERS[kind].format(among=among), days=numbers)
-    found = fetch(statement, ids, values)
-    keyed = (((day, subject), plays, people, packed) for day, subject, plays, people, packed in found)
+    members: dict[int, list[int]] = defaultdict(list)
+    for subject, track in fetch(MEMBERS[kind].format(among=among), ids):
+        members[track].append(subject)
+    found = daily.fetch_rows(DAYS, set[int]().union(*days.values()), TRACK, members)
+    keyed = (
+        ((day, subject), plays, people, packed)
+        for track, day, plays, people, packed in found
+        for subject in members[track]
+    )
     counts = tables.add_up(keyed)
     wanted = [(day, subject) for subject, some in days.items() for day in some]
     _store(tables.DAILY, {(day, kind, subject): counts.get((day, subject)) for day, subject in wanted})
@@ -161,8 +160,7 @@ def _from_days(kind: int, keys: Collection[tuple[int, int]], length: int) -> dic
     if not wanted:
         return {}
     numbers = {number * length + at for _, number in wanted for at in range(length)}
-    (days, values), (among, ids) = dialect.in_list(numbers), dialect.in_list({subject for subject, _ in wanted})
-    rows = fetch(DAYS.format(days=days, among=among), values, kind, ids)
+    rows = daily.fetch_rows(DAYS, numbers, kind, {subject for subject, _ in wanted})
     keyed = (((subject, day // length), plays, people, packed) for subject, day, plays, people, packed in rows)
     return tables.add_up(row for row in keyed if row[0] in wanted)
 

@@ -1,0 +1,1 @@
+"""Recompute play counts, to compare them with the stored ones."""
