@@ -18,7 +18,7 @@ from musicsvc.store.plays.rollups import histograms, listeners, monthly, parts, 
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from musicsvc.store.plays.periods import Window
     from musicsvc.store.plays.rollups.histograms import Histogram
@@ -279,18 +279,6 @@ def days(kind: int, ids: Sequence[int], numbers: range) -> dict[int, PlayStats]:
             plays[day] += count
             sets[day].append(packed)
     return {day: PlayStats(plays[day], listeners.union(some)) for day, some in sets.items()}
-
-
-def days_of_each(kind: int, numbers: Mapping[int, range]) -> dict[int, dict[int, PlayStats]]:
-    """Return plays and listeners by id and day. `numbers` has the range of days to read for each id.
-
-    Days without plays are absent.
-    """
-    keys = [daily.key(day, kind, each) for each, some in numbers.items() for day in some]
-    found: dict[int, dict[int, PlayStats]] = {each: {} for each in numbers}
-    for subject, day, _, plays, packed in daily.fetch_keys(DAYS_AND_LISTENERS, keys):
-        found[subject][day] = PlayStats(plays, listeners.union([packed]))
-    return found
 
 
 def all_time_plays(kind: int, ids: Collection[int]) -> dict[int, int]:
