@@ -52,6 +52,7 @@ BENCHMARKS = (
     Benchmark("deep-pages", "deep_pages.py", "", ""),
     Benchmark("long-lists", "long_lists.py", "", ""),
     Benchmark("insights", "insights.py", "", ""),
+    Benchmark("insights-requests", "insights_requests.py", "", ""),
     Benchmark("dashboard", "dashboard.py", "", ""),
     Benchmark("plays", "plays.py", "", ""),
     Benchmark("post-plays", "post_plays.py", "", ""),

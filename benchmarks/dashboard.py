@@ -15,17 +15,19 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import plays_world
 from spread import spread
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from musicsvc.clock import MovableClock
-from musicsvc.store import opening
 from musicsvc.store.accounts import users
-from musicsvc.store.schema import schema
 from musicsvc.store.security import sessions
 from tests.support.threaded_server import Connection, threaded_server
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
 
 ROUNDS, REPEATS = 9, 15
 PERIODS = ("7-days", "30-days", "90-days", "1-year")
@@ -39,17 +41,14 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = (options.folder or Path(temporary)) / str(options.plays)
-        url = f"sqlite:///{folder / 'musicsvc.db'}"
-        if not folder.exists():
-            plays_world.new(folder, plays_world.Size(options.plays)).close()
-        schema.upgrade(url)
-        _measure(url)
+        folder = options.folder or Path(temporary)
+        with plays_world.kept(folder / str(options.plays), options.plays) as store:
+            _measure(store)
 
 
-def _measure(url: str) -> None:
+def _measure(store: Store) -> None:
     clock = MovableClock(plays_world.NOW, speed=0)
-    with opening.connect(url) as store, threaded_server(store, clock) as server:
+    with threaded_server(store, clock) as server:
         session = store.write(partial(_sign_in, clock.now())).result()
         connection = Connection(server.port, server.thread)
         print(f"milliseconds of CPU, medians of {ROUNDS} rounds (least … most); goal {GOAL}")

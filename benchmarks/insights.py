@@ -33,8 +33,7 @@ from musicsvc.server.handlers import listening
 from musicsvc.server.schemas.listening import ReleaseQuery
 from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
 from musicsvc.server.shapes import exports as shapes
-from musicsvc.store import opening
-from musicsvc.store.accounts import tokens, users
+from musicsvc.store.accounts import tokens
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, export_rows, overview
 from musicsvc.store.insights import figures as insight_figures
@@ -85,17 +84,10 @@ def main() -> None:
 
 
 def _world(stack: ExitStack, folder: Path, plays: int) -> World:
-    file = folder / "musicsvc.db"
-    found = opening.connect(f"sqlite:///{file}") if file.exists() else plays_world.new(folder, plays_world.Size(plays))
-    store = stack.enter_context(found)
-    return World(store, store.write(_manager).result())
-
-
-def _manager() -> Identity:
-    _, value = tokens.create(users.by_email(plays_world.MANAGER), "benchmark", now=plays_world.NOW)
-    manager = tokens.identify(tokens.digest(value))
+    store = stack.enter_context(plays_world.kept(folder, plays))
+    manager = store.read(partial(tokens.identify, tokens.digest(plays_world.token(store)))).result()
     assert manager is not None
-    return manager
+    return World(store, manager)
 
 
 def _measure(worlds: dict[int, World]) -> dict[Case, dict[int, list[float]]]:

@@ -86,6 +86,20 @@ def new(folder: Path, size: Size, echo: Callable[[str], None] = print) -> Store:
     return store
 
 
+def kept(folder: Path, plays: int) -> Store:
+    """Open the store with this number of plays in a folder. It is created, or brought up to date, if necessary."""
+    if not folder.exists():
+        return new(folder, Size(plays))
+    url = f"sqlite:///{folder / 'musicsvc.db'}"
+    schema.upgrade(url)
+    return opening.connect(url)
+
+
+def token(store: Store) -> str:
+    """Create a token of the artist's manager."""
+    return store.write(lambda: tokens.create(users.by_email(MANAGER), "benchmark", now=NOW)).result()[1]
+
+
 def fill(store: Store, size: Size, echo: Callable[[str], None] = print) -> None:
     """Fill an empty store."""
     people = store.write(_people).result()

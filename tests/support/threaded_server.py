@@ -69,10 +69,10 @@ class Connection:
 class ThreadedServer:
     """A server that runs on another thread."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, settings: Settings) -> None:
         self._listener = serving.listen("127.0.0.1", 0)
         self.port = self._listener.getsockname()[1]
-        self._app = App(Settings(), store, clock, f"http://127.0.0.1:{self.port}")
+        self._app = App(settings, store, clock, f"http://127.0.0.1:{self.port}")
         self._loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self._loop.run_forever)
         self.thread.start()
@@ -86,9 +86,9 @@ class ThreadedServer:
 
 
 @contextmanager
-def threaded_server(store: Store, clock: Clock) -> Iterator[ThreadedServer]:
+def threaded_server(store: Store, clock: Clock, settings: Settings | None = None) -> Iterator[ThreadedServer]:
     """Run a server on another thread for the block."""
-    server = ThreadedServer(store, clock)
+    server = ThreadedServer(store, clock, settings or Settings())
     try:
         yield server
     finally:
