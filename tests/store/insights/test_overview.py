@@ -124,6 +124,25 @@ def test_a_printed_overview_has_the_days_before_and_the_newest_day_with_plays(
         assert late.last_played == week.end - 8
 
 
+def test_the_newest_day_with_plays_may_be_in_a_month_whose_days_are_added_up(store: Store, clock: MovableClock) -> None:
+    now = clock.now()
+
+    def fill() -> Catalog:
+        made = catalog(now)
+        made.add_plays([(made.tracks[2], now - days * DAY, "somebody") for days in (150, 90, 96)])
+        made.add_plays([(made.tracks[4], now, "somebody")])
+        return made
+
+    made = store.write(fill).result()
+    while store.write(partial(monthly.roll_up, 100)).result():
+        pass
+    week = window("7-days", now)
+    assert (now // DAY - 90) // monthly.DAYS < store.read(monthly.watermark).result().month
+    for artist, day in ((1, now // DAY - 90), (0, None), (2, None)):  # artist 2 was played today
+        scope = Scope(artist=made.artists[artist])
+        assert store.read(partial(overview.build_for_print, scope, week, now)).result().last_played == day
+
+
 def test_a_day_is_compared_with_the_same_hours_of_the_day_before(store: Store, clock: MovableClock) -> None:
     now = clock.now()
 

@@ -16,10 +16,10 @@ from peewee import SQL
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import PlayDay
+from musicsvc.store.models import PlayBlock, PlayDay
 from musicsvc.store.plays import daily, ingest, verify
 from musicsvc.store.plays.ingest import ReportedPlay
-from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.rollups import listeners, monthly
 from musicsvc.store.plays.subjects import TRACK
 from tests.conftest import NOW
 from tests.support.reported_plays import PLAYED, SPANS, SUBJECTS, TODAY, figures, read_figures, report
@@ -141,6 +141,18 @@ def test_many_plays_of_one_day_stay_exact_and_small(store: Store, reporter: Iden
         lambda: [len(row.listeners) for row in PlayDay.select().where(SQL(daily.KIND) == TRACK)]
     ).result()
     assert size < 150 * 4
+
+
+def test_many_late_plays_of_a_month_stay_exact_and_small(store: Store, reporter: Identity) -> None:
+    late = [ReportedPlay(1, NOW - 60 * DAY + at * MINUTE, f"l{at % 150}") for at in range(400)]
+    report(store, [late[0], ReportedPlay(1, NOW, "l0")], reporter)
+    while store.write(lambda: monthly.roll_up(100)).result():
+        pass
+    for start in range(0, 400, 50):
+        report(store, late[start : start + 50], reporter)
+    (month,) = store.read(lambda: list(PlayBlock.select().where(PlayBlock.kind == TRACK))).result()
+    assert (month.plays, listeners.count(month.listeners)) == (400, 150)
+    assert len(month.listeners) < 150 * 4
 
 
 def test_concurrent_reports_rollups_and_repeats_count_each_play_once(store: Store, reporter: Identity) -> None:
