@@ -25,6 +25,8 @@ SUBJECT = f"(key & {LAST_ID})"
 FIRST = f"(SELECT min(key) FROM play_day) >> {DAY_SHIFT}"  # noqa: S608 - a constant
 LAST = f"(SELECT max(key) FROM play_day) >> {DAY_SHIFT}"  # noqa: S608 - a constant
 FIRST_SINCE = f"(SELECT min(key) FROM play_day WHERE key >= CAST({{since}} AS BIGINT) << {DAY_SHIFT}) >> {DAY_SHIFT}"  # noqa: S608 - a constant
+# The counts of each id, to be added up.
+COUNTS = f"SELECT {SUBJECT}, plays, listeners, histogram FROM {{rows}}"  # noqa: S608 - a constant
 IN_SPAN = "key >= ? AND key < ?"  # a condition, whose values `span` returns
 
 

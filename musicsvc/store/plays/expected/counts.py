@@ -30,7 +30,6 @@ MONTH = """
     WHERE kind = ? AND subject BETWEEN ? AND ? AND block = ?
 """
 WEEK = "SELECT kind, subject, stretch, plays, listeners, histogram FROM play_stretch WHERE stretch = ?"
-DAYS_OF_WEEK = f"SELECT {daily.SUBJECT}, plays, listeners, histogram FROM {{rows}}"  # noqa: S608 - our own names
 TOTALS = tables.Table("track_plays", ("track_id", "", ""), ())
 # Only the totals that differ, as there is one for each track.
 WRONG_TOTALS = f"""
@@ -203,8 +202,7 @@ def compare_week(week: int) -> Comparison:
     expected: dict[Key, Counts] = {}
     for kind in KINDS.values():
         ids = [subject for of_kind, subject, _ in stored if of_kind == kind]
-        counts = tables.add_up(daily.fetch_rows(DAYS_OF_WEEK, weekly.days_of(week), kind, ids))
-        expected |= {(kind, subject, week): some for subject, some in counts.items()}
+        expected |= {(kind, subject, week): some for subject, some in weekly.count(week, kind, ids).items()}
     return Comparison(tables.WEEKLY, stored, expected)
 
 

@@ -29,7 +29,6 @@ DAYS = 32
 KINDS = 3
 WATERMARK = "SELECT block, kind, subject, kept_from FROM play_mark"
 SPAN = f"SELECT {daily.FIRST_SINCE.format(since='?')}, {daily.LAST}"
-ROWS = f"SELECT {daily.SUBJECT}, plays, listeners, histogram FROM {{rows}}"  # noqa: S608 - our own names
 # The subject at this position on each day, and the smallest of these; it limits the size of a batch.
 BOUND = f"""
     SELECT min(bound) FROM (SELECT (
@@ -145,7 +144,7 @@ def count(month: int, kind: int, subject: int, end: int | None) -> dict[int, Cou
     `subject` is the first id of a track, album or artist (`kind`). If `end` is None, there is no upper limit.
     """
     rows, values = daily.rows_between(days_of(month), kind, subject, last(end))
-    return tables.add_up(fetch(ROWS.format(rows=rows), *values))
+    return tables.add_up(fetch(daily.COUNTS.format(rows=rows), *values))
 
 
 def last(end: int | None) -> int:

@@ -17,7 +17,7 @@ from musicsvc.store.plays.rollups import tables
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from musicsvc.store.plays.rollups.tables import Key, New
+    from musicsvc.store.plays.rollups.tables import Counts, Key, New
 
 DAYS = 8  # divides a month
 KEPT = 13  # weeks: the window of 30 days, the 30 days before it, and a margin
@@ -27,7 +27,6 @@ PLAYED = f"""
     SELECT {daily.KIND}, {daily.SUBJECT} FROM play_day WHERE {daily.IN_SPAN} AND plays >= {LEAST_PLAYS}
     GROUP BY 1, 2 HAVING SUM(plays) >= {LEAST_PLAYS * DAYS}
 """  # noqa: S608 - constants
-FROM_DAYS = f"SELECT {daily.SUBJECT}, plays, listeners, histogram FROM {{rows}}"  # noqa: S608 - our own names
 ADD = """
     UPDATE play_stretch SET plays = plays + ?, listeners = {listeners}, histogram = {histogram}
     WHERE kind = ? AND subject = ? AND stretch = ?
@@ -73,11 +72,16 @@ def roll_up() -> bool:
     for kind, subject in fetch(PLAYED, *daily.span(days_of(week))):
         subjects[kind].append(subject)
     for kind, some in subjects.items():
-        counts = tables.add_up(daily.fetch_rows(FROM_DAYS, days_of(week), kind, some))
+        counts = count(week, kind, some)
         tables.replace(tables.WEEKLY, [(kind, subject, week, *each) for subject, each in counts.items()])
     run("DELETE FROM play_stretch WHERE stretch < ?", last - KEPT)
     run("UPDATE play_mark SET stretch = ?", week + 1)
     return True
+
+
+def count(week: int, kind: int, ids: Collection[int]) -> dict[int, Counts]:
+    """Add up the daily counts of a week by id of the track, album or artist (`kind`)."""
+    return tables.add_up(daily.fetch_rows(daily.COUNTS, days_of(week), kind, ids))
 
 
 def delete(kind: int, subject: int) -> None:
