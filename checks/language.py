@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("musicsvc", "tests", "benchmarks", "mutation", "docs")
+FOLDERS = ("musicsvc", "tests", "benchmarks", "docs")
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 INSTALLED = {".venv", "node_modules"}  # tests/clients/install brings them
 SUFFIXES = {".py", ".md", ".toml"}

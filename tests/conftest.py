@@ -44,7 +44,7 @@ SAME_ON_BOTH = re.compile(
 OUTPUT = re.compile(r"cli/test_(program|terminal|unwritable_output)\.")
 # Their tests begin first, so that no processor is idle at the end while one of them runs.
 LONGEST = re.compile(
-    r"""test_(benchmarks|imports|mutation)\. | browser/ | cli/test_(classic_rock|import_spotify_songs)\.
+    r"""test_(benchmarks|imports)\. | browser/ | cli/test_(classic_rock|import_spotify_songs)\.
     | server/(network/test_slow_|openapi/test_schemathesis)""",
     re.VERBOSE,
 )
