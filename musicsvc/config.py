@@ -116,6 +116,7 @@ class Limits(Section):
     token: Rate = "300/minute"  # noqa: S105 - a rate, no secret
     address: Rate = "60/minute"
     registrations: Rate = Field("10/hour", alias="register")  # pydantic has a `register` of its own
+    password_links: Rate = "20/minute"  # noqa: S105 - a rate, no secret
     exports: Rate = "20/minute"
     cover_art: Rate = "30/minute"
     session: Rate = "300/minute"

@@ -31,6 +31,7 @@ DESCRIPTIONS = {
     "token": "{} request{s} {} for this token",
     "address": "{} request{s} {} without a valid token, for your address,",
     "register": "{} registration{s} {} for your address",
+    "password_links": "{} unknown link{s} {} for your address",
     "exports": "{} export{s} {} for this token",
     "cover_art": "{} cover-art preview{s} {} for this token",
     "session": "{} page{s} {} for this session",
@@ -48,6 +49,7 @@ class RateLimiter:
         self._session = _limit("session", settings.session)
         self._endpoint_limits = {
             RateLimit.REGISTER: _limit("register", settings.registrations),
+            RateLimit.PASSWORD_LINKS: _limit("password_links", settings.password_links),
             RateLimit.EXPORTS: _limit("exports", settings.exports),
             RateLimit.COVER_ART: _limit("cover_art", settings.cover_art),
         }
@@ -59,13 +61,21 @@ class RateLimiter:
     async def count(self, route: Route, call: Call) -> None:
         """Count a request for its token or, without a valid token, for its address. Raises TooMany beyond a limit."""
         if self.applies_to(route, call) and (hits := self._hits(route, call)):
-            statuses = await self._counter.count(hits)
-            call.headers.update(headers(statuses))
-            if refused := [status for status in statuses if not status.allowed]:
-                longest = max(refused, key=lambda status: status.wait)
-                call.refused_by = longest.limit.name
-                raise TooMany(_message(longest), _seconds(longest))
+            await self._count(hits, call)
             call.counted = hits
+
+    async def count_unknown(self, route: Route, call: Call) -> None:
+        """Count a request whose one-time link does not exist for its address. Raises TooMany beyond the limit."""
+        if route.limit is RateLimit.PASSWORD_LINKS and self.applies_to(route, call):
+            await self._count([Hit(self._endpoint_limits[route.limit], client_network(call.address))], call)
+
+    async def _count(self, hits: Sequence[Hit], call: Call) -> None:
+        statuses = await self._counter.count(hits)
+        call.headers.update(headers(statuses))
+        if refused := [status for status in statuses if not status.allowed]:
+            longest = max(refused, key=lambda status: status.wait)
+            call.refused_by = longest.limit.name
+            raise TooMany(_message(longest), _seconds(longest))
 
     def count_at_once(self, calls: Sequence[tuple[Route, Call]]) -> list[Mapping[str, str] | None]:
         """Count several requests without waiting.
@@ -110,7 +120,7 @@ class RateLimiter:
     def _hits(self, route: Route, call: Call) -> list[Hit]:
         if route.family is Family.PAGE:
             hits = [] if call.session_id is None else [Hit(self._session, str(call.session_id))]
-            if route.limit is not None:
+            if route.limit is not None and route.limit is not RateLimit.PASSWORD_LINKS:
                 hits.append(Hit(self._endpoint_limits[route.limit], client_network(call.address)))
             return hits
         by_token = call.token_id is not None

@@ -18,7 +18,7 @@ from musicsvc.server.call import BUSY, Call
 from musicsvc.server.logs.failures import FailureLog, apology
 from musicsvc.server.peer import HSTS, PeerResolver, require_https
 from musicsvc.server.request import bodies
-from musicsvc.server.request.executors import Work
+from musicsvc.server.request.executors import PREPARING, Work
 from musicsvc.server.request.immediate import ImmediateAnswers
 from musicsvc.server.request.pages import Pages, error_page, wants_page
 from musicsvc.server.request.passwords import PasswordVerifier
@@ -245,7 +245,10 @@ class Dispatcher:
         if route.password is not None and body is not None:
             sources["verified"] = await self._passwords.verify(route, body, given["caller"], call)
         if route.call_prepare is not None and body is not None:
-            sources["prepared"] = await run(Work.HASHING, partial(route.call_prepare, sources))
+            if route.subject is not None:
+                find = partial(route.subject.load, *values.values(), sources=sources)
+                await asyncio.wrap_future(self._store.read(find))
+            sources["prepared"] = await run(PREPARING[route.limit], partial(route.call_prepare, sources))
         unit = build_unit(route, values, sources, parsed, query_errors)
         unit = unit if slot is None else slot.recording(unit)
         if route.nests_tracks and isinstance(query, fields.Pages) and query.large and given["caller"] is not None:

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import Overloaded
+from musicsvc.server.routes.route import RateLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,9 @@ NICENESS = 10
 class Work(Enum):
     """A kind of slow work. Each value is a thread name, a number of threads, and a maximum of waiting tasks."""
 
-    HASHING = ("hashing", 2, 32)
+    SIGNING_IN = ("signing-in", 2, 16)  # and what else verifies a password
+    REGISTERING = ("registering", 2, 16)
+    SETTING_PASSWORDS = ("setting-passwords", 2, 16)  # by one-time links
     DRAWING = ("drawing", 1, 64)
     LOOKING_UP = ("looking-up", 1, 64)
     BUILDING = ("building", 1, 512)  # of large responses, whose memory is reserved before they queue
@@ -29,6 +32,12 @@ class Work(Enum):
     PARSING = ("parsing", 1, 512)
 
 
+# The work of `Route.prepare`, by the limit of the route: strangers who register cannot keep others from signing in.
+PREPARING = {
+    None: Work.SIGNING_IN,
+    RateLimit.REGISTER: Work.REGISTERING,
+    RateLimit.PASSWORD_LINKS: Work.SETTING_PASSWORDS,
+}
 # Parsing holds the interpreter lock, so a low priority would only delay other threads. Lookups wait for the store.
 FOREGROUND = {Work.PARSING, Work.LOOKING_UP}
 

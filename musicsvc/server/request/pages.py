@@ -100,6 +100,17 @@ class Pages:
         if route.enabled_if is not None:
             route.enabled_if(self._settings)
         given = {"caller": visit.caller, "visit": visit, "peer": peer, "form": FormState()}
+        try:
+            return await self._answer(request, route, values, given, call)
+        except NotFound:
+            await self._limiter.count_unknown(route, call)
+            raise
+
+    async def _answer(
+        self, request: BaseRequest, route: Route, values: Mapping[str, str], given: dict[str, Any], call: Call
+    ) -> Reply:
+        """Answer an accepted request. `given`: handler arguments by parameter name."""
+        visit: Visit = given["visit"]
         if request.method in SAFE:
             result = await self._run(route, values, request, None, given, call)
             return await self._finish(request, result, given, route.status)

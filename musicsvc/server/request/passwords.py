@@ -41,7 +41,7 @@ class PasswordVerifier:
         hashed = credentials and credentials.password_hash
         try:
             compare = partial(passwords.matches, hashed, body.password)
-            right = await self._executors.run(Work.HASHING, compare, token_holder=call.token_holder)
+            right = await self._executors.run(Work.SIGNING_IN, compare, token_holder=call.token_holder)
         except BaseException:
             await self._limiter.forgive(attempt)
             raise

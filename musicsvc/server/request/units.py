@@ -47,7 +47,7 @@ def build_unit(
     def unit() -> Any:
         subject = None
         if route.subject is not None:
-            subject = route.subject.load(*values.values(), caller=sources["caller"])
+            subject = route.subject.load(*values.values(), sources=sources)
         found = (parsed.errors if parsed is not None else {}) | query_errors
         if route.body is not None and parsed is not None and isinstance(parsed.sent, dict):
             found |= route.body.check_against_store(parsed.sent, found, subject)

@@ -15,7 +15,7 @@ from musicsvc.server.schemas.pages.accounts import (
 )
 from musicsvc.server.schemas.pages.developers import AccessForm, PasswordForm, TokenForm
 from musicsvc.server.schemas.pages.sign_in import SignInForm, SignInQuery
-from musicsvc.store.accounts import tokens
+from musicsvc.store.accounts import password_links, tokens
 from musicsvc.store.security import sessions
 
 OPEN, SESSION = Access.OPEN, Access.SESSION
@@ -40,9 +40,9 @@ ROUTES: tuple[Route, ...] = (
     page("GET", "/register", accounts.show_registration, OPEN, enabled_if=registration_open),
     page("POST", "/register", accounts.register, OPEN, body=RegisterForm, form="/register",
          limit=RateLimit.REGISTER, enabled_if=registration_open, prepare=accounts.hash_password),
-    page("GET", PASSWORD, accounts.show_password, OPEN),
+    page("GET", PASSWORD, accounts.show_password, OPEN, find=password_links.find, limit=RateLimit.PASSWORD_LINKS),
     page("POST", PASSWORD, accounts.set_password, OPEN, body=NewPasswordForm, form=PASSWORD,
-         prepare=accounts.hash_new_password),
+         find=password_links.find, limit=RateLimit.PASSWORD_LINKS, prepare=accounts.hash_new_password),
     page("GET", SETTINGS, settings.show, SESSION),
     page("POST", f"{SETTINGS}/name", settings.rename, SESSION, body=DisplayNameForm, form=SETTINGS),
     page("POST", f"{SETTINGS}/password", settings.change_password, SESSION, body=ChangePasswordForm, form=SETTINGS,

@@ -56,9 +56,13 @@ class PasswordOf(Enum):
 
 
 class RateLimit(Enum):
-    """An endpoint's own rate limit, in addition to the caller's. Its value is the setting `limits.<value>`."""
+    """An endpoint's own rate limit, in addition to the caller's. Its value is the setting `limits.<value>`.
+
+    PASSWORD_LINKS counts requests whose link does not exist only.
+    """
 
     REGISTER = "register"
+    PASSWORD_LINKS = "password_links"  # noqa: S105 - a name
     EXPORTS = "exports"
     COVER_ART = "cover_art"
 
@@ -74,6 +78,7 @@ class Route:
     - `form`: the path of the page that shows the form of this POST, and shows it again if the form has errors.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
     - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
+      Before `prepare`, the object of the path is looked up, so that a path without one costs no slow work.
     - `urgent`: revokes a right, so it also succeeds on a full disk, in disk space reserved for revocations.
     - `reads`: a method other than GET that writes nothing; `no_store`: the handler uses no database.
     - `counters_only`: writes nothing but counters, which cached responses may show up to 5 seconds later.
@@ -134,7 +139,8 @@ class Route:
         reads = (
             self.method in SAFE and not (self.no_store or self.constant or self.heavy) and self.family is Family.GENERAL
         )
-        object.__setattr__(self, "cacheable", reads and CACHEABLE.issuperset(names))
+        timeless = self.subject is None or not self.subject.depends_on_time
+        object.__setattr__(self, "cacheable", reads and timeless and CACHEABLE.issuperset(names))
         object.__setattr__(self, "_depends_on_caller", "caller" in names)
 
     def audience(self, caller: Identity | None) -> Hashable:

@@ -69,18 +69,28 @@ def test_arguments_are_taken_by_name_and_a_missing_one_is_an_error() -> None:
         call({"now": 1})
 
 
-def test_a_subject_is_found_by_an_id_or_by_a_text_and_for_its_actor() -> None:
+def test_a_subject_is_found_by_an_id_or_by_a_text_for_its_actor_and_at_a_time() -> None:
     def by_id(number: int, *, actor: str) -> tuple[int, str]:
         return number, actor
 
     def by_name(name: str) -> str:
         return name
 
+    def by_time(name: str, *, now: int) -> tuple[str, int]:
+        return name, now
+
     things, users = Subject("/a/things/{id}/parts", by_id), Subject("/a/users/{user}", by_name)
-    assert things.load("7", caller="me") == (7, "me")
-    assert users.load("me", caller="anybody") == "me"
+    links, sources = Subject("/a/{link}", by_time), {"caller": "me", "now": 3}
+    assert things.load("7", sources=sources) == (7, "me")
+    assert users.load("me", sources=sources) == "me"
+    assert links.load("x", sources=sources) == ("x", 3)
+    assert [(each.depends_on_caller, each.depends_on_time) for each in (things, users, links)] == [
+        (True, False),
+        (False, False),
+        (False, True),
+    ]
     for text in ("me", "07", "0", "-1", "7.0", str(2**53)):
         with pytest.raises(NotFound):
-            things.load(text, caller="me")
+            things.load(text, sources=sources)
     assert [things.resource(text) for text in ("7", "me", "x")] == ["things/7", None, None]
     assert [users.resource(text) for text in ("7", "me", "x")] == ["users/7", "users/me", None]

@@ -165,7 +165,7 @@ async def test_the_same_picture_is_drawn_once_however_many_ask(
 async def test_registrations_that_find_no_capacity_count_to_no_limit(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    full, finished = capacity(Work.HASHING), threading.Event()
+    full, finished = capacity(Work.REGISTERING), threading.Event()
     hash_password = passwords.hash_password
 
     def gated(password: str) -> str:

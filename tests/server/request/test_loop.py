@@ -74,7 +74,7 @@ async def test_hashing_holds_up_nobody_else_and_a_long_line_is_told_to_come_back
     answers = await asyncio.gather(*crowd)
     statuses = [answer.status for answer in answers]
     assert set(statuses) == {200, 503}
-    assert statuses.count(200) >= 34  # two running, 32 waiting
+    assert statuses.count(200) >= 18  # two running, 16 waiting
     assert {answer.headers.get("Retry-After") for answer in answers} == {None, "1"}
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.server.schemas.pages.accounts import NewPasswordForm, RegisterForm
     from musicsvc.server.visits import Visit
+    from musicsvc.store.models import User
     from musicsvc.store.security.sessions import SessionIdentity
 
 
@@ -34,9 +35,9 @@ def register(body: RegisterForm, prepared: str, settings: Settings, visit: Visit
     return SignedIn("/", f"Welcome, {user.display_name}. Your account is ready.", session)
 
 
-def show_password(link: str, now: int) -> View:
+def show_password(subject: User) -> View:
     """Show the form to set a password by a one-time link."""
-    return View("password.html", {"user": password_links.find(link, now=now)})
+    return View("password.html", {"user": subject})
 
 
 def hash_new_password(body: NewPasswordForm) -> str:
@@ -45,12 +46,11 @@ def hash_new_password(body: NewPasswordForm) -> str:
 
 
 def set_password(
-    link: str, body: NewPasswordForm, prepared: str, settings: Settings, visit: Visit, now: int
+    subject: User, link: str, body: NewPasswordForm, prepared: str, settings: Settings, visit: Visit, now: int
 ) -> SignedIn:
     """Set the password, end the link and all other sessions, and sign in."""
-    user = password_links.find(link, now=now)
-    if problem := passwords.check(body.new_password, email=user.email, hosted=settings.hosted):
+    if problem := passwords.check(body.new_password, email=subject.email, hosted=settings.hosted):
         raise Invalid({"new_password": problem})
     password_links.use(link, prepared, now=now)
-    session = sessions.create(user, address=visit.address, agent=visit.agent, now=now)
+    session = sessions.create(subject, address=visit.address, agent=visit.agent, now=now)
     return SignedIn("/", "Your password is set, and you are signed in.", session)

@@ -1,0 +1,136 @@
+"""Links to set a password: an unknown one costs no hash, counts for its address, and delays no sign-in."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from contextlib import asynccontextmanager
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.server.request.executors import Work
+from musicsvc.store.accounts import password_links, passwords, users
+from tests.support.page_client import PASSWORD, PageClient, add_account, page_client, password_hash, text
+from tests.support.shared_server import Shared, on_shared_loop
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+NEW = "four romances for viola"
+UNKNOWN = "/password/" + "x" * 43
+CAPACITY = sum(Work.SETTING_PASSWORDS.value[1:])
+PATIENCE = 30.0
+
+
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The passwords that were hashed for storing."""
+    password_hash()  # of the accounts of all tests, made once
+    found: list[str] = []
+    hash_password = passwords.hash_password
+
+    def noted(password: str) -> str:
+        found.append(password)
+        return hash_password(password)
+
+    monkeypatch.setattr(passwords, "hash_password", noted)
+    return found
+
+
+def add_link(server: Shared, email: str) -> str:
+    """Create an account and return the path of its link."""
+    user_id, now = add_account(server, email), server.clock.now()
+    link = server.store.write(lambda: password_links.create(users.get(user_id), now=now)).result()
+    return f"/password/{link.secret}"
+
+
+@asynccontextmanager
+async def another(browser: PageClient, last: int) -> AsyncIterator[PageClient]:
+    """Open a browser at another address."""
+    async with page_client(browser.root) as opened:
+        opened.move(last)
+        yield opened
+
+
+@on_shared_loop
+async def test_an_address_asks_for_20_unknown_links_a_minute_and_none_is_hashed(
+    limited: Shared, browser: PageClient, hashed: list[str]
+) -> None:
+    path = add_link(limited, "known@link.test")
+    browser.move(21)
+    for number in range(20):
+        asked = browser.get(UNKNOWN) if number % 3 else browser.post(UNKNOWN, {"new_password": NEW})
+        answer = await asked
+        assert (answer.status, answer.headers["RateLimit"]) == (404, f'"password_links";r={19 - number};t=60')
+    for asked in (browser.get(UNKNOWN), browser.head(UNKNOWN), browser.post(UNKNOWN, {"new_password": NEW})):
+        answer = await asked
+        assert (answer.status, answer.headers["RateLimit-Policy"]) == (429, '"password_links";q=20;w=60')
+        assert 0 < int(answer.headers["Retry-After"]) <= 60
+    shown = await browser.get(UNKNOWN)
+    assert "The limit of 20 unknown links a minute for your address is spent." in text(shown)
+    assert hashed == []
+    assert (await browser.get(path)).status == 200  # a link that is known does not count and is not refused
+    assert (await browser.post(path, {"new_password": NEW})).status == 303
+    assert hashed == [NEW]
+    async with another(browser, 22) as elsewhere:
+        assert (await elsewhere.get(path)).status == 404  # it was used
+        assert (await elsewhere.get(path)).headers["RateLimit"] == '"password_links";r=18;t=60'
+    assert hashed == [NEW]
+
+
+@on_shared_loop
+async def test_24_people_sign_in_while_strangers_send_unknown_links(
+    limited: Shared, browser: PageClient, hashed: list[str]
+) -> None:
+    for number in range(24):
+        add_account(limited, f"person{number}@crowd.test")
+    browser.move(23)
+    token = await browser.form_token()
+    fields = {"new_password": NEW, "form_token": token}
+
+    async def strangers() -> list[int]:
+        return [(await browser.post(UNKNOWN, fields)).status for _ in range(12)]
+
+    attacking = [asyncio.create_task(strangers()) for _ in range(16)]
+    statuses = []
+    for number in range(24):
+        async with another(browser, 100 + number) as person:
+            statuses.append((await person.sign_in(f"person{number}@crowd.test")).status)
+    assert statuses == [303] * 24
+    assert Counter(chain.from_iterable(await asyncio.gather(*attacking))) == {404: 20, 429: 16 * 12 - 20}
+    assert hashed == []
+
+
+@on_shared_loop
+async def test_a_full_line_of_links_refuses_links_only(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [add_link(shared, f"line{number}@link.test") for number in range(CAPACITY + 1)]
+    add_account(shared, "beside@link.test")
+    finished = threading.Event()
+    monkeypatch.setattr(passwords, "hash_password", _held(finished, NEW))
+    async with page_client(shared.client.root) as browser, page_client(shared.client.root) as beside:
+        fields = {"new_password": NEW, "form_token": await browser.form_token()}
+        waiting = [asyncio.create_task(browser.post(path, fields)) for path in paths]
+        done, held = await asyncio.wait(waiting, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        (busy,) = [each.result() for each in done]
+        assert (busy.status, busy.headers["Retry-After"], len(held)) == (503, "1", CAPACITY)
+        assert "Too many requests of this kind are under way." in text(busy)
+        assert (await beside.sign_in("beside@link.test")).status == 303
+        assert (await beside.post("/sign-out")).status == 303
+        assert (await beside.post("/register", {"email": "new@link.test", "password": PASSWORD})).status == 303
+        assert not any(each.done() for each in held)
+        finished.set()
+        assert {(await each).status for each in held} == {303}
+
+
+def _held(finished: threading.Event, held: str) -> Callable[[str], str]:
+    """Return a function that waits with the password `held` until the event is set."""
+
+    def hash_password(password: str) -> str:
+        if password == held:
+            finished.wait(PATIENCE)
+        return password_hash()
+
+    return hash_password
