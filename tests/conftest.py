@@ -42,17 +42,10 @@ SAME_ON_BOTH = re.compile(
 )
 # The output of the program is buffered in CI's run on one store, and not in the other.
 OUTPUT = re.compile(r"cli/test_(program|terminal|unwritable_output)\.")
-# Their tests begin first, so that no processor is idle at the end while one of them runs.
-LONGEST = re.compile(
-    r"""test_(benchmarks|imports)\. | browser/ | cli/test_(classic_rock|import_spotify_songs)\.
-    | server/(network/test_slow_|openapi/test_schemathesis)""",
-    re.VERBOSE,
-)
-
-# The same examples in every run. Shrinking a failing example can take minutes, so only `--slow` does it.
+# The same examples in every run. Shrinking a failing example can take minutes, so only `--long` does it.
 QUICK = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.shrink]
 hypothesis.settings.register_profile("quick", database=None, deadline=None, derandomize=True, phases=QUICK)
-hypothesis.settings.register_profile("slow", database=None, deadline=None)
+hypothesis.settings.register_profile("long", database=None, deadline=None)
 hypothesis.settings.load_profile("quick")
 
 
@@ -60,14 +53,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("musicsvc")
     group.addoption("--store", choices=["sqlite", "postgres"], default="sqlite", help="database of the tests")
     group.addoption("--seed", type=int, default=1, help="seed of random tests of faults")
-    group.addoption("--slow", action="store_true", help="also run tests that take minutes; repeat crash tests 50 times")
+    group.addoption("--slow", action="store_true", help="also run tests that take more than a few seconds")
+    group.addoption("--long", action="store_true", help="also run tests that take minutes; repeat crash tests 50 times")
     group.addoption("--rewrite", action="store_true", help="write the output of commands into their transcripts")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start PostgreSQL once per run: in this process, or in the controller of xdist."""
-    if config.getoption("--slow"):
-        hypothesis.settings.load_profile("slow")
+    if config.getoption("--long"):
+        hypothesis.settings.load_profile("long")
     elif config.getoption("--store") == "postgres":
         hypothesis.settings.register_profile(ON_POSTGRES, hypothesis.settings.get_profile("quick"))
         hypothesis.settings.load_profile(ON_POSTGRES)
@@ -124,14 +118,16 @@ def relative(item: pytest.Item) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests of the other store, on PostgreSQL what is the same on both, and slow tests without `--slow`.
+    """Deselect tests of the other store, on PostgreSQL those that are the same on both, and slow or long ones.
 
-    The longest tests become the first.
+    Slow tests become the first, so that no processor is idle at the end while one of them runs.
     """
-    store, slow = config.getoption("--store"), config.getoption("--slow")
+    store = config.getoption("--store")
+    long = config.getoption("--long")
+    left_out_marks = {"slow": not (long or config.getoption("--slow")), "long": not long}
 
     def belongs(item: pytest.Item) -> bool:
-        if item.get_closest_marker("slow") is not None and not slow:
+        if any(left_out_marks.get(mark.name) for mark in item.iter_markers()):
             return False
         only = item.get_closest_marker("only_on")
         if only is not None:
@@ -144,7 +140,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if belongs(item)]
-    items.sort(key=lambda item: not LONGEST.match(relative(item)))
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(scope="session")
@@ -228,9 +224,9 @@ def world(sample: Sample) -> dict[str, str]:
 
 
 @pytest.fixture
-def slow(request: pytest.FixtureRequest) -> bool:
-    """Return whether `--slow` was given."""
-    return bool(request.config.getoption("--slow"))
+def long(request: pytest.FixtureRequest) -> bool:
+    """Return whether `--long` was given."""
+    return bool(request.config.getoption("--long"))
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ SHOWN = {
     "workers": "| hot /healthz |",
 }
 
-pytestmark = pytest.mark.only_on("sqlite")
+pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 
 @pytest.mark.parametrize("name", sorted(TINY.keys() - {ALONE}))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
     from tests.browser.visit import Visit
 
-pytestmark = pytest.mark.only_on("sqlite")
+pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 COLORS: dict[Literal["light", "dark"], str] = {"light": "81,54,196", "dark": "179,164,255"}  # of the line of plays
 HAS_COLOR = """(canvas, color) => {

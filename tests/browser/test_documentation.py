@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from tests.browser.visit import Visit
 
-pytestmark = pytest.mark.only_on("sqlite")
+pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 
 def test_the_documentation_loads_nothing_from_elsewhere(visit: Callable[..., Visit]) -> None:

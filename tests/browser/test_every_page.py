@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
     from tests.browser.visit import Visit
 
-pytestmark = pytest.mark.only_on("sqlite")
+pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 WINDOWS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1280, "light"), (390, "dark"))
 FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"

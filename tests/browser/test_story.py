@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
     from tests.browser.visit import Visit
 
-pytestmark = pytest.mark.only_on("sqlite")
+pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 CREATOR, ADMINISTRATOR = "creator@label.test", "admin@label.test"
 PASSWORD = "seven preludes at dawn"
@@ -136,7 +136,7 @@ def share(window: Visit) -> str:
     return page.locator("#share-link").inner_text()
 
 
-@pytest.mark.parametrize(("width", "theme"), [pytest.param(1280, "light", marks=pytest.mark.slow), (390, "dark")])
+@pytest.mark.parametrize(("width", "theme"), [pytest.param(1280, "light", marks=pytest.mark.long), (390, "dark")])
 def test_from_a_link_to_a_token_and_the_figures(
     visit: Callable[..., Visit],
     links: dict[str, str],

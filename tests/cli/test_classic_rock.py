@@ -42,7 +42,7 @@ MORE = {Named("7-days", "2014-06-16", SUNDAY): "json", Named("2014-06", "2014-06
 
 
 async def test_every_figure_of_a_published_week_is_counted(
-    run: Run, ask: Json, store: Store, shared_data: Callable[[str], Path], tmp_path: Path, slow: bool
+    run: Run, ask: Json, store: Store, shared_data: Callable[[str], Path], tmp_path: Path, long: bool
 ) -> None:
     published, rows = table(shared_data(SONGS)), with_durations(table(shared_data(FILE)))
     songs = catalog(rows)
@@ -61,7 +61,7 @@ async def test_every_figure_of_a_published_week_is_counted(
     clock = MovableClock(EVENING, speed=0)
     async with running(store, clock) as client:
         manager = client.holding(ask("token", "create", LABEL, "--name", "radio")["token"])
-        for period, form in {**LATE, **(MORE if slow else {})}.items():
+        for period, form in {**LATE, **(MORE if long else {})}.items():
             check = Check(week, clock, tmp_path, period)
             ids = check.files(form)
             if period.name in {"custom", "all"}:

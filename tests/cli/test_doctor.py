@@ -43,6 +43,7 @@ def levels(found: dict[str, list[dict[str, str]]], but: Collection[str] = ()) ->
     return {finding["level"] for check, findings in found.items() if check not in but for finding in findings}
 
 
+@pytest.mark.slow
 @sqlite
 def test_an_installation_without_faults_has_no_problems_also_while_a_server_runs(
     doctor: Doctor, file: Path, tmp_path: Path

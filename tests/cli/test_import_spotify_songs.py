@@ -21,6 +21,8 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Playlist, PlaylistTrack, Track
 from tests.cli.conftest import Json
 
+pytestmark = pytest.mark.slow
+
 OWNER = "me@example.test"
 SONGS = "spotify_songs/spotify_songs.csv.gz"
 KINDS = ("tracks", "albums", "artists", "genres")
@@ -65,9 +67,9 @@ PART = Counts(
 
 @pytest.mark.usefixtures("run")
 def test_the_recipes_take_spotify_songs_and_second_runs_change_nothing(
-    store: Store, ask: Json, tmp_path: Path, shared_data: Callable[[str], Path], slow: bool
+    store: Store, ask: Json, tmp_path: Path, shared_data: Callable[[str], Path], long: bool
 ) -> None:
-    file, counts = (shared_data(SONGS), WHOLE) if slow else (every_twelfth_playlist(tmp_path, shared_data), PART)
+    file, counts = (shared_data(SONGS), WHOLE) if long else (every_twelfth_playlist(tmp_path, shared_data), PART)
     first, seconds, megabytes = measured(recipe("catalog", file))
     assert seconds < 90
     assert megabytes < 300

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
+import pytest
+
 from musicsvc.store.models import ImportRun, Track
 from tests.support import label_world
 from tests.support.label_world import write
@@ -42,6 +44,7 @@ def test_what_something_refers_to_is_kept_until_nothing_does(run: Run, ask: Json
     assert "There is no import 99" in run("import", "undo", "99", expect=1).stderr
 
 
+@pytest.mark.slow
 def test_an_undo_that_is_killed_is_continued_by_the_next(run: Run, ask: Json, store: Store, tmp_path: Path) -> None:
     file = tmp_path / "many.csv"
     file.write_text("track,artist,genre\n" + "".join(f"S{at},A{at % 97},g{at % 7}\n" for at in range(6_000)))

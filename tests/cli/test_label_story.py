@@ -22,6 +22,8 @@ from tests.support.page_client import PASSWORD, page_client
 from tests.support.pdf_text import printed
 from tests.support.program import Program, until
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path

@@ -17,6 +17,8 @@ from musicsvc.cli import stdio
 from tests.support import databases, preloaded
 from tests.support.command import run_in_process
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 

@@ -114,8 +114,8 @@ def test_a_thumbnail_of_a_senseless_size_is_refused(size: int) -> None:
 
 
 @pytest.mark.parametrize("name", EXTREMES)
-def test_text_of_any_length_stays_within_the_margins(name: str, slow: bool) -> None:
-    begin, step = (0, 1) if slow else (list(EXTREMES).index(name) % 2, 2)
+def test_text_of_any_length_stays_within_the_margins(name: str, long: bool) -> None:
+    begin, step = (0, 1) if long else (list(EXTREMES).index(name) % 2, 2)
     for template in covers.templates()[begin::step]:
         box = text_box(template, *EXTREMES[name])
         assert min(box) >= MARGIN, (template, box)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.only_on("sqlite"),
     pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc"),
 ]
@@ -89,13 +90,13 @@ async def register(session: aiohttp.ClientSession, secrets: Secrets, count: int)
     await asyncio.gather(*(one(number) for number in range(count)))
 
 
-def by_command(secrets: Secrets, *, slow: bool) -> None:
+def by_command(secrets: Secrets, *, long: bool) -> None:
     """Create an account with password and token from the command line."""
     run("user", "create", "cli@new.test", "--password-stdin", stdin=secrets.password())
     run("access", "grant", "cli@new.test")
     secrets.tokens.append(run("token", "create", "cli@new.test", "--name", "by hand"))
     run("token", "inspect", stdin=secrets.tokens[-1])
-    if slow:
+    if long:
         run("user", "password", "cli@new.test", "--password-stdin", stdin=secrets.password())
         secrets.former.append(secrets.tokens.pop())
         secrets.tokens.append(run("token", "regenerate", "1"))
@@ -200,20 +201,20 @@ async def test_no_secret_is_anywhere(
     monkeypatch: pytest.MonkeyPatch,
     record_property: Callable[[str, object], None],
     *,
-    slow: bool,
+    long: bool,
 ) -> None:
     folder = Path(store_url.removeprefix("sqlite:///")).parent
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(folder))
     for name, value in SETTINGS.items():
         monkeypatch.setenv(f"MUSICSVC_{name}", value)
     secrets = Secrets(seed)
-    by_command(secrets, slow=slow)
+    by_command(secrets, long=long)
     make_tokens(store_url, secrets, 80)
     (tmp_path / "aside").mkdir()
     # A new interpreter, because /proc shows the environment that a process began with.
     with program.Program(tmp_path / "aside", "serve", "--port", "0", "--workers", "2", fresh=True) as server:
         async with aiohttp.ClientSession(server.root, timeout=aiohttp.ClientTimeout(30)) as session:
-            await register(session, secrets, 1000 if slow else 20)
+            await register(session, secrets, 1000 if long else 20)
             chance, holder = Random(seed), secrets.tokens[0]
             for at, secret in enumerate([*secrets.tokens, *secrets.former, *secrets.passwords]):
                 every = [*ways(secret, holder), *broken(secret)]

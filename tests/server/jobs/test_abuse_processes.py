@@ -17,6 +17,8 @@ from musicsvc.store.accounts import tokens
 from tests.support.program import Program
 from tests.support.serving import Client, person
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 

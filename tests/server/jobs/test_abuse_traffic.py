@@ -95,13 +95,13 @@ async def revoked(store: Store, name: str) -> str | None:
 
 
 @pytest.mark.only_on("sqlite")  # PostgreSQL counts by its own clock
-@pytest.mark.parametrize("name", [*HONEST, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_HONEST)])
+@pytest.mark.parametrize("name", [*HONEST, *(pytest.param(name, marks=pytest.mark.long) for name in MORE_HONEST)])
 async def test_an_honest_client_keeps_its_token(store: Store, name: str) -> None:
     assert await revoked(store, name) is None
 
 
 @pytest.mark.only_on("sqlite")
-@pytest.mark.parametrize("name", [*ATTACKS, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_ATTACKS)])
+@pytest.mark.parametrize("name", [*ATTACKS, *(pytest.param(name, marks=pytest.mark.long) for name in MORE_ATTACKS)])
 async def test_an_attack_ends_with_its_token(store: Store, name: str) -> None:
     reason = await revoked(store, name)
     assert reason is not None

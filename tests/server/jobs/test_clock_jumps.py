@@ -32,7 +32,7 @@ JUMPS = {
     "9999": parse("9998-12-31T12:00:00Z") - parse("2026-03-01T12:00:00Z"),
 }
 SHORT = {"a day back", "ten years on"}
-EACH = [pytest.param(jump, id=name, marks=[] if name in SHORT else [pytest.mark.slow]) for name, jump in JUMPS.items()]
+EACH = [pytest.param(jump, id=name, marks=[] if name in SHORT else [pytest.mark.long]) for name, jump in JUMPS.items()]
 
 
 async def status(client: Client, token: str | None = None) -> int:

@@ -2,7 +2,7 @@
 
 The long form sends 100,000; a seed replays it:
 
-    pytest tests/server/network/test_fuzzing.py --slow --seed 7
+    pytest tests/server/network/test_fuzzing.py --long --seed 7
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from tests.fuzzing.requests import FuzzRequest, RequestGenerator
 from tests.support.command import run_in_process
 from tests.support.raw_connection import connected, request
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from tests.server.conftest import Start
     from tests.support.serving import Answer
@@ -41,7 +43,7 @@ MOST_READ = 1 << 22
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Start two workers; in the long form also one."""
     if "workers" in metafunc.fixturenames:
-        metafunc.parametrize("workers", ["2", "1"] if metafunc.config.getoption("--slow") else ["2"])
+        metafunc.parametrize("workers", ["2", "1"] if metafunc.config.getoption("--long") else ["2"])
 
 
 @pytest.fixture
@@ -148,12 +150,12 @@ async def _one(reader: asyncio.StreamReader, sent: FuzzRequest) -> bytes:
 
 
 async def test_no_request_whatever_is_answered_with_a_fault_of_the_server(
-    start: Start, tokens: dict[str, str], seed: int, workers: str, slow: bool, capsys: pytest.CaptureFixture[str]
+    start: Start, tokens: dict[str, str], seed: int, workers: str, long: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = start("--workers", workers)
     root = program.root
     fuzzers = [Fuzzer(root, f"{seed}/{number}", tokens) for number in range(AT_ONCE)]
-    count = SLOW_COUNT if slow else COUNT
+    count = SLOW_COUNT if long else COUNT
     began = time.monotonic()
     await asyncio.gather(*(fuzzer.send(count // AT_ONCE) for fuzzer in fuzzers))
     took = time.monotonic() - began
@@ -168,7 +170,7 @@ async def test_no_request_whatever_is_answered_with_a_fault_of_the_server(
     checked = run_in_process(["db", "check"])
     assert checked.returncode == 0, checked.stderr
     statuses: Counter[str] = sum((fuzzer.statuses for fuzzer in fuzzers), Counter())
-    if slow:
+    if long:
         with capsys.disabled():
             found = dict(sorted(statuses.items()))
             sys.stdout.write(f"\n{count} sent to {workers} workers in {took:.0f} s, --seed {seed}: {found}\n")

@@ -155,10 +155,10 @@ SHAPED = st.builds(
 )
 
 
-async def test_no_bytes_whatever_make_the_server_fail(anonymous: Client, *, slow: bool) -> None:
+async def test_no_bytes_whatever_make_the_server_fail(anonymous: Client, *, long: bool) -> None:
     received: list[bytes] = []
 
-    @hypothesis.settings(max_examples=20_000 if slow else 300)
+    @hypothesis.settings(max_examples=20_000 if long else 300)
     @hypothesis.given(st.one_of(NOISE, SHAPED, st.lists(SHAPED, max_size=3).map(b"".join)))
     def collect(raw: bytes) -> None:
         received.append(raw)

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.program import run_benchmark
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 # Bounds on delays hold only for a machine without other work.
 UNHURRIED = ("--late", "5")

@@ -20,6 +20,8 @@ from tests.support.program import until
 from tests.support.raw_connection import in_flight, request
 from tests.support.serving import person
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 

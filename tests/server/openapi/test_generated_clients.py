@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.support.serving import Client
 
-pytestmark = pytest.mark.only_on("sqlite")
+pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 CLIENTS = Path(__file__).resolve().parents[2] / "clients"
 PYTHON = CLIENTS / ".venv" / "bin"

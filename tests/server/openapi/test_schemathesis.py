@@ -13,6 +13,8 @@ import pytest
 from musicsvc.server.routes.route import Access
 from musicsvc.server.routes.table import ROUTES
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -73,13 +75,13 @@ async def test_nothing_that_can_be_made_from_the_document_is_answered_otherwise_
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     record_property: Callable[[str, object], None],
-    slow: bool,
+    long: bool,
 ) -> None:
     # The same requests in every ordinary run; new ones in each long run, which prints its seed.
-    effort = ("--max-examples", "250") if slow else ("--max-examples", "3", "--seed", "1")
+    effort = ("--max-examples", "250") if long else ("--max-examples", "3", "--seed", "1")
     # Without a token, endpoints that need one answer 401 to anything (test_order.py); a short run omits them.
     open_to_all = [each.operation for each in ROUTES if each.access is not Access.TOKEN and not each.undocumented]
-    without = [] if slow else [f"--include-operation-id={operation}" for operation in open_to_all]
+    without = [] if long else [f"--include-operation-id={operation}" for operation in open_to_all]
     folders = {"with a token": tmp_path / "known", "without a token": tmp_path / "unknown"}
     for folder, settings, left in zip(folders.values(), (TOKENS, ""), ([], without), strict=True):
         folder.mkdir()
@@ -90,7 +92,7 @@ async def test_nothing_that_can_be_made_from_the_document_is_answered_otherwise_
     # A table of characters that takes seconds to make is made by the first run of this checkout only.
     monkeypatch.setenv("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".hypothesis"))
     run = await asyncio.create_subprocess_exec(
-        *(sys.executable, RUNS, "long" if slow else "short", *map(str, folders.values())),
+        *(sys.executable, RUNS, "long" if long else "short", *map(str, folders.values())),
         stdin=asyncio.subprocess.DEVNULL,
     )
     await run.wait()

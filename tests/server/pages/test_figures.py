@@ -259,6 +259,7 @@ async def test_a_period_that_does_not_exist_is_refused_with_a_page(world: World,
     assert list(accepting.json["errors"]) == [field]
 
 
+@pytest.mark.slow
 async def test_downloads_have_the_bytes_of_the_api_and_are_saved_as_files(world: World) -> None:
     client = world.shared.client.holding(world.made.token)
     for form in ("csv", "json", "xlsx", "pdf"):

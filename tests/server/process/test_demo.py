@@ -94,6 +94,7 @@ def test_the_line_on_stdout_works_as_it_stands(folder: Path) -> None:
     assert not list(folder.glob("musicsvc-demo-*"))
 
 
+@pytest.mark.slow
 def test_the_clock_starts_where_it_is_told_and_a_token_is_seen_to_expire(folder: Path) -> None:
     in_three_seconds = str(90 * 86_400 // 3)
     with Program(

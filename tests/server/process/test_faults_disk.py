@@ -93,8 +93,8 @@ def is_refusal(answer: Answer, route: Route) -> bool:
     "error",
     [
         pytest.param(errno.ENOSPC, id="full"),
-        pytest.param(errno.EROFS, id="read-only", marks=pytest.mark.slow),
-        pytest.param(errno.EIO, id="broken", marks=pytest.mark.slow),
+        pytest.param(errno.EROFS, id="read-only", marks=pytest.mark.long),
+        pytest.param(errno.EIO, id="broken", marks=pytest.mark.long),
     ],
 )
 async def test_whoever_reads_is_answered_and_whoever_writes_is_told_to_come_back(
@@ -131,7 +131,7 @@ async def test_a_lock_of_another_process_that_is_let_go_in_a_second_is_waited_fo
         assert (await waiting).status == 201
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_a_lock_that_is_held_for_a_minute_is_503_after_five_seconds(client: Client, file: Path) -> None:
     with locked(file) as release:
         held = time.monotonic()
@@ -156,7 +156,7 @@ async def test_a_page_that_is_spoilt_while_it_is_served_is_told_and_never_passed
     seed: int,
     caplog: pytest.LogCaptureFixture,
     *,
-    slow: bool,
+    long: bool,
 ) -> None:
     """Answers are as before or 500, and the log names the remedy; a restored page is read again."""
     connection = apsw.Connection(str(file))
@@ -168,7 +168,7 @@ async def test_a_page_that_is_spoilt_while_it_is_served_is_told_and_never_passed
         sound = [(await client.get(path)).json for path in READS]
         with file.open("r+b", buffering=0) as disk:
             pages = range(1, len(disk.read()) // PAGE)
-            for page in pages if slow else chance.sample(pages, 40):
+            for page in pages if long else chance.sample(pages, 40):
                 disk.seek(page * PAGE)
                 kept = disk.read(PAGE)
                 disk.seek(page * PAGE)

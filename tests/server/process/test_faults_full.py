@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tests.faults.small_disk import SmallDisk
 
-pytestmark = pytest.mark.only_on("sqlite")
+pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 PEOPLE = ("ann", "ben", "cleo", "dan")
 V1 = "/api/v1"
@@ -93,7 +93,7 @@ async def written_out(root: str, token: str) -> None:
         assert time.monotonic() < deadline, "the disk does not get full"
 
 
-@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.long)])
 async def test_a_full_disk_keeps_nobody_from_reading_and_no_token_alive(place: Place, workers: str) -> None:
     ann, ben, cleo, dan = place.tokens
     with place.serve("--workers", workers) as program:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     from tests.faults.callers import Account
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc"),
+]
 
 CALLERS = 8
 KILLS = 10  # for one database
@@ -33,7 +36,7 @@ STARTING = 1  # one server in five may be killed before its first answer
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make a test of each database, so that one of them can be repeated."""
     if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(20 if metafunc.config.getoption("--slow") else 1))
+        metafunc.parametrize("number", range(20 if metafunc.config.getoption("--long") else 1))
 
 
 def acknowledged(those: Sequence[Caller]) -> int:
@@ -92,12 +95,12 @@ def test_a_killed_server_has_lost_nothing_that_it_acknowledged(
     monkeypatch: pytest.MonkeyPatch,
     record_property: Callable[[str, object], None],
     *,
-    slow: bool,
+    long: bool,
 ) -> None:
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     life = Life(tmp_path, store_url, Random(f"{seed}/{number}"))
-    for turn in range(KILLS if slow else 2):
+    for turn in range(KILLS if long else 2):
         those = life.kill(turn)
         assert life.faults(those) == [], f"--seed {seed}"
 

@@ -127,16 +127,16 @@ def serving(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def test_no_interleaving_over_real_processes_shows_a_stale_answer(
-    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: bool
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool
 ) -> None:
     with serving(store_url, tmp_path, monkeypatch) as (service, connections):
         opened = connections.opened
 
         class OverProcesses(Interleavings):
             enter = staticmethod(lambda _closing: service)
-            commands = 4 if slow else 1
+            commands = 4 if long else 1
 
-        examples, steps = (100, 100) if slow else (4, 20)
+        examples, steps = (100, 100) if long else (4, 20)
         length = settings(max_examples=examples, stateful_step_count=steps, deadline=None)
         run_state_machine_as_test(OverProcesses, settings=length)
         assert connections.opened == opened

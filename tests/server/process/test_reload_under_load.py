@@ -15,6 +15,8 @@ from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON
 from tests.support.raw_connection import connected, request
 from tests.support.reloads import RELOADED, SettingsFile, messages, reload
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from tests.server.conftest import Start
     from tests.support.program import Program
@@ -58,7 +60,7 @@ async def reload_under_load(program: Program, settings: SettingsFile, token: str
 
 
 @WORKERS
-@pytest.mark.parametrize(("reloads", "requests"), [(4, 8), pytest.param(100, 2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("reloads", "requests"), [(4, 8), pytest.param(100, 2000, marks=pytest.mark.long)])
 async def test_no_request_is_lost_under_load(
     start: Start, settings: SettingsFile, token: str, store_url: str, workers: str, reloads: int, requests: int
 ) -> None:

@@ -197,6 +197,7 @@ serving.serve(config.load(), Clock(), ready)
 """
 
 
+@pytest.mark.slow
 @sqlite
 @pytest.mark.usefixtures("migrated")
 def test_no_other_thread_keeps_the_event_loop_waiting_for_milliseconds() -> None:

@@ -42,6 +42,7 @@ def token_command(*arguments: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 async def test_workers_are_replaced_and_end_together(serve: Callable[..., Program]) -> None:
     program = serve("--workers", "2")
     root = program.root
@@ -62,6 +63,7 @@ async def test_workers_are_replaced_and_end_together(serve: Callable[..., Progra
     assert line["message"] == f"worker process {killed} exited (SIGKILL); starting a replacement"
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")
 async def test_a_worker_that_cannot_start_says_so_in_one_line_and_is_replaced(
     serve: Callable[..., Program], store_url: str
@@ -98,6 +100,7 @@ async def test_workers_do_not_outlive_their_supervisor(serve: Callable[..., Prog
             pass
 
 
+@pytest.mark.slow
 async def test_a_token_revoked_by_another_process_is_refused_on_every_open_connection(
     serve: Callable[..., Program], token: str
 ) -> None:

@@ -16,6 +16,8 @@ from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
 from tests.support.raw_connection import request
 from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, threaded_server
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 SERVER_SECONDS = 0.15  # of all threads: the event loop waits for the interpreter while another thread has it
 LARGEST_ANSWER = 128 * 1024
-STRIDE = 6  # without --slow each route gets every sixth body, another selection than the route before
+STRIDE = 6  # without --long each route gets every sixth body, another selection than the route before
 
 
 @pytest.fixture(autouse=True)
@@ -39,13 +41,13 @@ def few_objects() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("size", [SMALL, MAX_BODY], ids=["small", "large"])
-def test_no_body_costs_more_than_it_may(store: Store, clock: MovableClock, slow: bool, size: int) -> None:
+def test_no_body_costs_more_than_it_may(store: Store, clock: MovableClock, long: bool, size: int) -> None:
     world = World(store, clock, ())
     routes = [route for route in TESTED_ROUTES if route.body is not None]
     with threaded_server(store, clock) as server, closing(Connection(server.port, server.thread)) as connection:
         for number, route in enumerate(routes):
             valid = ValidRequest(world, route)
-            for kind, make in selected(route, size, number, all_of_them=slow):
+            for kind, make in selected(route, size, number, all_of_them=long):
                 raw = post(valid, world.tokens[OWNER], make())
                 cost = cheapest(connection, raw)
                 place = f"{kind} to {endpoint(route)}: {cost}"

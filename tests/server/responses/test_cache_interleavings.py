@@ -44,7 +44,7 @@ def run(line: Sequence[str]) -> Callable[[], bool]:
 
 
 def test_no_interleaving_shows_a_stale_answer(
-    new_database: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: bool
+    new_database: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool
 ) -> None:
     def enter(closing: ExitStack) -> Service:
         url, loop, serving = new_database(), asyncio.new_event_loop(), AsyncExitStack()
@@ -63,9 +63,9 @@ def test_no_interleaving_shows_a_stale_answer(
         return Service(loop, clients, machines, own, run)
 
     class InOneProcess(Interleavings):
-        settles = slow
+        settles = long
 
     InOneProcess.enter = staticmethod(enter)
-    examples, steps = (100, 100) if slow else (5, 25)
+    examples, steps = (100, 100) if long else (5, 25)
     length = settings(max_examples=examples, stateful_step_count=steps, deadline=None)
     run_state_machine_as_test(InOneProcess, settings=length)

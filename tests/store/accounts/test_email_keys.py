@@ -140,7 +140,7 @@ def test_an_import_names_accounts_of_a_mailbox_as_the_command_line_does(old_url:
 
 
 def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
-    new_database: Callable[..., str], *, slow: bool
+    new_database: Callable[..., str], *, long: bool
 ) -> None:
     applied, statements = schema.available()[:1], 3
     while AFTER not in applied:  # kills in later migrations: test_migrations_killed.py
@@ -157,5 +157,5 @@ def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
         with opening.connect(url) as store:
             assert store.read(schema.problems).result() == []
             assert keys(store) == (KEYS, REQUEST_KEYS)
-        statements += 1 if slow else 8
+        statements += 1 if long else 8
     assert statements > 20

@@ -158,7 +158,7 @@ def test_a_damaged_database_gives_no_backup(store_url: str, folder: Path) -> Non
 
 
 def test_a_backup_killed_before_any_step_is_cleaned_up_by_the_next(
-    store: Store, path: Path, tmp_path: Path, *, slow: bool
+    store: Store, path: Path, tmp_path: Path, *, long: bool
 ) -> None:
     store.close()
     command = [
@@ -167,7 +167,7 @@ def test_a_backup_killed_before_any_step_is_cleaned_up_by_the_next(
         "tests.store.backups.killed_backups",
         str(path),
         str(tmp_path),
-        "1" if slow else "15",
+        "1" if long else "15",
     ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr

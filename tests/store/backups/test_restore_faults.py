@@ -104,12 +104,13 @@ def test_a_full_disk_is_reported_and_keeps_the_old_database(
         assert names(place) == {"new"}
 
 
+@pytest.mark.slow
 def test_a_restore_killed_before_any_step_leaves_the_old_or_the_new_database(
     path: Path,
     backup: Path,  # noqa: ARG001 - the fixture creates new.db
     tmp_path: Path,
     *,
-    slow: bool,
+    long: bool,
 ) -> None:
     killed_beside_its_wal(path, tmp_path / "old-killed")
     for kind in ("closed", "damaged"):
@@ -117,7 +118,7 @@ def test_a_restore_killed_before_any_step_leaves_the_old_or_the_new_database(
     names(tmp_path / "old-closed" / "musicsvc.db")  # closing it checkpoints the WAL
     overwrite_middle_page(tmp_path / "old-damaged" / "musicsvc.db")
     (tmp_path / "old-missing").mkdir()
-    command = [sys.executable, "-m", "tests.store.backups.killed_restoring", str(tmp_path), "1" if slow else "7"]
+    command = [sys.executable, "-m", "tests.store.backups.killed_restoring", str(tmp_path), "1" if long else "7"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr
     killed = dict(line.split() for line in done.stdout.splitlines())

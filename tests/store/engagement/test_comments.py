@@ -198,6 +198,7 @@ def _fill(track: int, ann: Identity, shape: str) -> None:
     comments.create(track, "last", position=90, now=0, actor=ann)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["deep", "wide"])
 def test_a_thread_of_ten_thousand_is_written_read_and_emptied_in_time(
     store: Store, thread: tuple[int, Identity], shape: str

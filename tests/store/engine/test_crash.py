@@ -24,7 +24,7 @@ EARLY = 3  # the processes of this kill may have acknowledged nothing
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make each database a separate test, so that a failing one can be rerun."""
     if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(100 if metafunc.config.getoption("--slow") else 1))
+        metafunc.parametrize("number", range(100 if metafunc.config.getoption("--long") else 1))
 
 
 class Writer:

@@ -38,7 +38,7 @@ ERRORS = (errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make each round a separate test, so that a failing one can be rerun."""
     if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(500 if metafunc.config.getoption("--slow") else 12))
+        metafunc.parametrize("number", range(500 if metafunc.config.getoption("--long") else 12))
 
 
 class Failing:

@@ -198,6 +198,7 @@ def test_an_artist_with_many_albums_and_tracks_shows_their_numbers(store: Store,
     assert store.read(partial(albums.list_all, Page(451, 20))).result().total == MANY
 
 
+@pytest.mark.slow
 def test_the_tracks_of_an_artist_with_thousands_stay_in_order_of_plays(
     store: Store, owner: Identity, seed: int
 ) -> None:

@@ -36,7 +36,7 @@ CALLERS = 6
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make each round a separate test, so that a failing one can be rerun."""
     if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(1000 if metafunc.config.getoption("--slow") else 20))
+        metafunc.parametrize("number", range(1000 if metafunc.config.getoption("--long") else 20))
 
 
 @contextmanager
@@ -192,6 +192,7 @@ def test_a_power_failure_loses_no_acknowledged_write(
     record_property("acknowledged", len(played.ledger.acknowledged))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("less", ["NORMAL", "OFF", "a disk that lies"])
 def test_a_few_rounds_find_settings_that_lose_writes(
     filled: Path, tmp_path: Path, seed: int, less: str, monkeypatch: pytest.MonkeyPatch

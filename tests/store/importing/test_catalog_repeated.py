@@ -63,6 +63,7 @@ def namesakes(store: Store) -> bool:
     return store.read(read).result()
 
 
+@pytest.mark.slow
 @often
 @given(earlier=some.lists(row_like, max_size=6), rows=some.lists(row_like, max_size=12), size=some.integers(1, 13))
 def test_whatever_the_rows_and_the_batches_a_dry_run_is_right_and_a_second_run_changes_nothing(

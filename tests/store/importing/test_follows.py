@@ -162,6 +162,7 @@ def test_a_file_without_the_columns_says_how_to_name_them(store: Store, tmp_path
 NAMES = some.sampled_from(["1", "2", "3", "A", "a", "a@x.test", "A@X.test", "b@x.test", " ", "@", "1@import.test"])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     earlier=some.lists(some.tuples(NAMES, NAMES), max_size=4),

@@ -217,6 +217,7 @@ SOME_ROWS = some.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(earlier=SOME_ROWS, rows=SOME_ROWS, size=some.integers(1, 5))
 def test_a_dry_run_tells_what_comes_and_a_second_run_finds_nothing_to_do(

@@ -11,22 +11,22 @@ from musicsvc.store.engine.sqlite import files
 from musicsvc.store.schema import schema
 from tests.support import old_databases
 
-pytestmark = pytest.mark.only_on("sqlite")
+pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 ROOT = Path(__file__).resolve().parents[3]
 FEW = {1: 23, 2: 101}  # by number of applied migrations: test every n-th step
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Test upgrades from all earlier versions with --slow, else from the first two."""
+    """Test upgrades from all earlier versions with --long, else from the first two."""
     if "migrations" in metafunc.fixturenames:
-        slow = metafunc.config.getoption("--slow")
-        metafunc.parametrize("migrations", range(1, len(schema.available())) if slow else FEW)
+        long = metafunc.config.getoption("--long")
+        metafunc.parametrize("migrations", range(1, len(schema.available())) if long else FEW)
 
 
 def test_an_upgrade_killed_before_any_step_is_finished_by_the_next_and_no_row_changes(
-    tmp_path: Path, migrations: int, *, slow: bool
+    tmp_path: Path, migrations: int, *, long: bool
 ) -> None:
-    every = 1 if slow else FEW[migrations]
+    every = 1 if long else FEW[migrations]
     command = [sys.executable, "-m", "tests.store.schema.killed_migrating", str(tmp_path), str(migrations), str(every)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr

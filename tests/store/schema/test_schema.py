@@ -52,9 +52,9 @@ def test_concurrent_processes_migrate_once(new_database: Callable[..., str]) -> 
 
 
 def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
-    new_database: Callable[..., str], *, slow: bool
+    new_database: Callable[..., str], *, long: bool
 ) -> None:
-    counts = itertools.count(1) if slow else iter((4, 9, 30))
+    counts = itertools.count(1) if long else iter((4, 9, 30))
     killed = -signal.SIGKILL
     while killed == -signal.SIGKILL and (statements := next(counts, 0)):
         url = new_database(migrated=False)
@@ -63,7 +63,7 @@ def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
         schema.upgrade(url)
 
         assert _problems(url) == []
-    assert killed == (0 if slow else -signal.SIGKILL)
+    assert killed == (0 if long else -signal.SIGKILL)
 
 
 def test_an_upgrade_leaves_the_models_unbound(new_database: Callable[..., str]) -> None:
