@@ -193,10 +193,10 @@ def requests(world: World, account: Account, seed: str, count: int) -> Iterator[
 
 def _write(world: World, account: Account, chance: random.Random) -> Wanted:
     track = world.tracks.draw(chance)
-    playlist = chance.choice(account.playlists)
+    playlist, listener = chance.choice(account.playlists), f"l{chance.randint(1, LISTENERS)}"
     choices: list[tuple[int, str, object]] = [
         (30, f"tracks/{track}/like", None),
-        (25, "plays", {"plays": [{"track_id": track, "played_at": isoformat(Clock().now())}]}),
+        (25, "plays", {"plays": [{"track_id": track, "played_at": isoformat(Clock().now()), "listener": listener}]}),
         (20, f"playlists/{playlist}/tracks/add", {"ids": [track]}),
         (15, f"tracks/{track}/comments", {"content": "Another comment.", "position": chance.randint(0, 100)}),
         (10, "playlists", {"name": f"New {chance.random():.6f}"}),

@@ -58,7 +58,7 @@ def cases(tracks: int, playlists: list[int]) -> Iterator[Case]:
         return chance.randint(1, tracks)
 
     def play() -> dict[str, Any]:
-        return {"track_id": track(), "played_at": began + next(numbers) * 30}
+        return {"track_id": track(), "played_at": began + next(numbers) * 30, "listener": "writer"}
 
     yield Case("POST playlists", lambda: (f"{API}/playlists", {"name": f"List {next(numbers)}", "public": True}))
     yield Case("POST tracks/{id}/like", lambda: (f"{API}/tracks/{track()}/like", None))

@@ -103,9 +103,10 @@ class Access(Section):
 
 
 class Plays(Section):
-    """The number of days for which plays are stored one by one; 0 keeps all. Totals are never deleted."""
+    """Days for which plays are stored one by one (0: all), and whether accounts may report plays of their own."""
 
     keep_days: Count = 0
+    own: bool = True
 
 
 class Limits(Section):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.clock import SECOND, Clock
-from musicsvc.store.accounts import tokens, users
+from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.models import (
     Artist,
     Collection,
@@ -58,7 +58,8 @@ def prepare(count: int, now: int) -> list[Account]:
         Track.create(name=f"Track {number}", duration=1, created_at=now)
     made = []
     for number in range(count):
-        user = users.create(f"person{number}@label.test", api_access=True, now=now)
+        user = users.create(f"person{number}@label.test", now=now)
+        api_access.grant(user, plays=True, now=now)
         Participant.create(conversation=conversation, user=user.id)
         artist = Artist.create(name=f"Artist {number}", manager=user.id, created_at=now).id
         made.append(Account(user.id, tokens.create(user, "test", now=now)[1], artist))
@@ -194,7 +195,10 @@ class Caller:
         keys = [ingest.client_key(f"account:{self.account.id}", each) for each in ids]
         query = Play.select().where(Play.client_key.in_(keys))
         now = Clock().now() // SECOND
-        heard = [{"track_id": TRACKS[at], "played_at": now, "client_id": each} for at, each in enumerate(ids)]
+        heard = [
+            {"track_id": TRACKS[at], "played_at": now, "client_id": each, "listener": self.run}
+            for at, each in enumerate(ids)
+        ]
         with self.expecting(f"plays {name}", query.count, BATCH):
             self.send(connection, "POST", "plays", {"plays": heard})
 

@@ -94,8 +94,8 @@ def _add_track(world: World, number: int, credited: Sequence[Row], album: Row | 
     names = {"name": f"{GENRES[word]}-{series}", "display_name": f"{word} {series}"}
     genre = [{"id": each[0]} | names for each in row.genres]
     world.genres += genre
-    heard = [ingest.ReportedPlay(row.id, world.now - each * periods.SLOT) for each in range(number * 5 % 9)]
-    ingest.report(heard, now=world.now, actor=world.callers["ann"])
+    heard = [ingest.ReportedPlay(row.id, world.now - each * periods.SLOT, "fan") for each in range(number * 5 % 9)]
+    ingest.report(heard, now=world.now, actor=world.callers["ann"]._replace(reports_plays=True))
     for artist in credited:
         artist["tracks_count"] += 1
     counts = {"plays": len(heard), "likes": 0, "reposts": 0}

@@ -9,13 +9,14 @@ from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
 
 if TYPE_CHECKING:
+    from musicsvc.config import Settings
     from musicsvc.server.schemas.plays import PlaysIn
     from musicsvc.store.accounts.tokens import Identity
 
 
-def report(body: PlaysIn, caller: Identity, now: int) -> JSON:
+def report(body: PlaysIn, caller: Identity, settings: Settings, now: int) -> JSON:
     """Report plays of the caller or, if permitted, of other listeners; each play is accepted or refused separately."""
     plays = [ReportedPlay(p.track_id, p.played_at, p.listener, p.duration_ms, p.client_id) for p in body.plays]
-    outcome = ingest.report(plays, now=now, actor=caller)
+    outcome = ingest.report(plays, now=now, actor=caller, own_accepted=settings.plays.own)
     refused = [{"index": index, "reason": reason} for index, reason in outcome.refused]
     return ok(accepted=outcome.accepted, repeated=outcome.repeated, refused=refused)

@@ -13,6 +13,7 @@ from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import dialect
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
+from musicsvc.store.plays.reported import own_plays
 from musicsvc.store.plays.rollups import day_parts, listeners, monthly, tables, weekly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
@@ -82,24 +83,33 @@ class IngestOutcome:
     refused: list[tuple[int, str]] = field(default_factory=list)
 
 
-def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity) -> IngestOutcome:
-    """Store the valid plays. Return counts and refused plays. Naming a listener requires the right to report plays."""
+def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity, own_accepted: bool = True) -> IngestOutcome:
+    """Store the valid plays. Return counts and refused plays. Naming a listener requires the right to report plays.
+
+    `own_accepted`: the setting `plays.own`.
+    """
     tables.lock()
     outcome = IngestOutcome()
     unknown = tracks.missing({play.track_id for play in plays})
     kept_from = monthly.watermark().kept_from * DAY
     valid: list[ReportedPlay] = []
+    places: list[int] = []  # in `plays`
     for index, play in enumerate(plays):
-        reason = UNKNOWN_TRACK if play.track_id in unknown else _refusal(play, now, actor)
+        reason = UNKNOWN_TRACK if play.track_id in unknown else _refusal(play, now, actor, own_accepted=own_accepted)
         if reason := reason or refuse_time(play.played_at, kept_from, now):
             outcome.refused.append((index, reason))
         else:
             valid.append(play)
+            places.append(index)
     keys = {play.listener: _listener_key(play, actor) for play in valid}
     ids = listeners.ensure(keys.values())
     rows = [_row(play, ids[keys[play.listener]], actor) for play in valid]
+    second: list[int] = []
+    if None in keys:
+        rows, second = own_plays.select(rows, ids[keys[None]])
+        outcome.refused = sorted([*outcome.refused, *((places[at], own_plays.SECOND_PLAY) for at in second)])
     outcome.accepted = record(rows)
-    outcome.repeated = len(rows) - outcome.accepted
+    outcome.repeated = len(valid) - len(second) - outcome.accepted
     roll_up(outcome.accepted)
     return outcome
 
@@ -109,8 +119,10 @@ def roll_up(accepted: int) -> None:
     monthly.roll_up(min(ROLLED_UP_PER_PLAY * accepted, ROLLED_UP_AT_ONCE))
 
 
-def _refusal(play: ReportedPlay, now: int, actor: Identity) -> str | None:
-    if play.listener is not None and not actor.reports_plays:
+def _refusal(play: ReportedPlay, now: int, actor: Identity, *, own_accepted: bool) -> str | None:
+    if play.listener is None:
+        return own_plays.refuse(play.played_at, now, accepted=own_accepted)
+    if not actor.reports_plays:
         return FOR_OTHERS
     return TOO_OLD if play.played_at < now - OLDEST else None
 

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import DAY, SECOND, MovableClock, isoformat
+from musicsvc.config import Plays, Settings
 from musicsvc.store.accounts import api_access, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Play, Track
 from musicsvc.store.plays import ingest
+from musicsvc.store.plays.reported import own_plays
 from tests.conftest import NOW
-from tests.support.serving import Client, person
+from tests.support.serving import Client, person, running
 
 TRACK = 1
 
@@ -96,8 +98,17 @@ async def test_each_refused_play_is_named_with_its_reason_and_the_rest_is_taken(
     ]
     answer = await client.post("plays", {"plays": batch})
     assert (answer.status, answer.json["accepted"]) == (201, 1)
-    reasons = [ingest.UNKNOWN_TRACK, ingest.FOR_OTHERS, ingest.FUTURE, ingest.TOO_OLD, ingest.TOO_OLD, ingest.FUTURE]
+    too_old = own_plays.TOO_OLD
+    reasons = [ingest.UNKNOWN_TRACK, ingest.FOR_OTHERS, ingest.FUTURE, too_old, too_old, ingest.FUTURE]
     assert answer.json["refused"] == [{"index": at, "reason": reason} for at, reason in enumerate(reasons)]
+
+
+async def test_own_plays_are_refused_where_the_service_does_not_accept_them(store: Store, clock: MovableClock) -> None:
+    _, token = person(store, clock, "bob@label.test")
+    async with running(store, clock, Settings(plays=Plays(own=False))) as client:
+        answer = await client.holding(token).post("plays", {"plays": [play()]})
+    assert (answer.status, answer.json["accepted"]) == (201, 0)
+    assert answer.json["refused"] == [{"index": 0, "reason": own_plays.TURNED_OFF}]
 
 
 async def test_with_the_permission_an_account_reports_for_others_from_the_next_request_on(
@@ -113,7 +124,7 @@ async def test_with_the_permission_an_account_reports_for_others_from_the_next_r
 
 
 async def test_a_clients_id_is_one_accounts_own(client: Client, store: Store, clock: MovableClock) -> None:
-    batch = {"plays": [play(client_id="x"), play(client_id="y")]}
+    batch = {"plays": [play(client_id="x"), play(client_id="y", played_at=isoformat(NOW - DAY))]}
     other = client.holding(person(store, clock, "bob@label.test")[1])
     assert (await client.post("plays", batch)).json["accepted"] == 2
     assert (await other.post("plays", batch)).json["accepted"] == 2

@@ -153,10 +153,10 @@ def add_owner(world: World, rows: int) -> dict[str, Any]:
             made.append(
                 tracks.create(values, credit, genre=f"Genre {album}", tag_names=words, now=world.now, actor=owner).id
             )
-    heard = [ingest.ReportedPlay(track, world.now) for track in made]
+    heard = [ingest.ReportedPlay(track, world.now, "fan") for track in made]
     minutes = range(6 * rows + 100)  # reach a milestone
-    heard += [ingest.ReportedPlay(made[0], world.now - each * MINUTE) for each in minutes]
-    ingest.report(heard, now=world.now, actor=owner)
+    heard += [ingest.ReportedPlay(made[0], world.now - each * MINUTE, "fan") for each in minutes]
+    ingest.report(heard, now=world.now, actor=owner._replace(reports_plays=True))
     notifications.update_choices(owner.user_id, [(f"n{each}", {"email": True}) for each in range(rows)])
     collection = collections.create("All", None, made, now=world.now, actor=owner).id
     subjects = {"artist": main, "album": records[0], "track": made[0], "collection": collection}

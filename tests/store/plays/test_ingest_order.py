@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import zip_longest
@@ -16,7 +17,7 @@ from peewee import SQL
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import PlayBlock, PlayDay
+from musicsvc.store.models import Listener, Play, PlayBlock, PlayDay
 from musicsvc.store.plays import daily, ingest, verify
 from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.rollups import listeners, monthly
@@ -30,7 +31,7 @@ REPORTED = some.lists(
         ReportedPlay,
         track_id=some.integers(1, 3),
         played_at=some.sampled_from(TIMES),
-        listener=some.sampled_from(["a", "b", "c", None]),
+        listener=some.sampled_from(["a", "b", "c", "d"]),
         duration_ms=some.none() | some.integers(0, 86_400_000),
         client_id=some.sampled_from([None, None, *map(str, range(30))]),
     ),
@@ -93,6 +94,30 @@ def test_figures_are_the_same_whatever_the_order_and_the_batching(
     expected, accepted = recounted(heard)
     assert (whole[1], pieces[1]) == (accepted, accepted)
     assert counted(whole) == {key: (count, len(people)) for key, (count, people) in expected.items()}
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(heard=REPORTED)
+def test_of_the_repeats_in_a_batch_the_earliest_is_stored(
+    store: Store, reporter: Identity, heard: list[ReportedPlay]
+) -> None:
+    expected: dict[Any, ReportedPlay] = {}
+    for play in sorted(heard, key=lambda each: each.played_at):
+        slot = play.played_at // (30 * SECOND)
+        expected.setdefault(play.client_id or (play.track_id, play.listener, slot), play)
+
+    class UndoError(Exception):
+        pass
+
+    def unit() -> None:
+        ingest.report(heard, now=NOW, actor=reporter)
+        names = {row.id: row.key.removeprefix("opaque:") for row in Listener.select()}
+        stored = [(row.track, row.played_at, names[row.listener], row.duration_ms) for row in Play.select()]
+        assert Counter(stored) == Counter(play[:4] for play in expected.values())
+        raise UndoError
+
+    with pytest.raises(UndoError):
+        store.write(unit).result()
 
 
 def counted(found: Any) -> dict[Any, tuple[int, int]]:
