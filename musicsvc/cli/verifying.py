@@ -63,7 +63,7 @@ def _differences(file: Path, meta: "FileVerification") -> "Iterator[Difference]"
 
     checksum, same = Checksum(), True
     compare = _compare_report if meta.type == "report" else _compare_table
-    scope = Scope(meta.scope.user_id, meta.scope.artist_id)
+    scope = Scope(meta.scope.user_id, meta.scope.artist_id, meta.scope.album_id, meta.scope.track_id)
     for difference in compare(file, meta, scope, _window(meta), checksum):
         same = False
         yield difference

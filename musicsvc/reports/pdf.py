@@ -137,7 +137,8 @@ def _facts(report: Report) -> list[JSON]:
         "Albums": report.albums,
         "Tracks": report.tracks,
     }
-    return [{"label": label, "value": f"{value:,}"} for label, value in facts.items()]
+    left_out = () if report.artists else ("Artists", "Albums")  # of a report on a track or an album, those without one
+    return [{"label": label, "value": f"{value:,}"} for label, value in facts.items() if value or label not in left_out]
 
 
 def _table(title: str, noun: str, rows: Sequence[ReportRow]) -> JSON:

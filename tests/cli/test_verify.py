@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import openpyxl
@@ -15,6 +16,8 @@ from musicsvc.cli import main
 from musicsvc.cli.session import Session
 from musicsvc.clock import DAY, MovableClock, isoformat
 from musicsvc.errors import Failure
+from musicsvc.server.handlers import exports
+from musicsvc.server.schemas.exports import ExportIn
 from musicsvc.store.models import Track
 from musicsvc.store.plays import retention
 from tests.conftest import NOW
@@ -119,6 +122,23 @@ def count(made: Catalog) -> int:
     return 2 * len(made.tracks)  # with plays on two days of the window
 
 
+@pytest.mark.parametrize("kind", ["artist", "album", "track"])
+def test_a_file_of_the_api_that_is_limited_to_a_subject_is_verified_with_its_limit(
+    export: Callable[..., Done], made: Catalog, store: Store, clock: MovableClock, tmp_path: Path, kind: str
+) -> None:
+    each = {"artist": made.artists, "album": made.albums, "track": made.tracks}[kind][0]
+    for type_ in TYPES:
+        body = ExportIn(**{"type": type_, f"{kind}_id": each})
+        write = partial(exports.export_table("json"), body, made.manager, clock.now())
+        file = tmp_path / f"{type_}.json"
+        with store.read(write).result().file as answer:
+            file.write_bytes(answer.read())
+        found = json.loads(file.read_bytes())["data"]
+        assert found["verification"]["scope"][f"{kind}_id"] == each
+        assert bool(found["rows"]) == (type_ in {"tracks", "plays", f"{kind}s"} or kind == "artist")
+        assert differences(export("verify", str(file), "--json")) == []
+
+
 def test_a_changed_file_is_found_out(export: Callable[..., Done], made: Catalog, tmp_path: Path) -> None:
     csv, book, pdf = tmp_path / "a.csv", tmp_path / "a.xlsx", tmp_path / "a.pdf"
     for type_, file in (("plays", csv), ("tracks", book), ("report", pdf)):
@@ -159,7 +179,10 @@ def test_what_describes_an_export_is_beside_it_and_in_json_also_inside(
         beside = json.loads((tmp_path / f"{type_}.json.meta.json").read_bytes())
         inside = json.loads(file.read_bytes())["data"]["verification"]
         assert {**inside, "file": beside["file"]} == beside
-        assert inside["scope"] == {"user_id": None, "artist_id": made.artists[1]}
+        scope = {"user_id": None, "artist_id": made.artists[1]}
+        assert inside["scope"] == {**scope, "album_id": None, "track_id": None}
+        (tmp_path / f"{type_}.json.meta.json").write_text(json.dumps({**beside, "scope": scope}))  # an older file
+        assert export("verify", str(file)).code == 0
         assert inside["generated_at"] == isoformat(clock.now())
         (tmp_path / f"{type_}.json.meta.json").unlink()
         assert export("verify", str(file)).code == 0

@@ -76,6 +76,8 @@ EXISTING = Rule([1], [*NO_IDS, 2**53 - 1], required=True)
 LONGEST_EMAIL = f"{'x' * 64}@{'.'.join(['d' * 47] * 3)}.{'d' * 46}"
 PERIOD = choice("7-days", "30-days", "90-days", "1-year")
 TYPE = choice("tracks", "albums", "artists", "plays")
+SUBJECTS = {"artist_id": Rule([1], NO_IDS), "album_id": Rule([1], NO_IDS), "track_id": Rule([], NO_IDS)}
+EXPORT = {"period": PERIOD, **DATES, **SUBJECTS}
 PLAYLIST = {
     "name": text(1, 250, required=True),
     "description": text(20, 170),
@@ -211,14 +213,13 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
         "title": text(1, 120, required=True),
         "artist": text(1, 120, required=True),
     },
-    f"POST {INSIGHTS}/export/csv": {"type": TYPE, "period": PERIOD, **DATES},
-    f"POST {INSIGHTS}/export/json": {"type": TYPE, "period": PERIOD, **DATES},
-    f"POST {INSIGHTS}/export/xlsx": {"type": TYPE, "period": PERIOD, **DATES},
+    f"POST {INSIGHTS}/export/csv": {"type": TYPE, **EXPORT},
+    f"POST {INSIGHTS}/export/json": {"type": TYPE, **EXPORT},
+    f"POST {INSIGHTS}/export/xlsx": {"type": TYPE, **EXPORT},
     f"POST {INSIGHTS}/export/report": {
-        "period": PERIOD,
         "include_charts": Rule([True, False], ["true", 1, []]),
         "include_listening": Rule([True, False], ["true", 1, []]),
-        **DATES,
+        **EXPORT,
     },
-    f"POST {INSIGHTS}/export/pdf": {"period": Rule(["7-days"], PERIOD.refused), **DATES},
+    f"POST {INSIGHTS}/export/pdf": {**EXPORT, "period": Rule(["7-days"], PERIOD.refused)},
 }

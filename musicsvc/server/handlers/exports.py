@@ -1,4 +1,4 @@
-"""Export plays, listeners, likes and reposts of everything that the caller manages, as files or as a report."""
+"""Export plays, listeners, likes and reposts of what the caller manages, as files or as a report."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from musicsvc.server.shapes import exports as shapes
 from musicsvc.server.shapes.envelope import JSON, Download, success
 from musicsvc.server.shapes.spooled import Spooled, spool
 from musicsvc.store.insights import export_rows, overview
-from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays import history
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from musicsvc.reports.report import Report
-    from musicsvc.server.schemas.exports import ExportIn, ReportIn
-    from musicsvc.server.schemas.periods import PeriodIn
+    from musicsvc.server.schemas.exports import ExportIn, ReportIn, ScopeIn
     from musicsvc.store.accounts.tokens import Identity
 
 
@@ -46,8 +44,9 @@ def export_table(format_id: str, *, attachment: bool = False) -> Callable[[Expor
 
     def handle(body: ExportIn, caller: Identity, now: int) -> Spooled:
         days = history.adapt(body.window(now))
-        headers = _attachment(shapes.file_name(body.type, days, form.id)) if attachment or form.attachment else None
-        scope = Scope(caller.user_id)
+        scope = body.scope(caller)
+        name = shapes.file_name(body.type, scope, days, form.id)
+        headers = _attachment(name) if attachment or form.attachment else None
         with export_rows.cells(body.type, scope, days) as rows:
             table = shapes.table(body.type, scope, days, now, rows)
             return spool(write(table), form.media_type, headers)
@@ -58,17 +57,17 @@ def export_table(format_id: str, *, attachment: bool = False) -> Callable[[Expor
 
 
 def export_report(body: ReportIn, caller: Identity, now: int) -> JSON:
-    """Report on everything that the caller manages."""
-    scope, days = Scope(caller.user_id), history.adapt(body.window(now))
+    """Report on everything that the caller manages, or on one artist, album or track."""
+    scope, days = body.scope(caller), history.adapt(body.window(now))
     found = overview.build_for_print(scope, days, now) if body.include_listening else overview.build(scope, days)
     return success(shapes.report(found, now, charts=body.include_charts))
 
 
-def export_pdf(body: PeriodIn, caller: Identity, now: int) -> PendingReport:
+def export_pdf(body: ScopeIn, caller: Identity, now: int) -> PendingReport:
     """Export the report as a PDF document."""
-    days = history.adapt(body.window(now))
-    found = overview.build_for_print(Scope(caller.user_id), days, now)
-    return PendingReport(shapes.file_name("report", days, "pdf"), shapes.printed(found, now))
+    scope, days = body.scope(caller), history.adapt(body.window(now))
+    found = overview.build_for_print(scope, days, now)
+    return PendingReport(shapes.file_name("report", scope, days, "pdf"), shapes.printed(found, now))
 
 
 def render_pdf(drawing: PendingReport) -> Download:

@@ -6,12 +6,13 @@ from musicsvc.reports.formats import FORMATS
 from musicsvc.server.handlers import exports
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.routes.route import Family, RateLimit, Route
-from musicsvc.server.schemas.exports import Export, ExportIn, Formats, Report, ReportIn
+from musicsvc.server.schemas.exports import Export, ExportIn, Formats, Report, ReportIn, ScopeIn
 from musicsvc.server.schemas.insights import Found
-from musicsvc.server.schemas.periods import PeriodIn
 
 EXPORT = f"{INSIGHTS}/export"
-Exporting = partial(Route, family=Family.INSIGHTS, reads=True, slow=True, limit=RateLimit.EXPORTS)
+Exporting = partial(
+    Route, family=Family.INSIGHTS, reads=True, slow=True, limit=RateLimit.EXPORTS, private=True, raises=(404,)
+)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
@@ -21,7 +22,7 @@ ROUTES: tuple[Route, ...] = (
     Exporting("POST", f"{EXPORT}/xlsx", exports.export_table("xlsx"), body=ExportIn, media=FORMATS["xlsx"].media_type,
               extension=True),
     Exporting("POST", f"{EXPORT}/report", exports.export_report, body=ReportIn, answer=Found[Report]),
-    Exporting("POST", f"{EXPORT}/pdf", exports.export_pdf, body=PeriodIn, media="application/pdf",
+    Exporting("POST", f"{EXPORT}/pdf", exports.export_pdf, body=ScopeIn, media="application/pdf",
               render=exports.render_pdf),
 )
 # fmt: on

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Date, Timestamp
-from musicsvc.server.schemas.fields import TRIMMED, replace_null
+from musicsvc.server.schemas.fields import TRIMMED, Id, Input, replace_null
 from musicsvc.server.schemas.insights import (
     Chart,
     Engagement,
@@ -20,7 +20,16 @@ from musicsvc.server.schemas.insights import (
 )
 from musicsvc.server.schemas.listening import HoursOfWeek, ListeningFigures, Milestones, Releases
 from musicsvc.server.schemas.periods import PeriodIn
+from musicsvc.store.insights import figures
+from musicsvc.store.insights.scopes import Scope
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from musicsvc.store.accounts.tokens import Identity
+
+SUBJECTS = {"artist_id": "artists", "album_id": "albums", "track_id": "tracks"}
+ONLY = "Export only this {}, which you must manage; at most one of artist_id, album_id and track_id."
 TypeName = Literal["tracks", "albums", "artists", "plays"]
 WholeDay = Annotated[
     Literal["whole-day"] | SkipJsonSchema[None],
@@ -31,7 +40,35 @@ Growing = Annotated[
 ]
 
 
-class ExportIn(PeriodIn):
+class ScopeFields(Input):
+    """Base of schemas that limit an export to one artist, album or track."""
+
+    @classmethod
+    def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
+        """Return a message for each field that names a second artist, album or track."""
+        first, *others = [name for name in SUBJECTS if sent.get(name) is not None] or [""]
+        doubled = {name: f"Must not be given together with {first}." for name in others if name not in faults}
+        return super().check_together(sent, faults, context) | doubled
+
+    def scope(self, caller: Identity) -> Scope:
+        """Return what the export covers. Raises NotFound or Forbidden for a subject that the caller may not read."""
+        found = Scope(caller.user_id, *(getattr(self, name) for name in SUBJECTS))
+        if found.subject is not None:
+            figures.check_manager(found.subject, caller.user_id)
+        return found
+
+
+class ScopeIn(ScopeFields, PeriodIn):
+    """The period of an export, and the artist, album or track to which it is limited."""
+
+    subjects: ClassVar = SUBJECTS
+
+    artist_id: Id | None = Field(None, description=ONLY.format("artist"), examples=[None])
+    album_id: Id | None = Field(None, description=ONLY.format("album"), examples=[None])
+    track_id: Id | None = Field(None, description=ONLY.format("track"), examples=[None])
+
+
+class ExportIn(ScopeIn):
     """The content and period of an export."""
 
     type: Annotated[TypeName, TRIMMED, replace_null("tracks", TypeName)] = Field(
@@ -39,7 +76,7 @@ class ExportIn(PeriodIn):
     )
 
 
-class ReportIn(PeriodIn):
+class ReportIn(ScopeIn):
     """The period of a report, with or without figures for each day."""
 
     include_charts: Annotated[
@@ -114,10 +151,12 @@ class PlaysRow(Answer):
 
 
 class ExportScope(Answer):
-    """The account and the artist to which an export is limited; null means no limit."""
+    """The account and the artist, album or track to which an export is limited; null means no limit."""
 
     user_id: int | None
     artist_id: int | None
+    album_id: int | None = None
+    track_id: int | None = None
 
 
 class ExportWindow(Answer):
@@ -186,7 +225,7 @@ class FileVerification(Verification):
 
 
 class Summary(Answer):
-    """Totals of everything that the caller manages; each distinct listener is counted once."""
+    """Totals of all that the report covers; each distinct listener is counted once."""
 
     plays: Plays
     listeners: Listeners
@@ -209,7 +248,7 @@ WITH_LISTENING = Field(None, description="Present only if `include_listening` is
 
 
 class Report(Answer):
-    """A report on everything that the caller manages; all figures are read at the same time."""
+    """A report on all that the caller manages, or on one artist, album or track; all figures are of one moment."""
 
     period: Period
     generated_at: Timestamp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ from musicsvc.reports.tables import Table
 from musicsvc.reports.verification.checksums import Checksum
 from musicsvc.server.shapes import insights, listening
 from musicsvc.server.shapes.verification import verification
+from musicsvc.store.engine.names.name_index import fold
+from musicsvc.store.insights import scopes
 from musicsvc.store.insights.export_rows import COLUMNS
 from musicsvc.store.insights.figures import noun
 from musicsvc.store.insights.listening import releases
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.overview import Details, Overview, SubjectMilestones, TopRow
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
+
+LONGEST_SLUG = 60
 
 
 def formats() -> list[JSON]:
@@ -59,8 +64,18 @@ def _unlike(window: Window) -> JSON:
     return {"growth_basis": insights.growth_basis(window)} if window.before.whole_day else {}
 
 
-def file_name(type_: str, window: Window, suffix: str) -> str:
-    return f"musicsvc-{type_}-{to_date(window.first)}-to-{to_date(window.end - 1)}.{suffix}"
+def file_name(type_: str, scope: Scope, window: Window, suffix: str) -> str:
+    """Return the name of an export file, such as `musicsvc-album-3-classic-rags-tracks-2026-01-02-to-2026-01-31.csv`.
+
+    It names the artist, album or track to which the export is limited, as far as the name has ASCII letters.
+    """
+    subject = scope.subject and [noun(scope.subject), str(scope.subject.id), _slug(scopes.name(scope) or "")]
+    about = "-".join(part for part in ("musicsvc", *(subject or ()), type_) if part)
+    return f"{about}-{to_date(window.first)}-to-{to_date(window.end - 1)}.{suffix}"
+
+
+def _slug(name: str) -> str:
+    return re.sub("[^a-z0-9]+", "-", fold(name))[:LONGEST_SLUG].strip("-")
 
 
 def report(found: Overview, now: int, *, charts: bool) -> JSON:

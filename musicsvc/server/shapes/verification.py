@@ -62,7 +62,12 @@ def verification(type_: str, scope: Scope, window: Window, now: int, checksum: C
     return {
         "type": type_,
         "generated_at": isoformat(now),
-        "scope": {"user_id": scope.manager, "artist_id": scope.artist},
+        "scope": {
+            "user_id": scope.manager,
+            "artist_id": scope.artist,
+            "album_id": scope.album,
+            "track_id": scope.track,
+        },
         "window": insights.period(window),
         "compared_with": before and {"from": isoformat(before.starts), "until": isoformat(before.ends)},
         "growth_basis": before and insights.growth_basis(window),

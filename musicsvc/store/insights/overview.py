@@ -1,4 +1,7 @@
-"""Collect the data of reports on an account, an artist or the whole catalog. Each listener is counted once."""
+"""Collect the data of reports on an account, an artist, album or track, or the whole catalog.
+
+Each listener is counted once.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,6 @@ from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from pyroaring import BitMap64
 
     from musicsvc.store.insights.charts import Chart
     from musicsvc.store.insights.figures import Figures
@@ -71,7 +72,10 @@ class Details(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The data of a report on an account, an artist or (without `name`) the whole catalog. `top` has the top tracks."""
+    """The data of a report on an account, an artist, an album, a track or (without `name`) the whole catalog.
+
+    `top` has the top tracks.
+    """
 
     name: str | None
     figures: Figures
@@ -116,7 +120,7 @@ class _Build:
         self._parts = list(scopes.parts(scope, self._ids[ARTIST]))
 
     def short(self) -> Overview:
-        if (subject := self._only_artist()) is not None:
+        if (subject := self._only_subject()) is not None:
             return self._overview(figures.figures(subject, self._window), charts.build(subject, self._window))
         totals = ScopeTotals(self._window)
         totals.add_all(self._parts)
@@ -125,7 +129,7 @@ class _Build:
     def whole(self) -> tuple[Overview, Listening, Hours]:
         """Return the data of a full report without `details`, and two parts of the details: `listening` and `hours`."""
         window = self._window
-        if (subject := self._only_artist()) is not None:
+        if (subject := self._only_subject()) is not None:
             found = self._overview(figures.figures(subject, window), charts.build(subject, window))
             heard, hours = listening.build(subject, window), listening.hours(subject, window)
         else:
@@ -138,14 +142,14 @@ class _Build:
             top_albums=self._top(ALBUM),
             top_artists=self._top(ARTIST),
             before=self._before(),
-            last_played=None if found.figures.plays else _last_played(self._ids[ARTIST]),
+            last_played=None if found.figures.plays else _last_played(self._parts[0]),
         )
         return whole, heard, hours
 
     def _before(self) -> list[PlayCounts]:
         """Return the plays and listeners of each day of the earlier window, which may end within a day."""
         window = self._window.before
-        if (subject := self._only_artist()) is None:
+        if (subject := self._only_subject()) is None:
             return _counts_by_day(self._parts, window)
         days = reader.counts_by_day(*subject, window.numbers)
         if window.seconds:
@@ -154,10 +158,13 @@ class _Build:
             days[window.end] = part.plays, len(part.listeners)
         return [PlayCounts(*days.get(day, (0, 0))) for day in range(window.first, window.last + 1)]
 
-    def _only_artist(self) -> Subject | None:
-        """Return the only artist of the report, whose statistics need no adding up; None if there are several parts."""
-        artists = self._ids[ARTIST]
-        return Subject(ARTIST, artists[0]) if len(artists) == len(self._parts) == 1 else None
+    def _only_subject(self) -> Subject | None:
+        """Return the only artist, album or track of the report, whose statistics need no adding up.
+
+        Return None if there are several parts.
+        """
+        kind, ids, _ = self._parts[0]
+        return Subject(kind, ids[0]) if len(ids) == len(self._parts) == 1 else None
 
     def _overview(self, found: Figures, chart: Chart) -> Overview:
         return Overview(
@@ -191,23 +198,24 @@ def _counts_by_day(parts: Iterable[Part], window: Window) -> list[PlayCounts]:
     return [PlayCounts(days[day].plays, len(days[day].listeners)) for day in numbers]
 
 
-def _last_played(artists: BitMap64) -> int | None:
-    """Return the last day on which one of the artists was played, or None if none was."""
-    found = [_newest_day(batch) for batch in scopes.batches(artists, export_rows.SUBJECTS_PER_BATCH)]
+def _last_played(part: Part) -> int | None:
+    """Return the last day on which one of the part's artists, albums or tracks was played, or None if none was."""
+    batches = scopes.batches(part.ids, export_rows.SUBJECTS_PER_BATCH)
+    found = [_newest_day(part.kind, batch) for batch in batches]
     return max((day for day in found if day is not None), default=None)
 
 
-def _newest_day(artists: list[int]) -> int | None:
+def _newest_day(kind: int, ids: list[int]) -> int | None:
     open_days = monthly.open_days(monthly.watermark())
-    if (day := _newest_of(open_days, artists)) is not None:
+    if (day := _newest_of(open_days, kind, ids)) is not None:
         return day
-    condition, value = subjects.among(artists)
-    ((month,),) = fetch(NEWEST_MONTH.format(subjects=condition), ARTIST, value)
-    return None if month is None else _newest_of(monthly.days_of(month), artists)
+    condition, value = subjects.among(ids)
+    ((month,),) = fetch(NEWEST_MONTH.format(subjects=condition), kind, value)
+    return None if month is None else _newest_of(monthly.days_of(month), kind, ids)
 
 
-def _newest_of(days: range, artists: list[int]) -> int | None:
-    return next((newest for (newest,) in daily.fetch_rows(NEWEST_DAY, days, ARTIST, artists)), None)
+def _newest_of(days: range, kind: int, ids: list[int]) -> int | None:
+    return next((newest for (newest,) in daily.fetch_rows(NEWEST_DAY, days, kind, ids)), None)
 
 
 def _top(kind: int, ids: Iterable[int], window: Window, count: int) -> list[TopRow]:

@@ -1,4 +1,4 @@
-"""Scopes of exports and reports: everything that an account manages, one artist, or the whole catalog."""
+"""Scopes of exports and reports: all that an account manages, an artist, an album, a track, or the whole catalog."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyroaring import BitMap64
 
 from musicsvc.store.accounts import users
-from musicsvc.store.catalog import artists
 from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.insights import figures
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,6 +25,13 @@ SOME = {
     ALBUM: "SELECT l.album_id FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
     ARTIST: "SELECT a.id FROM artist a WHERE {which}",
 }
+# What belongs to an album or a track: nothing that has other plays too. So an album has no artists, a track no album.
+WITHIN = {
+    (ALBUM, ALBUM): "SELECT id FROM album WHERE id = ?",
+    (ALBUM, TRACK): "SELECT id FROM track WHERE album_id = ?",
+    (TRACK, TRACK): "SELECT id FROM track WHERE id = ?",
+}
+NONE = "SELECT id FROM track WHERE FALSE"
 # Tracks with several of the scope's artists, and of the whole catalog also those without any.
 UNEVEN = """
     SELECT l.track_id, COUNT(*) FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}
@@ -35,26 +42,35 @@ UNEVEN_OF_ALL = """
     GROUP BY t.id HAVING COUNT(l.artist_id) <> 1 ORDER BY t.id
 """
 NEWEST_ALBUMS = """
-    SELECT DISTINCT b.id, b.release_date FROM album b JOIN album_artist l ON l.album_id = b.id
-    JOIN artist a ON a.id = l.artist_id WHERE {which} AND b.release_date <= ?
-    ORDER BY b.release_date DESC, b.id DESC LIMIT ?
+    SELECT id FROM album WHERE {which} release_date <= ? ORDER BY release_date DESC, id DESC LIMIT ?
 """
-NEWEST_OF_ALL = "SELECT id FROM album WHERE release_date <= ? ORDER BY release_date DESC, id DESC LIMIT ?"
 IDS_PER_BATCH = 10_000
 FEW_TRACKS = 256  # of a small scope
 
 
 class Scope(NamedTuple):
-    """Selects tracks, albums and artists by artist id (`artist`) or managing account id (`manager`). None means any."""
+    """Selects tracks, albums and artists. None means any.
+
+    At most one of `artist`, `album` and `track` (ids) is given: the subject. `manager`: the account that manages the
+    artists. An album or a track is selected whoever manages it, so check the right to it before.
+    """
 
     manager: int | None = None
     artist: int | None = None
+    album: int | None = None
+    track: int | None = None
+
+    @property
+    def subject(self) -> Subject | None:
+        """The artist, album or track to which the scope is limited."""
+        given = ((ARTIST, self.artist), (ALBUM, self.album), (TRACK, self.track))
+        return next((Subject(kind, each) for kind, each in given if each is not None), None)
 
     def ids(self, kind: int) -> BitMap64:
-        """Return the ids of the tracks, albums or artists in the scope. Raises NotFound for an unknown artist."""
-        if self.artist is not None:
-            artists.get(self.artist)
-        rows = sql.stream_rows(*self._query(SOME[kind], EVERY[kind]))
+        """Return the ids of the tracks, albums or artists in the scope. Raises NotFound for an unknown subject."""
+        if self.subject is not None:
+            figures.name(self.subject)
+        rows = sql.stream_rows(*self._select(kind))
         found = BitMap64()
         # In batches, since BitMap64 would first create a list of all ids.
         while some := [row[0] for row in islice(rows, IDS_PER_BATCH)]:
@@ -63,7 +79,7 @@ class Scope(NamedTuple):
 
     def is_small(self) -> bool:
         """Return whether the scope has at most FEW_TRACKS tracks."""
-        statement, *values = self._query(SOME[TRACK], EVERY[TRACK])
+        statement, *values = self._select(TRACK)
         several = f"SELECT DISTINCT * FROM ({statement}) AS tracks LIMIT ?"  # noqa: S608 - our own statement
         return len(fetch(several, *values, FEW_TRACKS + 1)) <= FEW_TRACKS
 
@@ -76,8 +92,16 @@ class Scope(NamedTuple):
 
     def newest_albums(self, until: date, count: int) -> list[int]:
         """Return the ids of the newest albums that were released on this day or before it, newest first."""
-        statement, *values = self._query(NEWEST_ALBUMS, NEWEST_OF_ALL)
-        return [row[0] for row in fetch(statement, *values, until.isoformat(), count)]
+        statement, *values = self._select(ALBUM)
+        which = "" if statement == EVERY[ALBUM] else f"id IN ({statement}) AND"
+        return [row[0] for row in fetch(NEWEST_ALBUMS.format(which=which), *values, until.isoformat(), count)]
+
+    def _select(self, kind: int) -> list[Any]:
+        """Return SQL, and its parameters, for the ids of the tracks, albums or artists in the scope."""
+        if self.subject is None or self.subject.kind == ARTIST:
+            return self._query(SOME[kind], EVERY[kind])
+        within = WITHIN.get((self.subject.kind, kind))
+        return [NONE] if within is None else [within, self.subject.id]
 
     def _query(self, some: str, every: str) -> list[Any]:
         """Return SQL and its parameters: `some` with the scope's conditions, or `every` for the whole catalog."""
@@ -87,7 +111,7 @@ class Scope(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Artists or tracks (`kind`) whose plays are added to a sum `times` times, or subtracted if `times` is negative."""
+    """Tracks, albums or artists (`kind`) whose plays are added to a sum `times` times, or subtracted if it is < 0."""
 
     kind: int
     ids: BitMap64
@@ -97,18 +121,21 @@ class Part(NamedTuple):
 def parts(scope: Scope, artists: BitMap64) -> Iterator[Part]:
     """Yield parts whose plays, added up, are the plays of the scope: its artists, and tracks to correct the sum.
 
-    The sum over the artists has the plays of a track once for each of its artists. So tracks of several artists are
-    subtracted, and tracks without artist are added.
+    Of an album or a track, yield that. The sum over the artists has the plays of a track once for each of its artists.
+    So tracks of several artists are subtracted, and tracks without artist are added.
     """
+    if scope.subject is not None and scope.subject.kind != ARTIST:
+        yield Part(scope.subject.kind, BitMap64([scope.subject.id]), 1)
+        return
     yield Part(ARTIST, artists, 1)
     for count, tracks in scope.uneven().items():
         yield Part(TRACK, tracks, 1 - count)
 
 
 def name(scope: Scope) -> str | None:
-    """Return the name of the scope's artist or account, or None for the whole catalog."""
-    if scope.artist is not None:
-        return artists.get(scope.artist).name
+    """Return the name of the scope's subject or account, or None for the whole catalog."""
+    if scope.subject is not None:
+        return figures.name(scope.subject)
     if scope.manager is None:
         return None
     return users.get(scope.manager).display_name

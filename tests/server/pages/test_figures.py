@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.store.models import Artist
 from tests.support.figures_world import EMPTY, World
 from tests.support.html_page import HtmlPage
 from tests.support.shared_server import on_shared_loop
@@ -53,6 +54,15 @@ def listening(data: Any) -> dict[str, str]:
     if data["plays_with_duration"]:
         found |= {f"completion.{name}": shown(value) for name, value in data["completion"].items()}
     return found
+
+
+def hidden_fields(page: HtmlPage, form: str) -> dict[str, str]:
+    """Return the hidden fields of the last form of the page, which has the class `form`, without its token."""
+    (start,) = (
+        place for place, (tag, found) in enumerate(page.attributes) if tag == "form" and found.get("class") == form
+    )
+    fields = (found for tag, found in page.attributes[start:] if tag == "input" and found.get("type") == "hidden")
+    return {found["name"] or "": found["value"] or "" for found in fields if found["name"] != "form_token"}
 
 
 @pytest.mark.parametrize("kind", ["artist", "album", "track"])
@@ -279,6 +289,38 @@ async def test_downloads_have_the_bytes_of_the_api_and_are_saved_as_files(world:
     assert dated.body == (await client.post(f"{INSIGHTS}/export/csv", {"period": "90-days", "type": "plays"})).body
     for wrong in ({"type": "songs"}, {"period": "2027"}, {"from": "2026-01-01"}, {"from": "x", "to": "y"}):
         assert (await world.browser.post("/insights/export/csv", wrong)).status == 422
+
+
+@pytest.mark.parametrize("kind", ["artist", "album", "track"])
+async def test_the_downloads_of_a_page_are_of_its_subject_alone(world: World, kind: str) -> None:
+    client = world.shared.client.holding(world.made.token)
+    each = {"artist": world.made.artists, "album": world.made.albums, "track": world.made.tracks}[kind][1]
+    page = await world.page(f"/insights/{kind}/{each}?period=90-days")
+    fields = hidden_fields(page, "downloads")
+    assert fields == {"period": "90-days", f"{kind}_id": str(each)}
+    assert f"Only {kind.capitalize()} 1, " in page.text
+    assert "Everything you manage" not in page.text
+    for form in ("csv", "json", "xlsx", "pdf"):
+        answer = await world.browser.post(f"/insights/export/{form}", fields)
+        sent = {"period": "90-days", f"{kind}_id": each}
+        expected = await client.post(f"{INSIGHTS}/export/{form}", sent)
+        assert (answer.status, answer.body) == (200, expected.body)
+        assert f"{kind}-{each}-{kind}-1-" in answer.headers["Content-Disposition"]
+
+    everything = await world.page("/insights?period=90-days")
+    assert hidden_fields(everything, "downloads") == {"period": "90-days"}
+    assert "Everything you manage, " in everything.text
+
+
+async def test_a_download_of_what_another_account_manages_is_refused(world: World) -> None:
+    mine = world.made.manager.user_id
+    foreign = world.shared.store.read(lambda: Artist.get(Artist.manager != mine).id).result()
+    for form in ("csv", "json", "xlsx", "pdf"):
+        refused = await world.browser.post(f"/insights/export/{form}", {"artist_id": str(foreign)})
+        assert (refused.status, "another account" in HtmlPage(refused.body).text) == (403, True)
+    assert (await world.browser.post("/insights/export/pdf", {"album_id": "987654321"})).status == 404
+    for wrong in ({"album_id": "x"}, {"album_id": "0"}, {"album_id": "1", "track_id": "1"}):
+        assert (await world.browser.post("/insights/export/json", wrong)).status == 422
 
 
 async def test_a_page_with_its_chart_weighs_less_than_100_kb(world: World) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from musicsvc.server.schemas.exports import TypeName
-from musicsvc.server.schemas.fields import DIGITS_ONLY, Input, Query, Text
+from musicsvc.server.schemas.exports import SUBJECTS, ScopeFields, TypeName
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, Input, Query, Text
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.server.schemas.periods import QueryDate, check_dates
 from musicsvc.store.plays import periods
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from musicsvc.store.plays.periods import Window
+
+
+FormId = Annotated[int | None, Field(ge=1, le=MAX_ID), DIGITS_ONLY]
 
 
 class PeriodChoice(Input):
@@ -52,10 +55,15 @@ class ArtistsQuery(PagePeriod):
     q: Annotated[str, Text(0, 255)] = ""
 
 
-class ExportForm(PeriodChoice, Form):
-    """The content and period of a download."""
+class ExportForm(ScopeFields, PeriodChoice, Form):
+    """The content and period of a download, and the artist, album or track of the page that has the form."""
+
+    subjects: ClassVar = SUBJECTS
 
     type: TypeName = "tracks"
+    artist_id: FormId = None
+    album_id: FormId = None
+    track_id: FormId = None
 
 
 class ShareForm(Form):
