@@ -6,9 +6,10 @@ import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.command import group
-from musicsvc.cli.options import AsJson, Email, identifier
+from musicsvc.cli.options import AsJson, identifier, one_account, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from musicsvc.store.catalog.artists import ArtistRow
@@ -16,21 +17,44 @@ if TYPE_CHECKING:
 app = group(
     "Assign managers to artists, and verify artists.",
     "artist assign 7 ada@example.test",
-    "artist verify 7",
+    "artist assign --all-of ada@example.test eve@example.test",
     "artist verify 7 --undo",
 )
 
 ArtistId = Annotated[int, identifier("artist", "ARTIST_ID")]
+MovedId = Annotated[int | None, identifier("artist", "ARTIST_ID")]
+NewManager = Annotated[str, typer.Argument(metavar="EMAIL", help="The new manager.", show_default=False)]
+AllOf = Annotated[
+    tuple[str, str] | None,
+    option("FROM TO", "Move all artists that the account FROM manages to the account TO (e-mails).", "--all-of"),
+]
 
 
 @app.command()
-def assign(context: typer.Context, artist_id: ArtistId, email: Email = "", json: AsJson = False) -> None:
-    """Make an account the manager of an artist, instead of the former manager."""
+def assign(
+    context: typer.Context,
+    artist_id: MovedId = None,
+    email: NewManager = "",
+    all_of: AllOf = None,
+    json: AsJson = False,
+) -> None:
+    """Assign an artist, or all artists of an account, to another account."""
     from musicsvc.store.accounts import users
     from musicsvc.store.catalog import artists
 
-    session = Session.from_context(context)
-    artist = session.write(lambda: artists.assign(artist_id, users.by_email(email)))
+    session, now = Session.begin(context)
+    if all_of is not None:
+        if artist_id is not None or email or session.user:
+            raise typer.BadParameter("--all-of takes two accounts and nothing else: --all-of FROM TO.")
+        former, manager = all_of
+        moved = session.write(lambda: artists.assign_all(users.by_email(former), users.by_email(manager), now=now))
+        message = f"{quantity(moved, 'artist')} moved from {former} to {manager}."
+        output.print_result(session, message, {"from": former, "to": manager, "artists": moved}, json=json)
+        return
+    if artist_id is None:
+        raise typer.BadParameter("Name an artist and an account (ARTIST_ID EMAIL), or use --all-of FROM TO.")
+    email = one_account(context, email)
+    artist = session.write(lambda: artists.assign(artist_id, users.by_email(email), now=now))
     message = f"{artist.name} (artist {artist.id}) is managed by {email}."
     output.print_result(session, message, artist_json(artist), json=json)
 
@@ -45,8 +69,8 @@ def verify(
     """Give an artist the verified badge."""
     from musicsvc.store.catalog import artists
 
-    session = Session.from_context(context)
-    artist = session.write(lambda: artists.verify(artist_id, verified=not undo))
+    session, now = Session.begin(context)
+    artist = session.write(lambda: artists.verify(artist_id, verified=not undo, now=now))
     state = "verified" if artist.verified else "not verified"
     output.print_result(session, f"{artist.name} (artist {artist.id}) is {state}.", artist_json(artist), json=json)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output, progress
-from musicsvc.cli.options import AsJson
+from musicsvc.cli.options import AsJson, Yes
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.wording import quantity
@@ -112,7 +112,7 @@ def describe(made: Backup) -> str:
 def restore(
     context: typer.Context,
     file: Source,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: Yes = False,
     keep: Annotated[bool, typer.Option(help="Keep the replaced database, beside the restored one.")] = True,
     json: AsJson = False,
 ) -> None:
@@ -162,8 +162,13 @@ def _report(session: Session, path: Path, file: Path, done: RestoreResult) -> No
         session.echo(f"Its schema is older ({done.facts.migrations[-1]}). Run: musicsvc db upgrade")
     if done.regained is None:
         session.echo("Tokens and rights are those of the backup. Repeat the revocations made since then.")
-    elif done.regained.tokens or done.regained.accounts:
+        return
+    if done.regained.tokens or done.regained.accounts:
         tokens = ", ".join(map(str, done.regained.tokens)) or "none"
         accounts = ", ".join(done.regained.accounts) or "none"
         session.echo(f"Valid again, although revoked after the backup: tokens {tokens}; rights of {accounts}.")
         session.echo("Repeat the revocations with: musicsvc token revoke, access revoke, user suspend.")
+    if done.regained.share_links:
+        links = ", ".join(f"{link.id} of {link.account}" for link in done.regained.share_links)
+        session.echo(f"These share links work again, although ended after the backup: {links}.")
+        session.echo("Their owners can end them on the page /settings.")

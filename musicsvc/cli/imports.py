@@ -1,18 +1,24 @@
 """`musicsvc import list` and `musicsvc import undo`: list past imports, and undo one."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from musicsvc.cli import output, progress
-from musicsvc.cli.options import AsJson, identifier
+from musicsvc.cli.options import AsJson, Yes, identifier
 from musicsvc.cli.output import JSON, format_time
 from musicsvc.cli.session import Session
-from musicsvc.wording import quantity
+from musicsvc.wording import escape_controls, quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.undoing.runs import RunRow
     from musicsvc.store.importing.undoing.undo import UndoSummary
+
+    Kept = Mapping[tuple[str, str], list[int]]
 
 NOUNS = {
     "account": "accounts",
@@ -42,22 +48,50 @@ def list_(context: typer.Context, json: AsJson = False) -> None:
         session.echo(f"No imports yet. {runs.EARLIER}")
 
 
-def undo(context: typer.Context, run: Annotated[int, identifier("import")], json: AsJson = False) -> None:
+def undo(
+    context: typer.Context, run: Annotated[int, identifier("import")], yes: Yes = False, json: AsJson = False
+) -> None:
     """Undo an import: delete the rows that it created, restore the rows that it changed.
 
-    Rows that other data refers to are kept and listed. Run it again to retry them.
+    Rows that other data refers to are kept and listed. Run it again to retry them. On a terminal, the command first
+    shows what it will do, and asks.
     """
     from musicsvc.store.importing.undoing import undo as undoing
 
     session, now = Session.begin(context)
-    with session.store() as store, progress.bar(session, f"import {run}") as on_progress:
-        summary = undoing.undo(store, run, now=now, on_progress=on_progress)
+    with session.store() as store:
+        if not yes and sys.stdin.isatty():
+            _ask(store, run)
+        with progress.bar(session, f"import {run}") as on_progress:
+            summary = undoing.undo(store, run, now=now, on_progress=on_progress)
     counts = _counts(summary)
     if json:
-        output.print_json({"import": _to_json(summary.run), **counts, "kept": _kept(summary)})
+        output.print_json({"import": _to_json(summary.run), **counts, "kept": _kept(summary.kept)})
         return
     output.print_table(session, [{"kind": kind} | row for kind, row in counts.items()], COLUMNS, json=False)
     _explain(session, summary)
+
+
+def _ask(store: "Store", run: int) -> None:
+    """Show what an undo of the import will do, and exit unless the user agrees."""
+    from musicsvc.store.importing.undoing import preview
+
+    found = store.read(lambda: preview.build(run)).result()
+    deleted = _quantities({"play": found.plays} | found.deleted)
+    typer.echo(f"Import {run} ({found.run.kind}, {escape_controls(found.run.file)}) will be undone.", err=True)
+    typer.echo(f"Deletes: {deleted or 'nothing'}.", err=True)
+    if restored := _quantities(found.restored):
+        typer.echo(f"Restores earlier values of: {restored}.", err=True)
+    for line in _kept_lines(found.kept, "Keeps"):
+        typer.echo(line, err=True)
+    typer.confirm(f"Undo import {run}?", abort=True, err=True)
+
+
+def _quantities(counts: "Mapping[str, int]") -> str:
+    """Return the numbers of rows by table in words, without those that are 0."""
+    words = {"playlist_track": "entry"}
+    found = {words.get(table, table): (count, NOUNS.get(table)) for table, count in counts.items() if count}
+    return ", ".join(quantity(count, word, plural) for word, (count, plural) in found.items())
 
 
 COLUMNS = ("kind", "taken_back", "kept")
@@ -72,17 +106,23 @@ def _counts(summary: "UndoSummary") -> dict[str, dict[str, int]]:
     return {kind: row for kind, row in found.items() if any(row.values())}
 
 
-def _kept(summary: "UndoSummary") -> list[JSON]:
-    return [
-        {"kind": NOUNS[table], "reason": reason, "ids": sorted(ids)} for (table, reason), ids in summary.kept.items()
-    ]
+def _kept(kept: "Kept") -> list[JSON]:
+    return [{"kind": NOUNS[table], "reason": reason, "ids": sorted(ids)} for (table, reason), ids in kept.items()]
+
+
+def _kept_lines(kept: "Kept", verb: str) -> list[str]:
+    """Return a line for each kind and reason, with the ids of the kept rows."""
+    lines = []
+    for row in _kept(kept):
+        more = len(row["ids"]) - MOST_IDS
+        some = ", ".join(map(str, row["ids"][:MOST_IDS])) + (f" and {more:,} more" if more > 0 else "")
+        lines.append(f"{verb} {row['kind']} ({row['reason']}): {some}.")
+    return lines
 
 
 def _explain(session: Session, summary: "UndoSummary") -> None:
-    for row in _kept(summary):
-        more = len(row["ids"]) - MOST_IDS
-        some = ", ".join(map(str, row["ids"][:MOST_IDS])) + (f" and {more:,} more" if more > 0 else "")
-        session.echo(f"Kept {row['kind']} ({row['reason']}): {some}.")
+    for line in _kept_lines(summary.kept, "Kept"):
+        session.echo(line)
     if summary.pruned:
         session.echo("The figures of days deleted by `musicsvc plays prune` still include the plays of this import.")
     run = summary.run.id

@@ -9,6 +9,7 @@ from musicsvc.cli.session import Session
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON value.")]
 LARGEST_ID = 2**53 - 1  # as in the API
 PasswordStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from stdin.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 TIME_HELP = "A time (2026-01-31T12:00:00Z), or an age (90s, 15m, 2h, 7d)."
 
 
@@ -19,10 +20,11 @@ def option(metavar: str, help_text: str, *names: str, **settings: Any) -> Any:
 
 def account_argument(metavar: str, help_text: str) -> Any:
     """Return a Typer argument that names an account. The option `--user` can be used instead."""
-    return typer.Argument(metavar=metavar, help=help_text, show_default=False, callback=_one_account)
+    return typer.Argument(metavar=metavar, help=help_text, show_default=False, callback=one_account)
 
 
-def _one_account(context: typer.Context, email: str) -> str:
+def one_account(context: typer.Context, email: str) -> str:
+    """Return the account that the argument EMAIL or the option `--user` names. Raises BadParameter unless one does."""
     user = Session.from_context(context).user
     if bool(email) == bool(user):
         raise typer.BadParameter("Name one account: EMAIL, or --user EMAIL.")

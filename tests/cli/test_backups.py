@@ -6,17 +6,22 @@ import shutil
 import signal
 import stat
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 
 import apsw
 import pytest
 
+from musicsvc.clock import DAY, Clock
 from musicsvc.store import opening
 from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import verify
+from musicsvc.store.dashboards import report_links
 from musicsvc.store.engine.sqlite import file_locks
-from musicsvc.store.models import User
+from musicsvc.store.models import ReportLink, User
+from musicsvc.store.plays.periods import between
+from musicsvc.store.plays.subjects import Subject
 from musicsvc.store.schema import schema
 from tests.cli.conftest import Json, Run
 from tests.cli.test_terminal import Terminal
@@ -91,7 +96,7 @@ def test_a_backup_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Pat
     done = ask("db", "restore", str(tmp_path / "one.db"), "--yes")
     assert (done["database"], done["current"], done["schema"]) == (str(file), True, schema.available()[-1])
     assert _emails(file) == [EMAIL]
-    assert done["valid_again"] == {"tokens": [], "accounts": []}
+    assert done["valid_again"] == {"tokens": [], "accounts": [], "share_links": []}
     said = run("db", "restore", done["kept"], "--yes", "--no-keep").stderr
     assert "Repeat the revocations made since then" in said
     assert "is kept" not in said
@@ -124,6 +129,37 @@ def test_a_restore_lists_tokens_and_rights_that_are_valid_again(run: Run, store_
         in said
     )
     assert "musicsvc token revoke, access revoke, user suspend" in said
+    assert "share links" not in said
+
+
+@sqlite
+def test_a_restore_is_an_event_and_lists_share_links_that_work_again(
+    run: Run, ask: Json, store_url: str, tmp_path: Path
+) -> None:
+    now = Clock().now()
+    days = between(date(2026, 1, 5), date(2026, 1, 9), now)
+
+    def share() -> None:
+        users.create("ann@label.test", now=now)
+        users.create("ben@label.test", now=now)
+        for number, lifetime in enumerate((DAY, DAY, 2 * DAY, DAY, 0), 1):
+            report_links.create(Subject(1, number), days, user_id=1 + number % 2, now=now, lifetime=lifetime)
+
+    def end(*links: int) -> None:
+        for link in links:
+            report_links.end(ReportLink.get_by_id(link), user_id=1, now=now)
+
+    with opening.connect(store_url) as store:
+        store.write(share).result()
+        rows = ask("db", "backup", str(tmp_path / "one.db"))["rows"]
+        store.write(lambda: end(2, 3, 5)).result()
+    said = run("db", "restore", str(tmp_path / "one.db"), "--yes").stderr
+    again = "These share links work again, although ended after the backup: 2 of ann@label.test, 3 of ben@label.test."
+    assert f"{again}\nTheir owners can end them on the page /settings.\n" in said
+    assert "Valid again" not in said
+    event = ask("activity", "--kind", "events")[-1]
+    expected = ("db.restored", "cli", f"{rows:,} rows from one.db")
+    assert (event["kind"], event["actor"], event["reason"]) == expected
 
 
 @sqlite

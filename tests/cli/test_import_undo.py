@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from musicsvc.store.models import ImportRun, Track
+from tests.cli.test_terminal import Terminal
 from tests.support import label_world
 from tests.support.label_world import write
 from tests.support.program import Program, until
@@ -42,6 +43,28 @@ def test_what_something_refers_to_is_kept_until_nothing_does(run: Run, ask: Json
     assert ask("import", "list")[1]["state"] == "undone"
     assert "undone on" in run("import", "undo", "1", expect=1).stderr
     assert "There is no import 99" in run("import", "undo", "99", expect=1).stderr
+
+
+def test_an_undo_lists_what_it_will_do_and_asks_on_a_terminal(run: Run, ask: Json, tmp_path: Path) -> None:
+    terminal = Terminal()
+    run("user", "create", LABEL)
+    ask("import", "catalog", write(tmp_path / "songs.csv", label_world.catalog()), "--user", LABEL)
+    ask("import", "plays", write(tmp_path / "plays.csv", label_world.plays_of_others(50)), "--user", LABEL)
+    later = [row | {"track_number": 20 + at} for at, row in enumerate(label_world.catalog()[:3])]
+    ask("import", "catalog", write(tmp_path / "more.csv", later), "--user", LABEL)
+    before = ask("import", "list")
+    listed = "Import 1 (catalog, songs.csv) will be undone.\nDeletes: 5 tracks.\nKeeps tracks (plays, import 3): 1.\n"
+    shown = terminal.run("import", "undo", "1", answers={"Undo import 1? [y/N]: ": "n\n"}, expect=1)
+    assert listed in shown
+    assert ask("import", "list") == before
+    shown = terminal.run("import", "undo", "3", answers={"Undo import 3? [y/N]: ": "n\n"}, expect=1)
+    assert "Deletes: nothing.\nRestores earlier values of: 3 tracks.\n" in shown
+    shown = terminal.run("import", "undo", "2", answers={"Undo import 2? [y/N]: ": "y\n"})
+    assert "Deletes: 34 plays.\n" in shown
+    assert "Import 2 is undone: 34 rows taken back." in shown
+    assert "Undo import" not in terminal.run("import", "undo", "3", "--yes", answers={})
+    assert "was undone on" in terminal.run("import", "undo", "2", answers={}, expect=1)
+    terminal.close()
 
 
 @pytest.mark.slow

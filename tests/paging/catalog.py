@@ -36,7 +36,7 @@ def _add_artists(world: World) -> None:
         name = f"Artist {number * 7 % 44}"
         row = artists.create(name, "Not shown.", image, now=world.tick(), actor=world.callers["ann"])
         if number % 4 == 0:
-            artists.verify(row.id)
+            artists.verify(row.id, now=world.now)
         counts = {"albums_count": 0, "tracks_count": 0}
         facts = {"id": row.id, "verified": number % 4 == 0, "created_at": world.now}
         world.artists.append({"name": name, "image_small": image} | facts | counts)

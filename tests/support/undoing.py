@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import SECOND
 from musicsvc.store import models
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.importing import catalog, follows, playlists, plays
-from musicsvc.store.importing.undoing import undo
+from musicsvc.store.importing.undoing import preview, restoring, undo
 from musicsvc.store.models import (
     ImportItem,
     ImportRun,
     ListBlock,
     Listener,
     PlayMark,
+    SecurityEvent,
 )
 from musicsvc.store.plays import verify
 from musicsvc.store.plays.rollups import histograms, listeners
@@ -43,9 +45,9 @@ OPTIONS: dict[str, Callable[..., Any]] = {
     "playlists": lambda: playlists.PlaylistOptions(LABEL),
 }
 MODULES: dict[str, Any] = {"catalog": catalog, "plays": plays, "follows": follows, "playlists": playlists}
-# What an undo leaves: its own records, names of listeners, and how far monthly counts were made. Counts of blocks and
-# weeks are compared with their rows instead.
-LEFT = {ImportItem, ImportRun, Listener, PlayMark, ListBlock, models.PlayStretch, models.PlayBlock}
+# What an undo leaves: its own records and events, names of listeners, and how far monthly counts were made. Counts of
+# blocks and weeks are compared with their rows instead.
+LEFT = {ImportItem, ImportRun, Listener, PlayMark, ListBlock, models.PlayStretch, models.PlayBlock, SecurityEvent}
 
 
 def quiet(*_: object) -> None:
@@ -75,8 +77,18 @@ def dump(store: Store) -> dict[str, list[Any]]:
 
 
 def undone(store: Store, run: int | None) -> UndoSummary:
+    """Undo an import, and compare the result with its preview."""
     assert run is not None
-    return undo.undo(store, run, now=NOW, on_progress=quiet)
+    expected = store.read(lambda: preview.build(run)).result()
+    found = undo.undo(store, run, now=NOW, on_progress=quiet)
+    changed = {key: ids for key, ids in found.kept.items() if key[1].endswith(restoring.CHANGED_SINCE)}
+    kept = {key: sorted(ids) for key, ids in found.kept.items() if key not in changed}
+    assert {key: sorted(ids) for key, ids in expected.kept.items()} == kept
+    unchanged = Counter(
+        {table: sum(len(ids) for (of, _), ids in changed.items() if of == table) for table, _ in changed}
+    )
+    assert (expected.plays, expected.deleted + expected.restored) == (found.plays, found.counts + unchanged)
+    return found
 
 
 def require_sound(store: Store) -> None:

@@ -24,27 +24,49 @@ WHERE (account.suspended_at IS NULL AND before.suspended_at IS NOT NULL) OR acco
 ORDER BY account.id
 """
 
+SHARE_LINKS = """
+SELECT link.id, account.email FROM main.report_link AS link JOIN main.account AS account ON account.id = link.user_id
+LEFT JOIN was.report_link AS before ON before.id = link.id AND before.created_at = link.created_at
+WHERE before.id IS NULL AND link.expires_at > ? ORDER BY link.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLink:
+    """A link to a shared report, with the e-mail of the account that can end it."""
+
+    id: int
+    account: str
+
 
 @dataclass(frozen=True, slots=True)
 class RegainedRights:
-    """The ids of tokens that are valid again, and the e-mails of accounts that regained rights."""
+    """The ids of tokens that are valid again, the e-mails of accounts that regained rights, links that work again."""
 
     tokens: list[int]
     accounts: list[str]
+    share_links: list[ShareLink]
 
 
-def find(database: Path, before: Path) -> RegainedRights | None:
+def find(database: Path, before: Path, *, now: int) -> RegainedRights | None:
     """Return the rights that exist in `database` but not in `before`, or None if a file cannot be read.
 
-    Neither file may be in use.
+    Links that have expired at `now` are left out. Neither file may be in use.
     """
     try:
         connection = open_immutable(database)
         try:
             connection.execute("ATTACH ? AS was", (address(before),))
             tokens = [int(row[0]) for row in connection.execute(TOKENS)]
-            return RegainedRights(tokens, [str(row[0]) for row in connection.execute(ACCOUNTS)])
+            accounts = [str(row[0]) for row in connection.execute(ACCOUNTS)]
+            return RegainedRights(tokens, accounts, _share_links(connection, now))
         finally:
             connection.close()
     except apsw.Error:
         return None
+
+
+def _share_links(connection: apsw.Connection, now: int) -> list[ShareLink]:
+    """Return the share links that work again: none if one of the databases is older than share links."""
+    tables = [connection.table_exists(schema, "report_link") for schema in ("main", "was")]
+    return [ShareLink(*row) for row in connection.execute(SHARE_LINKS, (now,))] if all(tables) else []

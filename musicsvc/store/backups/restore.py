@@ -14,6 +14,7 @@ from musicsvc.errors import Damaged, Failure
 from musicsvc.store.backups import folder, regained_rights, verify
 from musicsvc.store.backups.create import MEGABYTE
 from musicsvc.store.engine.sqlite import file_locks, files
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,6 +27,7 @@ SUFFIXES = ("-wal", "-shm", "-journal")
 OLD = "-old"
 BEFORE = "before-restore"
 CHUNK = 1_048_576
+LOG = "INSERT INTO security_event (at, kind, actor, reason) VALUES (?, 'db.restored', 'cli', ?)"
 BUSY_MILLISECONDS = 1000
 UNCHANGED = "Nothing was changed."
 HINT = "Nothing was changed; name another backup."
@@ -64,7 +66,7 @@ def restore(
 
 def _restore(file: Path, path: Path, *, now: int, keep: bool, on_progress: OnProgress | None) -> RestoreResult:
     clean_up(path, now)
-    with _staged(file, path, on_progress) as (staged, facts):
+    with _staged(file, path, now, on_progress) as (staged, facts):
         if not _close(path) or keep:
             _link(path)
         _move(path, _replaced(path), SUFFIXES)  # left only by a damaged database: its WAL would corrupt the new one
@@ -72,7 +74,7 @@ def _restore(file: Path, path: Path, *, now: int, keep: bool, on_progress: OnPro
         files.sync_folder(path.parent)
         staged.replace(path)
     kept = clean_up(path, now)
-    return RestoreResult(facts, kept, regained_rights.find(path, kept) if kept else None)
+    return RestoreResult(facts, kept, regained_rights.find(path, kept, now=now) if kept else None)
 
 
 def clean_up(path: Path, now: int) -> Path | None:
@@ -117,7 +119,7 @@ def _move(path: Path, target: Path, suffixes: Iterable[str]) -> None:
 
 
 @contextmanager
-def _staged(file: Path, path: Path, on_progress: OnProgress | None) -> Iterator[tuple[Path, Facts]]:
+def _staged(file: Path, path: Path, now: int, on_progress: OnProgress | None) -> Iterator[tuple[Path, Facts]]:
     """Copy the backup into the database's folder, and verify the copy. Yield its path, row counts and migrations."""
     staged = _staging(path)
     try:
@@ -125,7 +127,7 @@ def _staged(file: Path, path: Path, on_progress: OnProgress | None) -> Iterator[
         try:
             _set_journal_mode(staged, "delete")
             facts = verify.check(staged, on_progress)
-            _end_sign_ins(staged)
+            _adapt(staged, f"{quantity(facts.rows, 'row')} from {file.name}", now)
             _set_journal_mode(staged, "wal")
         except Failure as failure:
             raise Failure(f"{failure.message.replace(str(staged), str(file))} {HINT}") from None
@@ -227,14 +229,19 @@ def _set_journal_mode(file: Path, journal: str) -> None:
         connection.close()
 
 
-def _end_sign_ins(file: Path) -> None:
-    """Delete sessions and password links, because they may have been ended or used after the backup was created."""
+def _adapt(file: Path, source: str, now: int) -> None:
+    """Log the restore, and delete sessions and password links, which may have ended or been used after the backup.
+
+    `source`: what is restored from which file.
+    """
     connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.pragma("journal_mode", "memory")  # the file is a copy, and is synced before it takes its place
-        there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        for table in sorted(there & {"session", "password_link"}):
-            connection.execute(f"DELETE FROM {table}")  # noqa: S608 - one of the two names
+        for table in ("session", "password_link"):
+            if connection.table_exists("main", table):
+                connection.execute(f"DELETE FROM {table}")  # noqa: S608 - one of the two names
+        if connection.table_exists("main", "security_event"):
+            connection.execute(LOG, (now, source.encode(errors="replace").decode()))
     finally:
         connection.close()
 

@@ -24,6 +24,16 @@ Kind = Literal[
     "token.reinstated",
     "report.shared",
     "report.unshared",
+    "artist.assigned",
+    "artist.unassigned",
+    "artist.verified",
+    "artist.unverified",
+    "import.started",
+    "import.done",
+    "import.stopped",
+    "import.undo_started",
+    "import.undone",
+    "db.restored",
     "activity.lost",
 ]
 ADMIN = "admin"
@@ -39,9 +49,10 @@ Actor = Literal["cli", "api", "page", "abuse", "fixtures", "server"] | Administr
 
 
 class Event(NamedTuple):
-    """A logged action on an account or token.
+    """A logged action on an account, a token or data.
 
-    `actor` is the part of the service that acted, such as `cli`. `actor_id` is the account of the actor `admin`.
+    `account_id` is the account concerned, such as the new manager of an artist. `actor` is the part of the service that
+    acted, such as `cli`. `actor_id` is the account of the actor `admin`.
     """
 
     at: int

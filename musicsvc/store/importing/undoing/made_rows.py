@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from peewee import ForeignKeyField
+from peewee import CompositeKey, ForeignKeyField
 
 from musicsvc.store import models
 from musicsvc.store.accounts import user_search
@@ -66,6 +67,14 @@ class Taken(NamedTuple):
     kept: dict[int, str]
 
 
+@dataclass(slots=True)
+class Going:
+    """What an undo will have taken back: ids of rows by table, and numbers of plays by track."""
+
+    rows: dict[type[Model], set[int]] = field(default_factory=dict)
+    plays: Counter[int] = field(default_factory=Counter)
+
+
 Step: TypeAlias = Callable[[int, int], "Taken | None"]
 
 
@@ -79,10 +88,8 @@ def take_back(table: type[Model], import_id: int, below: int) -> Taken | None:
     if table is Track:
         tables.lock()  # plays name their track without a foreign key
     columns: Any = table
-    rows: Any = table.select(columns.id).where(columns.id.in_(ids))
-    rows = rows if is_sqlite() else rows.for_update("FOR UPDATE")
-    present = {row[0] for row in rows.tuples().iterator()}
-    kept = _reasons(table, ids, import_id) if present else {}
+    present = set(existing(table, ids, locking=True))
+    kept = reasons(table, ids, import_id, Going()) if present else {}
     gone = [each for each in ids if each not in kept]
     if table is User:
         for account in User.select(User.id, User.display_name).where(User.id.in_(gone)).tuples().iterator():
@@ -90,6 +97,14 @@ def take_back(table: type[Model], import_id: int, below: int) -> Taken | None:
     table.delete().where(columns.id.in_(gone)).execute()
     forget(import_id, name, gone)
     return Taken(name, ids[-1], len(present - kept.keys()), kept)
+
+
+def existing(table: type[Model], ids: Sequence[int], *, locking: bool = False) -> list[int]:
+    """Return those of the ids that rows of the table have. With `locking`, lock these rows on PostgreSQL."""
+    columns: Any = table
+    rows: Any = table.select(columns.id).where(columns.id.in_(ids))
+    rows = rows.for_update("FOR UPDATE") if locking and not is_sqlite() else rows
+    return [row[0] for row in rows.tuples().iterator()]
 
 
 def table_name(table: type[Model]) -> str:
@@ -103,10 +118,13 @@ def forget(import_id: int, name: str, ids: Sequence[int]) -> None:
     run(FORGET.format(among=among), import_id, name, values)
 
 
-def _reasons(table: type[Model], ids: Sequence[int], import_id: int) -> dict[int, str]:
-    """Return the reasons why rows cannot be deleted, by row id, such as `playlists, likes` for a track in use."""
+def reasons(table: type[Model], ids: Sequence[int], import_id: int, going: Going) -> dict[int, str]:
+    """Return the reasons why rows cannot be deleted, by row id, such as `playlists, likes` for a track in use.
+
+    References from the rows in `going` are no reason.
+    """
     found: dict[int, dict[str, None]] = defaultdict(dict)
-    for item, reason in _references(table, ids):
+    for item, reason in _references(table, ids, going):
         found[item][reason] = None
     among, values = in_list(ids)
     for item, other in fetch(OTHERS.format(among=among), table_name(table), values, import_id):
@@ -114,18 +132,30 @@ def _reasons(table: type[Model], ids: Sequence[int], import_id: int) -> dict[int
     return {item: ", ".join(some) for item, some in found.items()}
 
 
-def _references(table: type[Model], ids: Sequence[int]) -> Iterable[tuple[int, str]]:
+def _references(table: type[Model], ids: Sequence[int], going: Going) -> Iterable[tuple[int, str]]:
     for other in models.tables():
+        owner, key = _undone_with(other)
         for link in links(other, table):
-            for (item,) in other.select(link).distinct().where(link.in_(ids)).tuples().iterator():
-                yield item, noun(other)
+            rows: Any = other.select(link, *key).distinct().where(link.in_(ids))
+            for item, *by in rows.tuples().iterator():
+                if not by or by[0] not in going.rows.get(owner, ()):
+                    yield item, noun(other)
     if table is Track:
-        played = TrackPlays.select(TrackPlays.track).where(TrackPlays.track.in_(ids))
-        yield from ((item, "plays") for (item,) in played.tuples().iterator())
+        played = TrackPlays.select(TrackPlays.track, TrackPlays.plays).where(TrackPlays.track.in_(ids))
+        yield from ((item, "plays") for item, plays in played.tuples().iterator() if plays > going.plays[item])
     if table is User:
         in_use = User.password_hash.is_null(is_null=False) | User.api_access | User.admin
         used = User.select(User.id).where(User.id.in_(ids), in_use)
         yield from ((item, "its owner") for (item,) in used.tuples().iterator())
+
+
+def _undone_with(table: type[Model]) -> tuple[type[Model], list[Any]]:
+    """Return the table with whose rows an undo takes back rows of `table`, and the column with their ids, if any."""
+    for owner, owned in OWN.items():
+        if table in owned:
+            return owner, [each for each in _foreign_keys(table) if each.rel_model is owner]
+    key: Any = table._meta.primary_key  # noqa: SLF001 - Peewee's documented access
+    return table, [] if isinstance(key, CompositeKey) else [key]
 
 
 def noun(table: type[Model]) -> str:
@@ -136,6 +166,10 @@ def noun(table: type[Model]) -> str:
 
 def links(other: type[Model], table: type[Model]) -> list[Any]:
     """Return the foreign keys from `other` to `table` that prevent rows of `table` from being deleted by an undo."""
-    fields: Any = other._meta.sorted_fields  # noqa: SLF001 - Peewee's documented access
-    links = [each for each in fields if isinstance(each, ForeignKeyField) and each.rel_model is table]
-    return [] if other in OWN.get(table, ()) else links
+    found = [each for each in _foreign_keys(other) if each.rel_model is table]
+    return [] if other in OWN.get(table, ()) else found
+
+
+def _foreign_keys(table: type[Model]) -> list[Any]:
+    fields: Any = table._meta.sorted_fields  # noqa: SLF001 - Peewee's documented access
+    return [each for each in fields if isinstance(each, ForeignKeyField)]

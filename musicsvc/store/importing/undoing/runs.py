@@ -15,6 +15,8 @@ from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.engine.sql import run as run_sql
 from musicsvc.store.importing.batches import lock_imports
 from musicsvc.store.models import Album, Artist, ImportItem, ImportRun, Track, User
+from musicsvc.store.security import security_events
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.records import Reader
     from musicsvc.store.importing.summary import Counts, ImportSummary
+    from musicsvc.store.security.security_events import Kind
 
 EARLIER = "Imports made before this list existed (database schema 0017) are not in it and cannot be undone."
 NO_RUN = 0  # of a dry run, which records nothing
@@ -66,17 +69,40 @@ def recording(
         return
     row = {"kind": kind, "file": reader.name, "user": user, "state": "running", "started_at": now}
     row["counts"] = _to_json(summary.counts)
-    run = summary.run = store.write(lambda: int(ImportRun.create(**row).id)).result()
-    state = "stopped"
+    run = summary.run = store.write(partial(_begin, row)).result()
+    end: Kind = "import.stopped"
     try:
         yield run
-        state = "done"
+        end = "import.done"
     finally:
-        store.write(partial(_end, run, state)).result()
+        store.write(partial(_end, run, end, now)).result()
 
 
-def _end(run: int, state: str) -> None:
-    ImportRun.update(state=state).where(ImportRun.id == run, ImportRun.state == "running").execute()
+def _begin(row: Mapping[str, Any]) -> int:
+    run = int(ImportRun.create(**row).id)
+    log(run, "import.started", now=row["started_at"])
+    return run
+
+
+def _end(run: int, kind: Kind, now: int) -> None:
+    """Record that the running import reached the end of its file (`import.done`) or ended early (`import.stopped`)."""
+    state = kind.removeprefix("import.")
+    if ImportRun.update(state=state).where(ImportRun.id == run, ImportRun.state == "running").execute():
+        row = get(run)
+        changes = {
+            of: [f"{each[name]:,} {name}" for name in ("new", "changed") if each[name]]
+            for of, each in row.counts.items()
+        }
+        found = [f"{of}: {', '.join(some)}" for of, some in changes.items() if some] or ["nothing new"]
+        log(run, kind, f"{quantity(row.rows, 'row')} read; {'; '.join(found)}", now=now)
+
+
+def log(run: int, kind: Kind, counts: str = "", *, now: int) -> None:
+    """Log a security event about an import, with its id, kind and file. `counts`: what it did, in words."""
+    row = ImportRun.get_by_id(run)
+    about = f"import {run} ({row.kind}, {row.file})"
+    reason = f"{about}: {counts}" if counts else about
+    security_events.add(kind, account_id=row.user, reason=reason, now=now, actor="cli")
 
 
 def record_counts(run: int, rows: int, counts: Mapping[str, Counts]) -> None:

@@ -31,6 +31,7 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import monthly, withdrawal
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +65,7 @@ def undo(store: Store, run: int, *, now: int, on_progress: OnProgress) -> UndoSu
 
     Raises NotFound for an unknown import, Failure for one that was undone.
     """
-    total = store.write(partial(_begin, run)).result()
+    total = store.write(partial(_begin, run, now)).result()
     summary = UndoSummary(store.read(partial(runs.get, run)).result())
     _withdraw_plays(store, run, summary, lambda: on_progress(_done(summary), total))
     steps: tuple[Step, ...] = (
@@ -76,22 +77,29 @@ def undo(store: Store, run: int, *, now: int, on_progress: OnProgress) -> UndoSu
     for step in steps:
         _take_back(store, run, step, summary)
         on_progress(_done(summary), total)
-    store.write(partial(_end, run, now)).result()
+    store.write(partial(_end, run, summary, now)).result()
     summary.run = store.read(partial(runs.get, run)).result()
     return summary
+
+
+def get(run: int) -> RunRow:
+    """Return an import that can be undone. Raises NotFound for an unknown import, Failure for one that was undone."""
+    found = runs.get(run)
+    if found.state == "undone":
+        raise Failure(f"Import {run} was undone on {isoformat(found.undone_at or 0)[:10]} already.")
+    return found
 
 
 def _done(summary: UndoSummary) -> int:
     return summary.plays + summary.counts.total()
 
 
-def _begin(run: int) -> int:
+def _begin(run: int, now: int) -> int:
     """Mark the import as being undone, which stops it if it runs. Return about how many rows it created or changed."""
     lock_imports()
-    found = runs.get(run)
-    if found.state == "undone":
-        raise Failure(f"Import {run} was undone on {isoformat(found.undone_at or 0)[:10]} already.")
+    found = get(run)
     ImportRun.update(state="undoing").where(ImportRun.id == run).execute()
+    runs.log(run, "import.undo_started", now=now)
     items: int = ImportItem.select().where(ImportItem.run == run).count()
     return items + found.counts.get("plays", {}).get("new", 0)
 
@@ -116,8 +124,10 @@ def _take_back(store: Store, run: int, step: Step, summary: UndoSummary) -> None
             summary.kept.setdefault((taken.table, reason), []).append(item)
 
 
-def _end(run: int, now: int) -> None:
+def _end(run: int, summary: UndoSummary, now: int) -> None:
     restoring.forget_earlier(run)
     left = ImportItem.select().where(ImportItem.run == run).exists()
     state = "partly" if left else "undone"
     ImportRun.update(state=state, undone_at=now).where(ImportRun.id == run).execute()
+    rows, kept = quantity(summary.counts.total(), "other row"), sum(map(len, summary.kept.values()))
+    runs.log(run, "import.undone", f"{quantity(summary.plays, 'play')} and {rows} taken back, {kept:,} kept", now=now)

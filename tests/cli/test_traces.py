@@ -1,0 +1,139 @@
+"""Security events of commands that change managers, badges and data."""
+
+from __future__ import annotations
+
+import gzip
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from musicsvc.store.models import Album, Artist, ImportRun, Track
+from musicsvc.store.security import security_events
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from musicsvc.store.engine.store import Store
+    from tests.cli.conftest import Json, Run
+
+ADA, EVE = "ada@label.test", "eve@label.test"
+CATALOG = "track,artist,album,external_id,album_external_id\nA,Ann,One,t1,a1\nB,Ann;Bea,One,t2,a1\nC,Cleo,Two,t3,a2\n"
+
+
+@pytest.fixture
+def world(run: Run, tmp_path: Path) -> Path:
+    """Create the accounts 1 (Ada, who manages three imported artists) and 2 (Eve). Return the folder of the files."""
+    for email in (ADA, EVE):
+        run("user", "create", email)
+    file = tmp_path / "songs.csv"
+    file.write_text(CATALOG)
+    run("import", "catalog", str(file), "--manager", ADA)
+    return tmp_path
+
+
+def events(store: Store, *parts: str) -> list[tuple[str, int | None, str | None]]:
+    """Return the kind, account and reason of the events of these parts, such as `artist`. All are by the CLI."""
+    found = store.read(lambda: security_events.find(limit=99)).result()
+    wanted = [event for event in found if event.kind.partition(".")[0] in parts]
+    assert {event.actor for event in wanted} <= {"cli"}
+    return [(event.kind, event.account_id, event.reason) for event in wanted]
+
+
+@pytest.mark.usefixtures("world")
+def test_assigning_and_verifying_an_artist_are_events_unless_nothing_changes(run: Run, store: Store) -> None:
+    for _ in range(2):
+        run("artist", "assign", "2", EVE)
+    for _ in range(2):
+        run("artist", "verify", "2")
+    run("artist", "verify", "2", "--undo")
+    assert events(store, "artist") == [
+        ("artist.assigned", 2, "artist 2 (Bea), from account 1"),
+        ("artist.unassigned", 1, "artist 2 (Bea), to account 2"),
+        ("artist.verified", 2, "artist 2 (Bea)"),
+        ("artist.unverified", 2, "artist 2 (Bea)"),
+    ]
+    shown = run("activity", "--kind", "events", "--user", ADA).stdout
+    assert f"artist.unassigned  {ADA}  by cli: artist 2 (Bea), to account 2" in shown
+
+
+def ids(query: Any) -> list[int]:
+    return [each for (each,) in query.tuples()]
+
+
+def test_all_artists_of_an_account_move_with_the_external_ids_of_their_imports(
+    run: Run, ask: Json, store: Store, world: Path
+) -> None:
+    (world / "taken.csv").write_text("track,artist,external_id\nOther,Dan,t3\n")
+    run("import", "catalog", str(world / "taken.csv"), "--manager", EVE)
+    assert ask("artist", "assign", "--all-of", ADA, EVE.upper()) == {"from": ADA, "to": EVE.upper(), "artists": 3}
+    assert run("artist", "assign", "--all-of", ADA, EVE).stderr == f"0 artists moved from {ADA} to {EVE}.\n"
+
+    def managers() -> dict[str, list[int]]:
+        return {
+            "artists": ids(Artist.select(Artist.manager).order_by(Artist.id)),
+            "tracks": ids(Track.select(Track.imported_for).order_by(Track.id)),
+            "albums": ids(Album.select(Album.imported_for).order_by(Album.id)),
+        }
+
+    # The third track keeps its owner, because Eve has another track with its external id.
+    assert store.read(managers).result() == {"artists": [2, 2, 2, 2], "tracks": [2, 2, 1, 2], "albums": [2, 2]}
+    assert events(store, "artist") == [
+        ("artist.assigned", 2, "all 3 artists, from account 1"),
+        ("artist.unassigned", 1, "all 3 artists, to account 2"),
+    ]
+    (world / "again.csv").write_text("track,artist,album,external_id,album_external_id\nA,Ann,One,t1,a1\n")
+    again = ask("import", "catalog", str(world / "again.csv"), "--manager", EVE)
+    assert (again["tracks"]["new"], again["albums"]["new"], again["artists"]["new"]) == (0, 0, 0)
+
+
+@pytest.mark.usefixtures("world")
+def test_moving_all_artists_needs_two_accounts(run: Run) -> None:
+    assert "Both accounts are ada@label.test" in run("artist", "assign", "--all-of", ADA, ADA, expect=1).stderr
+    assert "There is no account bob" in run("artist", "assign", "--all-of", "bob@label.test", ADA, expect=1).stderr
+    for line in (
+        f"1 --all-of {ADA} {EVE}",
+        f"--all-of {ADA} {EVE} --user {EVE}",
+        f"--all-of {ADA}",
+        "",
+        f"1 {ADA} --user {EVE}",
+    ):
+        run("artist", "assign", *line.split(), expect=2)
+
+
+def test_each_kind_of_import_and_its_undo_are_events(run: Run, store: Store, world: Path) -> None:
+    files = {
+        "plays": "track_id,listener,played_at\n1,me,2026-01-01T00:00:00Z\n1,me,2026-01-01T00:01:00Z\n9,me,2026-01-02\n",
+        "follows": f"follower,followed\n{ADA},{EVE}\n",
+        "playlists": "playlist,artist,track\nMix,Ann,A\nMix,Cleo,C\n",
+    }
+    for kind, text in files.items():
+        (world / f"{kind}.csv").write_text(text)
+        run("import", kind, str(world / f"{kind}.csv"), *(("--user", EVE) if kind == "playlists" else ()))
+    run("import", "plays", str(world / "plays.csv"), "--dry-run")
+    run("import", "undo", "2")
+    run("import", "undo", "1")
+    assert events(store, "import") == [
+        ("import.started", 1, "import 1 (catalog, songs.csv)"),
+        ("import.done", 1, "import 1 (catalog, songs.csv): 3 rows read; artists: 3 new; albums: 2 new; tracks: 3 new"),
+        ("import.started", None, "import 2 (plays, plays.csv)"),
+        ("import.done", None, "import 2 (plays, plays.csv): 3 rows read; plays: 2 new"),
+        ("import.started", None, "import 3 (follows, follows.csv)"),
+        ("import.done", None, "import 3 (follows, follows.csv): 1 row read; follows: 1 new"),
+        ("import.started", 2, "import 4 (playlists, playlists.csv)"),
+        ("import.done", 2, "import 4 (playlists, playlists.csv): 2 rows read; playlists: 1 new; entries: 2 new"),
+        ("import.undo_started", None, "import 2 (plays, plays.csv)"),
+        ("import.undone", None, "import 2 (plays, plays.csv): 2 plays and 0 other rows taken back, 0 kept"),
+        ("import.undo_started", 1, "import 1 (catalog, songs.csv)"),
+        ("import.undone", 1, "import 1 (catalog, songs.csv): 0 plays and 1 other row taken back, 7 kept"),
+    ]
+
+
+def test_an_import_that_a_damaged_file_ends_is_an_event_with_what_it_did(run: Run, store: Store, world: Path) -> None:
+    whole = gzip.compress("".join(["track,artist\n", *(f"S{at},Dan\n" for at in range(9_000))]).encode())
+    (world / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
+    run("import", "catalog", str(world / "cut.csv.gz"), expect=1)
+    rows, tracks = store.read(lambda: (ImportRun.get_by_id(2).rows, Track.select().count() - 3)).result()
+    assert 0 < tracks == rows < 9_000
+    _, _, (kind, account, reason) = events(store, "import")[1:]
+    done = f"{rows:,} rows read; artists: 1 new; tracks: {tracks:,} new"
+    assert (kind, account, reason) == ("import.stopped", None, f"import 2 (catalog, cut.csv.gz): {done}")
