@@ -69,7 +69,7 @@ class Taken(NamedTuple):
 
 @dataclass(slots=True)
 class Going:
-    """What an undo will have taken back: ids of rows by table, and numbers of plays by track."""
+    """Rows and plays that an undo takes back: ids of rows by table, numbers of plays by track."""
 
     rows: dict[type[Model], set[int]] = field(default_factory=dict)
     plays: Counter[int] = field(default_factory=Counter)
