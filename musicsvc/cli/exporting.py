@@ -99,7 +99,8 @@ def _add_command(type_: str, help_text: str) -> None:
                 if begun:  # called again after a connection error
                     raise Failure("The database connection was lost during the export. Run it again.")
                 begun = True
-                with _table(type_, reporting.scope(user, artist), history.adapt(window), now, on_progress) as table:
+                scope, days = reporting.scope(user, artist), history.adapt(window)
+                with _table(type_, scope, days, now, chosen, on_progress) as table:
                     file.writelines(write(table))
                 return table.verification()
 
@@ -170,7 +171,12 @@ def _format(form: str | None, out: Path, formats: Mapping[str, FileFormat], defa
 
 @contextmanager
 def _table(
-    type_: str, scope: "Scope", days: "Window", now: int, on_progress: Callable[[float, float], None]
+    type_: str,
+    scope: "Scope",
+    days: "Window",
+    now: int,
+    form: FileFormat,
+    on_progress: Callable[[float, float], None],
 ) -> "Iterator[Table]":
     """Open the export as a table for the `with` block. The rows are read from one snapshot while they are written."""
     from musicsvc.server.shapes import exports as shapes
@@ -178,4 +184,4 @@ def _table(
 
     with export_rows.cells(type_, scope, days) as cells:
         rows = progress.counted(cells, export_rows.expected(type_, scope), on_progress)
-        yield shapes.table(type_, scope, days, now, rows)
+        yield shapes.table(type_, scope, days, now, rows, form)

@@ -13,9 +13,14 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from musicsvc.store.insights.charts import Chart
     from musicsvc.store.insights.explain import Explanation
+    from musicsvc.store.plays.periods import Window
     from musicsvc.store.plays.subjects import Subject
+
+    Growth = Callable[[float | None], str]
 
 app = group(
     "Show and explain the figures of tracks, albums and artists.",
@@ -57,17 +62,17 @@ def show(
     session = Session.from_context(context)
     window = periods.choose(period, first, last, session.clock.now())
 
-    def unit() -> "tuple[str, str, JSON, Chart]":
+    def unit() -> "tuple[str, Growth, JSON, Chart]":
         subject, days = _subject(kind, number), history.adapt(window)
         data = data_of(subject, days) | listening.answers(subject, days)
-        return figures.name(subject), days.before.label, data, charts.build(subject, days)
+        return figures.name(subject), _growth(subject, days), data, charts.build(subject, days)
 
-    name, before, data, chart = session.read(unit)
+    name, growth, data, chart = session.read(unit)
     if json:
         output.print_json({"kind": kind.value, "id": number, "name": name} | data)
         return
     days = sparkline.draw([point.plays for point in chart.points], WIDEST, sys.stdout.encoding)
-    lines = _lines(data, before) | listening.lines(data) | {"plays by day": days}
+    lines = _lines(data, growth) | listening.lines(data) | {"plays by day": days}
     output.print_record({kind.value: f"{number}: {name}"} | lines, json=False)
     typer.echo("\nhours of the week")
     listening.print_hours(session, data["hours"]["hours"])
@@ -113,27 +118,30 @@ def _subject(kind: Kind, number: int) -> "Subject":
     return Subject(KINDS[kind.value], number)
 
 
-def _lines(data: JSON, before: str) -> JSON:
-    """Map the title of each figure, such as `plays`, to its line of text.
+def _growth(subject: "Subject", window: "Window") -> "Growth":
+    """Return a function that formats growth in percent, or None, as the text after a figure."""
+    from musicsvc.reports.charts import dates
+    from musicsvc.store.insights.listening import first_plays
+    from musicsvc.store.plays.periods import to_date
 
-    `data`: the field `data` of an insights response. `before`: the name of the preceding period, or an empty string.
-    """
-    plays, people, growth, days = data["plays"], data["listeners"], data["growth"], data["period"]
+    before, first = window.before.label, first_plays.instead_of_growth(window, first_plays.of_subject(subject))
+    if not before:
+        return lambda _: ""
+    if first is not None:
+        return lambda _: f" ({dates.first_plays(to_date(first))})"
+    return lambda change: " (nothing before)" if change is None else f" ({change:+,.1f} % vs {before})"
+
+
+def _lines(data: JSON, growth: "Growth") -> JSON:
+    """Map the title of each figure, such as `plays`, to its line of text. `data`: that of an insights response."""
+    plays, people, change, days = data["plays"], data["listeners"], data["growth"], data["period"]
     lines = {
         "period": f"{days['name']}: {days['start']} to {days['end']}",
-        "plays": f"{plays['period']:,}{_compared(growth['plays_change'], before)}; of all time {plays['total']:,}",
-        "listeners": (
-            f"{people['unique']:,}{_compared(growth['listeners_change'], before)}; of all time {people['total']:,}"
-        ),
+        "plays": f"{plays['period']:,}{growth(change['plays_change'])}; of all time {plays['total']:,}",
+        "listeners": f"{people['unique']:,}{growth(change['listeners_change'])}; of all time {people['total']:,}",
     }
     more = data["engagement"] | {key: data[key] for key in ("followers", "tracks_count", "albums_count") if key in data}
     return lines | {key.removesuffix("_count"): f"{count:,}" for key, count in more.items()}
-
-
-def _compared(change: float | None, before: str) -> str:
-    if not before:
-        return ""
-    return " (nothing before)" if change is None else f" ({change:+.1f} % vs {before})"
 
 
 def _ranked(row: JSON) -> JSON:

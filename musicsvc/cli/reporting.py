@@ -76,7 +76,7 @@ def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) ->
 
             file.write(pdf.render(shapes.printed(found, wanted.now), paper))
         else:
-            file.writelines(_pieces(form, data, rows, described))
+            file.writelines(_pieces(form, found, data, rows, described))
     meta_files.write(out, form, described, () if form == "json" else rows)
     if found.last_played is not None:
         session.echo(f"There were no plays in these days. The newest plays are from {to_date(found.last_played)}.")
@@ -92,13 +92,13 @@ def _read(wanted: Wanted) -> "tuple[Scope, Overview]":
     return found, overview.build_for_print(found, history.adapt(wanted.window), wanted.now, compared)
 
 
-def _pieces(form: str, data: JSON, rows: list[JSON], described: JSON) -> "Iterable[bytes]":
+def _pieces(form: str, found: "Overview", data: JSON, rows: list[JSON], described: JSON) -> "Iterable[bytes]":
     """Return the pieces of the report as a file in the format `form`: `json`, `csv` or `xlsx`."""
     import orjson
 
     from musicsvc.reports import report_tables
-    from musicsvc.server.shapes import envelope
+    from musicsvc.server.shapes import envelope, exports
 
     if form == "json":
         return [orjson.dumps(envelope.success(data | {"verification": described}))]
-    return report_tables.csv(rows) if form == "csv" else report_tables.workbook(data)
+    return report_tables.csv(rows) if form == "csv" else report_tables.workbook(exports.with_first_plays(data, found))

@@ -26,6 +26,7 @@ class Format:
     listed: bool = True  # the API offers it under /export/formats
     attachment: bool = True  # browsers save the response instead of showing it
     text: bool = True  # it may be written to a terminal
+    first_plays: bool = False  # its rows also have the day of the first play
 
 
 def _csv(table: Table) -> Iterator[bytes]:
@@ -73,11 +74,12 @@ FORMATS = {
         Format(
             "xlsx",
             "Excel",
-            "The same rows as a workbook, with numbers and dates in typed cells.",
+            "The same rows as a workbook, with numbers and dates in typed cells, and the day of the first play.",
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
             _xlsx,
             listed=False,
             text=False,
+            first_plays=True,
         ),
         Format(
             "parquet",

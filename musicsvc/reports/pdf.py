@@ -51,6 +51,7 @@ def page_data(report: Report, paper: str = A4) -> JSON:
         "date": [made.year, made.month, made.day],
         "empty": None if report.plays else _advice(report),
         "earlier": earlier,
+        "first_plays": any(row.first_plays for row in (*report.top_tracks, *report.top_albums, *report.top_artists)),
         "earlier_days": earlier and _with_article(earlier),
         "unfinished": report.unfinished,
         "partial": before is not None and before.partial,
@@ -104,9 +105,10 @@ def _advice(report: Report) -> str:
 
 def _cards(report: Report, earlier: str | None) -> list[JSON]:
     given = {"note": "given in these days"}
+    recent = {"change": None, "note": dates.first_plays(report.first_plays)} if report.first_plays else {}
     return [
-        _card("Plays", report.plays, earlier, report.plays_change),
-        _card("Listeners", report.listeners, earlier, report.listeners_change),
+        _card("Plays", report.plays, earlier, report.plays_change) | recent,
+        _card("Listeners", report.listeners, earlier, report.listeners_change) | recent,
         _card("Likes", report.likes) | given,
         _card("Reposts", report.reposts) | given,
     ]
@@ -127,6 +129,11 @@ def _change(change: float | None) -> JSON | None:
         return None
     sign = "+" if change > 0 else "\u2212" if change < 0 else ""
     return {"text": f"{sign}{abs(change):,.1f} %", "mood": "up" if change > 0 else "down" if change < 0 else "same"}
+
+
+def _recent(first_plays: date | None) -> JSON | None:
+    """Return the day of the first play, as text in two lines, as it stands instead of a change."""
+    return None if first_plays is None else {"text": f"first plays\n{dates.short(first_plays)}", "mood": "recent"}
 
 
 def _facts(report: Report) -> list[JSON]:
@@ -151,7 +158,7 @@ def _table(title: str, noun: str, rows: Sequence[ReportRow]) -> JSON:
             "share": row.plays / most,
             "listeners": f"{row.listeners:,}",
             "total": f"{row.plays_total:,}",
-            "change": _change(row.plays_change),
+            "change": _recent(row.first_plays) or _change(row.plays_change),
         }
         for row in rows
     ]

@@ -37,7 +37,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """One of the most played tracks, albums or artists, with the names of its artists."""
+    """One of the most played tracks, albums or artists, with the names of its artists.
+
+    `first_plays`: the day of its first play, if that is shown instead of growth.
+    """
 
     name: str
     artists: Sequence[str]
@@ -45,6 +48,7 @@ class ReportRow:
     plays_total: int
     listeners: int
     plays_change: float | None
+    first_plays: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ class Report:
     """Statistics of an account, an artist or the whole catalog from `first` to `last`, and of all time (`…_total`).
 
     `unfinished`: the last day was not over. `last_played`: the newest day with plays, only if the period has no plays.
+    `first_plays`: the day of the first play, if that is shown instead of growth.
     """
 
     name: str | None
@@ -116,6 +121,7 @@ class Report:
     before: Comparison | None = None
     unfinished: bool = False
     last_played: date | None = None
+    first_plays: date | None = None
     listening: ReportListening | None = None
     hours: Sequence[Sequence[int]] = ()
     milestones: Sequence[ReportMilestones] = ()

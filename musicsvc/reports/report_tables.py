@@ -16,7 +16,7 @@ HEAD = ("period", "generated_at", "growth_basis")
 FIGURE = ("figure", "value")
 DAY = ("date", "plays", "listeners", "likes", "reposts")
 TOPS = ("top_tracks", "top_albums", "top_artists")
-RANKED = ("id", "name", "plays_total", "plays_period", "listeners_period", "plays_change")
+RANKED = ("id", "name", "plays_total", "plays_period", "listeners_period", "plays_change", "first_play")
 HOURS = tuple(f"{hour:02}:00" for hour in range(24))
 SUBJECT = ("kind", "id", "name")
 RELEASE = ("album_id", "album", "release_date", "day", "plays", "listeners")
@@ -77,7 +77,8 @@ def _sheets(report: JSON) -> Iterator[Sheet]:
 
 def _ranked(row: JSON) -> Sequence[object]:
     plays, listeners = row["plays"], row["listeners"]
-    return row["id"], row["name"], plays["total"], plays["period"], listeners["unique"], row["plays_change"]
+    counts = plays["total"], plays["period"], listeners["unique"]
+    return row["id"], row["name"], *counts, row["plays_change"], row["first_play"]
 
 
 def _subject(each: JSON) -> Sequence[object]:

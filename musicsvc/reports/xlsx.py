@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 ROWS_PER_SHEET = 1_048_575  # below the header row; the format has no more
 ABOUT = "about"
-WIDTHS = {"date": 12, "at": 20} | dict.fromkeys(
+WIDTHS = {"date": 12, "first_play": 12, "at": 20} | dict.fromkeys(
     ("track", "album", "artist", "artists", "name", "figure"), 40
 )  # characters
 WIDTH = 16
 DATE, TIME, CHANGE, NUMBER = "yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss", "0.0", "0"
-STYLES = {"date": DATE, "release_date": DATE, "at": TIME, "value": "General"}  # by column
+STYLES = {"date": DATE, "first_play": DATE, "release_date": DATE, "at": TIME, "value": "General"}  # by column
 FIRST_YEAR = 1900  # of dates in the format
 
 

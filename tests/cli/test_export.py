@@ -118,7 +118,8 @@ def test_a_workbook_has_the_rows_of_the_json_file_with_types(export: Export, mad
         header, *rows = openpyxl.load_workbook(file)[type_].iter_rows(values_only=True)
         shown = [[f"{part:%Y-%m-%d}" if isinstance(part, datetime) else part for part in row] for row in rows]
         assert expected
-        assert [dict(zip(header, row, strict=True)) for row in shown] == expected
+        count = len(expected[0])  # a workbook has the first play too
+        assert [dict(zip(header[:count], row[:count], strict=True)) for row in shown] == expected
 
 
 def test_an_empty_parquet_file_has_its_columns(export: Export, tmp_path: Path) -> None:

@@ -60,12 +60,15 @@ def test_show_prints_what_the_endpoint_answers(
     assert found == {"kind": kind, "id": own, "name": f"{kind.capitalize()} {number}"} | expected
 
 
-def test_show_draws_the_days(run: Run, made: Catalog) -> None:
+def test_show_draws_the_days(run: Run, made: Catalog, now: int) -> None:
     page = run("insights", "show", "album", str(made.albums[0])).stdout
 
     assert f"{made.albums[0]}: Album 0" in page
     assert "30-days: " in page
-    assert "150 (+200.0 % vs previous 30 days); of all time 200" in page
+    first = f"{to_date(now - 39 * DAY - MINUTE):%-d %b %Y}"
+    assert f"150 (first plays {first}); of all time 200" in page
+    week = run("insights", "show", "album", str(made.albums[0]), "--period", "7-days").stdout
+    assert "35 (+0.0 % vs previous 7 days); of all time 200" in week
     assert "█" * 30 in page
     all_time = run("insights", "show", "album", str(made.albums[0]), "--period", "all").stdout
     assert re.search(r"^plays +200; of all time 200$", all_time, re.MULTILINE)

@@ -216,6 +216,7 @@ def test_any_period_is_verified_as_it_was(
 def test_a_report_says_that_growth_compares_with_a_whole_day(
     export: Callable[..., Done], made: Catalog, store: Store, tmp_path: Path
 ) -> None:
+    store.write(lambda: made.add_plays([(made.tracks[0], NOW - 14 * DAY, "old")])).result()
     retention.prune(store, 5, now=NOW, on_progress=lambda _done, _all: None)
     files = {form: tmp_path / f"report.{form}" for form in ("pdf", "json", "xlsx", "csv")}
     for file in files.values():

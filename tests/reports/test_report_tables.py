@@ -13,12 +13,19 @@ import openpyxl
 from musicsvc.reports import report_tables
 
 POINT = {"date": "2026-03-01", "plays": 9, "listeners": 4, "likes": 1, "reposts": 2}
-ROW = {"id": 7, "name": "=1+1", "plays": {"total": 90, "period": 9}, "listeners": {"unique": 4}, "plays_change": -3.5}
+ROW = {
+    "id": 7,
+    "name": "=1+1",
+    "plays": {"total": 90, "period": 9},
+    "listeners": {"unique": 4},
+    "plays_change": -3.5,
+    "first_play": "2026-03-01",
+}
 MILESTONES = {
     "plays": [{"count": 100, "at": "2026-02-03T04:05:06.000000Z"}],
     "best_day": {"date": "2026-02-04", "plays": 31},
 }
-RANKED = ["id", "name", "plays_total", "plays_period", "listeners_period", "plays_change"]
+RANKED = ["id", "name", "plays_total", "plays_period", "listeners_period", "plays_change", "first_play"]
 REPORT: dict[str, Any] = {
     "period": {"name": "7-days", "start": "2026-02-23", "end": "2026-03-01"},
     "generated_at": "2026-03-01T12:34:56.000000Z",
@@ -26,7 +33,7 @@ REPORT: dict[str, Any] = {
     "charts": {"points": [POINT]},
     "top_tracks": [ROW],
     "top_albums": [],
-    "top_artists": [ROW | {"id": 8, "plays_change": None}],
+    "top_artists": [ROW | {"id": 8, "plays_change": None, "first_play": None}],
     "listening": {"skips": 5, "completion": {"mean": 51.7, "median": None}},
     "hours": {"hours": [[day * 24 + hour for hour in range(24)] for day in range(7)]},
     "milestones": [
@@ -57,8 +64,8 @@ def test_a_workbook_has_a_sheet_for_each_table() -> None:
         *(["plays.total", 90], ["plays.period", 9], ["growth.plays_change", None], ["tracks_count", 3]),
     ]
     assert sheets["days"] == [["date", "plays", "listeners", "likes", "reposts"], [day, 9, 4, 1, 2]]
-    assert sheets["top_tracks"] == [RANKED, [7, "=1+1", 90, 9, 4, -3.5]]
-    assert (sheets["top_albums"], sheets["top_artists"]) == ([RANKED], [RANKED, [8, "=1+1", 90, 9, 4, None]])
+    assert sheets["top_tracks"] == [RANKED, [7, "=1+1", 90, 9, 4, -3.5, day]]
+    assert (sheets["top_albums"], sheets["top_artists"]) == ([RANKED], [RANKED, [8, "=1+1", 90, 9, 4, None, None]])
     skips = [["skips", 5], ["completion.mean", 51.7], ["completion.median", None]]
     assert sheets["listening"] == [["figure", "value"], *skips]
     assert sheets["hours"][0] == ["UTC", *(f"{hour:02}:00" for hour in range(24))]

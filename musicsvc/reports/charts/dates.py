@@ -20,6 +20,11 @@ def short(of: date) -> str:
     return f"{of.day} {MONTHS[of.month - 1][:3]} {of.year}"
 
 
+def first_plays(of: date) -> str:
+    """Return the text that stands instead of growth if the first play is too recent to compare with earlier days."""
+    return f"first plays {short(of)}"
+
+
 def span(first: date, last: date) -> str:
     """Return a range of days as text. The month and the year of `first` are left out if `last` has the same."""
     if first == last:

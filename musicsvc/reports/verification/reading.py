@@ -65,10 +65,11 @@ def document(path: Path) -> Row:
 
 
 def _xlsx(path: Path, columns: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows of all sheets whose first row has the names of the columns."""
+    """Yield the rows of all sheets whose first row begins with the names of the columns."""
     header = dict(enumerate(columns))
     for sheet in workbooks.sheets(path):
-        if next(sheet, None) == header:
+        first = next(sheet, {})
+        if {place: first.get(place) for place in header} == header:
             for row in sheet:
                 yield {column: _from_cell(column, row.get(place)) for place, column in header.items()}
 

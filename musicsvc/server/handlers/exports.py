@@ -48,7 +48,7 @@ def export_table(format_id: str, *, attachment: bool = False) -> Callable[[Expor
         name = shapes.file_name(body.type, scope, days, form.id)
         headers = _attachment(name) if attachment or form.attachment else None
         with export_rows.cells(body.type, scope, days) as rows:
-            table = shapes.table(body.type, scope, days, now, rows)
+            table = shapes.table(body.type, scope, days, now, rows, form)
             return spool(write(table), form.media_type, headers)
 
     handle.__name__ = f"export_{form.id}"

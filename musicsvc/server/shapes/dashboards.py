@@ -6,6 +6,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from musicsvc.reports.charts import dates
 from musicsvc.reports.formats import FORMATS
 from musicsvc.server.shapes import insights, listening
 from musicsvc.store.insights import figures
@@ -79,8 +80,10 @@ def report(found: Dashboard, now: int) -> JSON:
         "kind": figures.noun(found.subject),
         "id": found.subject.id,
         "name": found.name,
+        "artists": found.artists,
         "data": _data(found),
         "before": before.label,
+        "first_plays": None if found.first_plays is None else dates.first_plays(to_date(found.first_plays)),
         "before_start": to_date(before.first).isoformat(),
         "listening": listening.listening(found.listening),
         "hours": listening.hours(found.hours)["hours"],

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat, to_datetime
-from musicsvc.reports.formats import FORMATS
+from musicsvc.reports.formats import FORMATS, Format
 from musicsvc.reports.report import (
     Comparison,
     Report,
@@ -24,9 +24,9 @@ from musicsvc.server.shapes import insights, listening
 from musicsvc.server.shapes.verification import verification
 from musicsvc.store.engine.names.name_index import fold
 from musicsvc.store.insights import scopes
-from musicsvc.store.insights.export_rows import COLUMNS
+from musicsvc.store.insights.export_rows import COLUMNS, KINDS
 from musicsvc.store.insights.figures import noun
-from musicsvc.store.insights.listening import releases
+from musicsvc.store.insights.listening import first_plays, releases
 from musicsvc.store.plays.periods import to_date
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
+FIRST_PLAY = "first_play"  # a column in workbooks: the date of the first play
 LONGEST_SLUG = 60
 
 
@@ -47,11 +48,14 @@ def formats() -> list[JSON]:
     ]
 
 
-def table(type_: str, scope: Scope, window: Window, now: int, rows: Iterable[Sequence[object]]) -> Table:
-    """Return the table of an export, to be written in any file format. `rows`: a sequence of cells for each row."""
+def table(type_: str, scope: Scope, window: Window, now: int, rows: Iterable[Sequence[object]], form: Format) -> Table:
+    """Return the table of an export in the file format `form`. `rows`: a sequence of cells for each row."""
     checksum, columns = Checksum(), COLUMNS[type_]
     describe = partial(verification, type_, scope, window, now, checksum)
-    return Table(columns, checksum.watch(columns, rows), head(type_, window, now), describe)
+    watched = checksum.watch(columns, rows)
+    if form.first_plays and type_ in KINDS:
+        columns, watched = (*columns, FIRST_PLAY), first_plays.with_dates(KINDS[type_], watched)
+    return Table(columns, watched, head(type_, window, now), describe)
 
 
 def head(type_: str, window: Window, now: int) -> JSON:
@@ -120,6 +124,21 @@ def report_file(found: Overview, now: int, form: str) -> JSON:
     }
 
 
+def with_first_plays(data: JSON, found: Overview) -> JSON:
+    """Return the figures of a report file with the dates of the first plays beside growth, for a workbook."""
+    tops = {"top_tracks": found.top, "top_albums": found.top_albums, "top_artists": found.top_artists}
+    dated = {
+        name: [shaped | _first_play(row.first_day) for shaped, row in zip(data[name], rows, strict=True)]
+        for name, rows in tops.items()
+    }
+    return data | {"summary": data["summary"] | _first_play(found.first_day)} | dated
+
+
+def _first_play(day: int | None) -> JSON:
+    first = _date(day)
+    return {FIRST_PLAY: first and first.isoformat()}
+
+
 def printed(found: Overview, now: int) -> Report:
     figures, window = found.figures, found.figures.window
     return Report(
@@ -139,12 +158,13 @@ def printed(found: Overview, now: int) -> Report:
         albums=found.albums,
         artists=found.artists,
         days=[ReportDay(*point) for point in found.chart.points],
-        top_tracks=_printed(found.top),
-        top_albums=_printed(found.top_albums),
-        top_artists=_printed(found.top_artists),
+        top_tracks=_printed(found.top, window),
+        top_albums=_printed(found.top_albums, window),
+        top_artists=_printed(found.top_artists, window),
         before=_comparison(found),
         unfinished=now < window.ends,
-        last_played=None if found.last_played is None else to_date(found.last_played),
+        last_played=_date(found.last_played),
+        first_plays=_date(first_plays.instead_of_growth(window, found.first_day)),
         **({} if found.details is None else _printed_details(found.details, now)),
     )
 
@@ -191,6 +211,20 @@ def _comparison(found: Overview) -> Comparison | None:
     return Comparison(before.label, first, last, plays, listeners, partial=before.seconds > 0)
 
 
-def _printed(rows: Sequence[TopRow]) -> list[ReportRow]:
-    some = ((row.ranked, row.artists, row.plays_change) for row in rows)
-    return [ReportRow(of.name, by, of.plays, of.plays_total, of.listeners, change) for of, by, change in some]
+def _printed(rows: Sequence[TopRow], window: Window) -> list[ReportRow]:
+    return [
+        ReportRow(
+            name=row.ranked.name,
+            artists=row.artists,
+            plays=row.ranked.plays,
+            plays_total=row.ranked.plays_total,
+            listeners=row.ranked.listeners,
+            plays_change=row.plays_change,
+            first_plays=_date(first_plays.instead_of_growth(window, row.first_day)),
+        )
+        for row in rows
+    ]
+
+
+def _date(day: int | None) -> date | None:
+    return None if day is None else to_date(day)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights import charts, collaborations, figures, rankings, realtime
-from musicsvc.store.insights.listening import listening, milestones, releases
+from musicsvc.store.insights import charts, collaborations, export_rows, figures, rankings, realtime
+from musicsvc.store.insights.listening import first_plays, listening, milestones, releases
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class Related(NamedTuple):
 class Dashboard(NamedTuple):
     """Statistics of a track, album or artist (`subject`) in a window. `before`: daily plays of the earlier window.
 
+    `first_plays`: the day of the first play, if pages show it instead of the growth.
+    `artists`: the names of the artists of a track or album.
     `tracks`: all tracks of an album, or an artist's most played tracks. `albums`: an artist's most played albums.
     `releases`: an album, and the albums it is compared with. Fields that do not apply to the subject are None or empty.
     """
@@ -62,6 +64,8 @@ class Dashboard(NamedTuple):
     before: Sequence[int]
     listening: Listening
     hours: Hours
+    first_plays: int | None = None
+    artists: Sequence[str] = ()
     tracks: Sequence[Ranked] = ()
     albums: Sequence[Ranked] = ()
     counts: ArtistCounts | None = None
@@ -83,6 +87,8 @@ def report(subject: Subject, window: Window) -> Dashboard:
         charts.plays_by_day(subject, range(before.first, min(before.first + window.days, window.first))),
         listening.build(subject, window),
         listening.hours(subject, window),
+        first_plays.instead_of_growth(window, first_plays.of_subject(subject)),
+        export_rows.authors(subject.kind, [subject.id]).get(subject.id, ()),
     )
     if subject.kind == ALBUM:
         return found._replace(tracks=rankings.tracks_of_album(subject.id, window))

@@ -28,18 +28,22 @@ LIFETIME = 30 * DAY
 MOST = 100  # links of an account that have not expired
 GONE = "This link does not work. It may have expired, or its owner has ended it. Ask the person who sent it."
 OPEN = """
-    SELECT l.kind, l.subject, l.first_day, l.end_day, l.user_id, l.expires_at
+    SELECT l.kind, l.subject, l.first_day, l.end_day, l.user_id, l.expires_at, a.display_name
     FROM report_link l JOIN account a ON a.id = l.user_id
     WHERE l.id = ? AND l.created_at = ? AND l.expires_at > ? AND a.suspended_at IS NULL
 """
 
 
 class SharedReport(NamedTuple):
-    """The report that a link shares: the track, album or artist, the days, and the time when the link expires."""
+    """The report that a link shares: the track, album or artist, the days, and the time when the link expires.
+
+    `owner`: the display name of the account that created the link.
+    """
 
     subject: Subject
     window: Window
     expires_at: int
+    owner: str
 
 
 class LinkRow(NamedTuple):
@@ -79,13 +83,13 @@ def create(
 
 def open(link_id: int, created_at: int, *, now: int) -> SharedReport:  # noqa: A001 - the module is the namespace
     """Return the report of a link. Raises NotFound if the link has ended or its owner may not read the report."""
-    for kind, subject_id, first, end, user_id, expires_at in fetch(OPEN, link_id, created_at, now):
+    for kind, subject_id, first, end, user_id, expires_at, owner in fetch(OPEN, link_id, created_at, now):
         subject = Subject(kind, subject_id)
         try:
             figures.check_manager(subject, user_id)
         except (Forbidden, NotFound):
             break
-        return SharedReport(subject, _between(first, end, now), expires_at)
+        return SharedReport(subject, _between(first, end, now), expires_at, owner)
     raise NotFound(GONE)
 
 

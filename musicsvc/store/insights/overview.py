@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, export_rows, figures, rankings, scopes
-from musicsvc.store.insights.listening import listening, milestones, releases
+from musicsvc.store.insights.listening import first_plays, listening, milestones, releases
 from musicsvc.store.insights.listening.releases import NEWEST
 from musicsvc.store.insights.listening.scope_totals import DetailedTotals, ScopeTotals, Total
 from musicsvc.store.insights.rankings import Ranked
@@ -38,11 +38,12 @@ WITH_MILESTONES = 5  # of each kind
 
 
 class TopRow(NamedTuple):
-    """One of the most played tracks, albums or artists, with the names of its artists."""
+    """One of the most played tracks, albums or artists, with the names of its artists and the day of its first play."""
 
     ranked: Ranked
     artists: tuple[str, ...]
     plays_change: float | None
+    first_day: int
 
 
 class PlayCounts(NamedTuple):
@@ -88,6 +89,7 @@ class Overview:
     top_artists: list[TopRow] = field(default_factory=list)
     before: list[PlayCounts] = field(default_factory=list)  # of the days of the window before
     last_played: int | None = None  # the newest day with plays, if the window has none
+    first_day: int | None = None  # the day of the first play, in a full report
     details: Details | None = None
 
 
@@ -143,6 +145,7 @@ class _Build:
             top_artists=self._top(ARTIST),
             before=self._before(),
             last_played=None if found.figures.plays else _last_played(self._parts[0]),
+            first_day=first_plays.of_parts(self._parts),
         )
         return whole, heard, hours
 
@@ -225,13 +228,14 @@ def _top(kind: int, ids: Iterable[int], window: Window, count: int) -> list[TopR
         return []
     within = Reader(window, all_time=False).read(kind, order)
     before = Reader(window.before, all_time=False).plays(kind, order)
-    ever = all_time_plays(kind, order)
+    ever, first_days = all_time_plays(kind, order), first_plays.by_id(kind, order)
     names, authors = export_rows.names(kind, order), export_rows.authors(kind, order)
     return [
         TopRow(
             Ranked(each, names[each], ever[each], stats.plays, len(stats.listeners)),
             tuple(authors.get(each, ())),
             figures.change(stats.plays, before.get(each, 0)),
+            first_days[each],
         )
         for each, (stats,) in within.items()
     ]

@@ -175,7 +175,9 @@ async def test_a_workbook_holds_the_rows_of_the_json_export(ask: Client, type_: 
     header, *lines = openpyxl.load_workbook(io.BytesIO(answer.body))[type_].iter_rows(values_only=True)
     shown = [[f"{part:%Y-%m-%d}" if isinstance(part, datetime) else part for part in line] for line in lines]
     assert expected
-    assert [dict(zip(header, line, strict=True)) for line in shown] == expected
+    count = len(expected[0])
+    assert [dict(zip(header[:count], line[:count], strict=True)) for line in shown] == expected
+    assert header[count:] == (() if type_ == "plays" else ("first_play",))
 
 
 async def test_the_default_is_tracks_of_thirty_days(ask: Client) -> None:

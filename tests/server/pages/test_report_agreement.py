@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import io
 import json
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,10 @@ import pytest
 
 from musicsvc.cli import main
 from musicsvc.cli.session import Session
+from musicsvc.clock import to_date
 from musicsvc.store.models import Album
 from tests.support.figures_world import EMPTY, World
+from tests.support.html_page import HtmlPage
 from tests.support.pdf_text import printed
 from tests.support.shared_server import on_shared_loop
 
@@ -137,6 +140,63 @@ async def test_the_report_of_an_account_is_that_of_the_command_line(
     assert report == answer.json["data"]
     assert [each["id"] for each in report["releases"]["releases"]] == [*reversed(world.made.albums)]
     assert report["listening"]["new_listeners"] > 0
+
+
+@pytest.mark.parametrize(("start", "recent"), [(3, True), (10, False)])
+async def test_every_form_shows_growth_or_the_first_plays(
+    world: World, command: Command, tmp_path: Path, start: int, recent: bool
+) -> None:
+    """Ten days from `start` days after the first play on, compared with the ten days before."""
+    artist = world.made.artists[0]
+    oldest = min(play.at for play in world.made.past.plays if play.track in world.made.past.tracks("artist", artist))
+    day = to_date(oldest)
+    first, last = (str(day + timedelta(days=start + each)) for each in (0, 9))
+    text, chosen, query = (
+        f"first plays {in_print(str(day))}",
+        ["--from", first, "--to", last],
+        f"from={first}&to={last}",
+    )
+    growth = (await world.api(f"artists/{artist}?{query}"))["growth"]
+    assert growth["plays_change"] is not None
+
+    page = await world.page(f"/insights/artist/{artist}?{query}")
+    shared = await world.browser.post(f"/insights/artist/{artist}/share?{query}", {"days": "1"})
+    (link,) = [each for each in HtmlPage(shared.body).links() if "/reports/" in each]
+    shown = (await command("insights", "show", "artist", artist, *chosen)).decode()
+    files = {form: tmp_path / f"of.{form}" for form in ("pdf", "xlsx")}
+    for file in files.values():
+        await command("export", "report", "--artist", artist, *chosen, "-o", file)
+    texts = (page.text, (await world.page(link.removeprefix(world.browser.root))).text, shown)
+    for found in (*texts, printed(files["pdf"].read_bytes())):
+        assert (text in found, "vs previous" in found) == (recent, not recent), found
+    assert shown.count(text) == (2 if recent else 0)  # of plays and of listeners
+
+    book = openpyxl.load_workbook(files["xlsx"], read_only=True)
+    summary = dict(book["summary"].iter_rows(min_row=2, values_only=True))
+    assert (summary["growth.plays_change"], summary["first_play"]) == (growth["plays_change"], str(day))
+
+
+async def test_the_rows_of_a_workbook_have_growth_beside_the_first_play(
+    world: World, command: Command, tmp_path: Path
+) -> None:
+    for noun in ("track", "album", "artist"):
+        own, other = tmp_path / f"{noun}.xlsx", tmp_path / f"{noun}.csv"
+        for file in (own, other):
+            await command("export", f"{noun}s", "--user", "manager0@label.test", "--period", "90-days", "-o", file)
+        head, *rows = openpyxl.load_workbook(own, read_only=True)[f"{noun}s"].iter_rows(values_only=True)
+        with other.open(encoding="utf-8", newline="") as text:
+            columns, *lines = csv.reader(text)
+        assert [*head] == [*columns, "first_play"]
+        growth = columns.index("plays_change")
+        assert [row[growth] for row in rows] == [float(line[growth]) if line[growth] else None for line in lines]
+        past = world.made.past
+        for row in rows:
+            plays = [play.at for play in past.plays if play.track in past.tracks(noun, int(str(row[0])))]
+            assert row[-1] == (datetime.combine(to_date(min(plays)), datetime.min.time()) if plays else None)
+    form = {"period": "90-days", "type": "plays"}
+    answer = await world.browser.post("/insights/export/xlsx", form)
+    sheet = openpyxl.load_workbook(io.BytesIO(answer.body), read_only=True)["plays"]
+    assert "first_play" not in next(sheet.iter_rows(values_only=True))
 
 
 def in_workbook(file: Path) -> dict[str, list[Any]]:

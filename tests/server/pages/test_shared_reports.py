@@ -92,6 +92,24 @@ async def test_a_link_shows_the_report_signed_out_with_fixed_days_and_live_figur
     assert int(later.figures["plays.period"]) == int(page.figures["plays.period"]) + 1
 
 
+async def test_a_shared_page_names_its_owner_and_the_artists(world: World) -> None:
+    store, made = world.shared.store, world.made
+    store.write(lambda: users.set_display_name(users.get(made.manager.user_id), "Ada's <Records>")).result()
+    for path, line in (
+        (f"artist/{made.artists[0]}", "Artist, "),
+        (f"album/{made.albums[0]}", "Album by Artist 0, "),
+        (f"track/{made.tracks[1]}", "Track by Artist 0, Artist 1, "),
+    ):
+        page = HtmlPage((await world.anybody.get(await world.share(f"/insights/{path}/share"))).body)
+        assert line in page.text
+        assert "A report of Ada's <Records>" in page.text
+        assert "your account" not in page.text
+        assert ("of Ada's <Records> Catalog" in page.text) == path.startswith("artist")  # below the followers
+        own = HtmlPage((await world.owner.get(f"/insights/{path}")).body)
+        assert line in own.text
+        assert "A report of" not in own.text
+
+
 async def test_a_link_ends_after_its_days_with_its_owner_and_with_the_rights(world: World) -> None:
     store, now, made = world.shared.store, world.shared.clock.now(), world.made
     track, solo = (f"/insights/track/{made.tracks[each]}/share" for each in (1, 0))

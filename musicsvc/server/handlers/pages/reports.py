@@ -18,7 +18,7 @@ def show(link: str, now: int) -> View:
     """Show the report of a share link."""
     shared = report_links.open(*share_links.parse(link), now=now)
     report = shapes.report(dashboards.report(shared.subject, shared.window), now)
-    return View("insights/report.html", {"page": report | {"expires_at": shared.expires_at}})
+    return View("insights/report.html", {"page": report | {"expires_at": shared.expires_at, "owner": shared.owner}})
 
 
 def end(subject: ReportLink, caller: SessionIdentity, now: int) -> Redirect:

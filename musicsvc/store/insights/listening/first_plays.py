@@ -1,0 +1,83 @@
+"""The day of the first play of tracks, albums and artists, which pages and reports show if growth would mislead.
+
+The day is read from monthly and daily rollups, so it is also known if the single plays of that day were deleted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights import scopes
+from musicsvc.store.plays import daily, subjects
+from musicsvc.store.plays.periods import to_date
+from musicsvc.store.plays.rollups import monthly
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from musicsvc.store.insights.scopes import Part
+    from musicsvc.store.plays.periods import Window
+    from musicsvc.store.plays.subjects import Subject
+
+SUBJECTS_PER_BATCH = 256
+FIRST_MONTHS = "SELECT subject, min(block) FROM play_block WHERE kind = ? AND subject {subjects} GROUP BY subject"
+FIRST_DAYS = f"SELECT {daily.SUBJECT}, min({daily.DAY}) FROM {{rows}} GROUP BY {daily.SUBJECT}"  # noqa: S608 - our own names
+
+
+def instead_of_growth(window: Window, first: int | None) -> int | None:
+    """Return the day of the first play if it is to be shown instead of the growth in the window, else None.
+
+    It is shown if it lies after the start of the earlier window, because growth then compares with days on which
+    nothing could be played yet.
+    """
+    before = window.compared_with
+    return first if before is not None and first is not None and first > before.first else None
+
+
+def of_subject(subject: Subject) -> int | None:
+    """Return the day of the first play of a track, album or artist, or None without plays."""
+    return by_id(subject.kind, [subject.id]).get(subject.id)
+
+
+def by_id(kind: int, ids: Collection[int]) -> dict[int, int]:
+    """Return the day of the first play of each track, album or artist by id. Ids without plays are absent."""
+    found: dict[int, int] = {}
+    for days, some in _candidates(kind, ids):
+        found |= dict(daily.fetch_rows(FIRST_DAYS, days, kind, some))
+    return found
+
+
+def of_parts(parts: Iterable[Part]) -> int | None:
+    """Return the day of the first play of the artists and tracks that are added up, or None without plays."""
+    first: int | None = None
+    for part in parts:
+        for batch in scopes.batches(part.ids, SUBJECTS_PER_BATCH) if part.times > 0 else ():
+            for days, some in _candidates(part.kind, batch):
+                if days and (first is None or days.start < first):
+                    found = dict(daily.fetch_rows(FIRST_DAYS, days, part.kind, some)).values()
+                    first = min([*found, *([] if first is None else [first])], default=None)
+    return first
+
+
+def with_dates(kind: int, rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
+    """Yield rows that begin with the id of a track, album or artist, each with the date of its first play added."""
+    rest = iter(rows)
+    while batch := list(islice(rest, SUBJECTS_PER_BATCH)):
+        found = by_id(kind, [row[0] for row in batch])
+        for row in batch:
+            yield *row, to_date(found[row[0]]).isoformat() if row[0] in found else None
+
+
+def _candidates(kind: int, ids: Collection[int]) -> list[tuple[range, list[int]]]:
+    """Return pairs of days and of ids, earliest first. The first play of these ids is on one of these days, if any."""
+    condition, value = subjects.among(ids)
+    months: dict[int, list[int]] = defaultdict(list)
+    for subject, month in fetch(FIRST_MONTHS.format(subjects=condition), kind, value) if ids else ():
+        months[month].append(subject)
+    rolled_up = {subject for some in months.values() for subject in some}
+    others = [each for each in ids if each not in rolled_up]
+    of_months = [(monthly.days_of(month), months[month]) for month in sorted(months)]
+    return [*of_months, (monthly.open_days(monthly.watermark()), others)]
