@@ -132,7 +132,7 @@ class PlayImporter:
         if self._dry:
             return self._count_new(matched, listeners.find(list(keys.values())))
         ids = listeners.ensure(keys.values())
-        rows = [_row(listen, track, ids[keys[listen.listener]], self.run) for listen, track in matched]
+        rows = [self._row(listen, track, ids[keys[listen.listener]]) for listen, track in matched]
         runs.add_slots(self.run, [row.slot for row in rows])
         return ingest.record(rows)
 
@@ -141,9 +141,14 @@ class PlayImporter:
         for listen, track in matched:
             key = _play_key(listen, track)
             if not self.seen.has(key):
-                rows[key] = _row(listen, track, ids.get(listeners.opaque_key(listen.listener), 0), self.run)
+                rows[key] = self._row(listen, track, ids.get(listeners.opaque_key(listen.listener), 0))
         stored = [row[:4] for row in rows.values() if row.track > 0 and row.listener]
         return len(rows) - len(dialect.insert_returning(PRESENT, TYPES, stored))
+
+    def _row(self, listen: Listen, track: int, listener: int) -> PlayRow:
+        key, slot = known_plays.client_key(listen, track), listen.played_at // SLOT
+        named, now = known_plays.hash_names(listen), self.scope.now
+        return PlayRow(slot, track, listener, key, listen.played_at, listen.duration_ms, 0, self.run, named, now)
 
 
 def _is_creatable(listen: Listen) -> bool:
@@ -154,12 +159,6 @@ def _play_key(listen: Listen, track: int) -> tuple[object, ...]:
     """Return a key that identifies the play: rows of a file with the same play have the same key."""
     when = listen.played_at // SLOT if listen.client_id is None else listen.played_at
     return track, listen.listener, when, listen.client_id
-
-
-def _row(listen: Listen, track: int, listener: int, run: int) -> PlayRow:
-    key, slot = known_plays.client_key(listen, track), listen.played_at // SLOT
-    named = known_plays.hash_names(listen)
-    return PlayRow(slot, track, listener, key, listen.played_at, listen.duration_ms, 0, run, named)
 
 
 def _unknown(listen: Listen, several: Sequence[int]) -> Reason:

@@ -29,9 +29,10 @@ class Play(Table):
     client_key = BlobField()
     played_at = BigIntegerField()
     duration_ms = BigIntegerField(null=True)
-    reporter = BigIntegerField(default=0)
+    reporter = BigIntegerField(default=0)  # the account that reported it through the API
     import_id = BigIntegerField(null=True)  # the `ImportRun` that brought it
     named = BigIntegerField(null=True)  # a hash of the names by which an imported row named its track
+    reported_at = BigIntegerField(null=True)  # or imported; None before migration 0027, and of fixtures
 
     class Meta:
         primary_key = CompositeKey("slot", "track", "listener", "client_key")
@@ -42,6 +43,9 @@ Play.add_index(Play.client_key, unique=True, name="play_client_key", where=fn.LE
 
 # The plays of a track on a day, in order of time; a window may end within a day.
 Play.add_index(SQL("(slot / 2880)"), Play.track, Play.slot, Play.listener, name="play_of_day")
+
+# The plays that an account reported. Imports and fixtures, which have no reporter, are not in it.
+Play.add_index(Play.reporter, Play.reported_at, name="play_of_reporter", where=Play.reporter > SQL("0"))
 
 
 class PlayDay(Table):

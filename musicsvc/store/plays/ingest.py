@@ -34,6 +34,7 @@ COLUMNS = {  # of PlayRow
     "reporter": "bigint",
     "import_id": "bigint",
     "named": "bigint",
+    "reported_at": "bigint",
 }
 ADD_TOTALS = """
     INSERT INTO track_plays (track_id, plays) {rows}
@@ -72,6 +73,7 @@ class PlayRow(NamedTuple):
     reporter: int
     import_id: int | None = None
     named: int | None = None  # see `store/importing/known_plays.py`
+    reported_at: int | None = None
 
 
 @dataclass(slots=True)
@@ -103,7 +105,7 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity, own_acce
             places.append(index)
     keys = {play.listener: _listener_key(play, actor) for play in valid}
     ids = listeners.ensure(keys.values())
-    rows = [_row(play, ids[keys[play.listener]], actor) for play in valid]
+    rows = [_row(play, ids[keys[play.listener]], actor, now) for play in valid]
     second: list[int] = []
     if None in keys:
         rows, second = own_plays.select(rows, ids[keys[None]])
@@ -138,10 +140,11 @@ def _listener_key(play: ReportedPlay, actor: Identity) -> str:
     return listeners.account_key(actor.user_id) if play.listener is None else listeners.opaque_key(play.listener)
 
 
-def _row(play: ReportedPlay, listener: int, actor: Identity) -> PlayRow:
+def _row(play: ReportedPlay, listener: int, actor: Identity, now: int) -> PlayRow:
     key = WITHOUT_ID if play.client_id is None else client_key(f"account:{actor.user_id}", play.client_id)
     slot = play.played_at // SLOT
-    return PlayRow(slot, play.track_id, listener, key, play.played_at, play.duration_ms, actor.user_id)
+    by = actor.user_id
+    return PlayRow(slot, play.track_id, listener, key, play.played_at, play.duration_ms, by, reported_at=now)
 
 
 def client_key(source: str, client_id: str) -> bytes:
@@ -163,7 +166,7 @@ def _add_to_rollups(plays: Sequence[PlayRow | tuple[Any, ...]]) -> None:
     totals = Counter(map(itemgetter(1), plays))
     lengths, albums, artists = subjects.of_tracks(totals)
     played: dict[int, dict[int, bytes]] = defaultdict(lambda: defaultdict(bytes))  # by day and track
-    for slot, track, listener, _, _, duration_ms, _, _, _ in plays:
+    for slot, track, listener, _, _, duration_ms, _, _, _, _ in plays:
         played[slot // SLOTS_PER_DAY][track] += tables.pack(slot, listener, duration_ms, lengths[track])
     days: dict[tuple[int, int], Mapping[int, bytes]] = {}  # by (day, kind) and id
     for day, on_day in played.items():

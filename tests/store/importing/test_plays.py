@@ -40,6 +40,7 @@ def test_every_field_goes_where_it_belongs(store: Store, imported: Import) -> No
     assert kept(store) == [(3, NOW - DAY, "opaque:me"), (1, NOW - MINUTE, "opaque:radio one")]
     (play,) = store.read(lambda: list(Play.select().where(Play.track == 1))).result()
     assert (play.duration_ms, play.reporter, len(play.client_key)) == (1000, 0, 16)
+    assert play.reported_at == NOW
 
 
 @pytest.mark.parametrize(

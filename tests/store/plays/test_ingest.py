@@ -117,5 +117,13 @@ def test_the_earliest_of_repeats_in_a_batch_is_kept(store: Store, reporter: Iden
     assert sorted(kept) == [(1, 2 * SECOND, 2), (2, 0, None)]
 
 
+def test_a_play_keeps_the_time_of_its_first_report(store: Store, reporter: Identity) -> None:
+    heard = [ReportedPlay(1, NOW - DAY, "a"), ReportedPlay(2, NOW)]
+    for now in (NOW, NOW + MINUTE):
+        report(store, heard, reporter, now)
+    stored = store.read(lambda: {row.track: (row.reporter, row.reported_at) for row in Play.select()}).result()
+    assert stored == {1: (reporter.user_id, NOW), 2: (reporter.user_id, NOW)}
+
+
 def test_a_batch_without_tracks_has_no_subjects() -> None:
     assert of_tracks([]) == ({}, {}, {})
