@@ -120,6 +120,7 @@ class Limits(Section):
     password_links: Rate = "20/minute"  # noqa: S105 - a rate, no secret
     exports: Rate = "20/minute"
     cover_art: Rate = "30/minute"
+    reports: Rate = "60/minute"
     session: Rate = "300/minute"
 
 

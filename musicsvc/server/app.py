@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from musicsvc import config
+from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
 from musicsvc.server import doctor, openapi
 from musicsvc.server.access.authentication import Authenticator
@@ -22,10 +23,11 @@ from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network.acceptor import Acceptor
 from musicsvc.server.network.connection_limits import ConnectionSlots
 from musicsvc.server.network.http_server import HttpServer
+from musicsvc.server.pages.html import HTML_TYPE
 from musicsvc.server.process import open_files
 from musicsvc.server.request.dispatch import Dispatcher
 from musicsvc.server.request.executors import Executors
-from musicsvc.server.responses.pictures import PictureCache
+from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.abuse import replay
 from musicsvc.store.activity import log as activity_log
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 JOB_SECONDS = 1.0
+REPORTS_CAPACITY = 8 * 1024 * 1024  # bytes of shared reports that are kept
+REPORTS_LIFETIME = 5 * SECOND
 
 
 class Job(Protocol):
@@ -106,7 +110,8 @@ class App:
             "backup_folder": settings.backup_folder,
             "replay_token": partial(replay.replay_token, self._store, log, settings.abuse, keep_days=keep_days),
             "site": Site(root),
-            "pictures": PictureCache(),
+            "pictures": Drawings(),
+            "drawn_reports": Drawings(REPORTS_CAPACITY, HTML_TYPE, REPORTS_LIFETIME),
             "read_metrics": self._metrics.text,
             "openapi_document": partial(openapi.encoded_document, root),
         }

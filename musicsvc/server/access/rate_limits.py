@@ -34,6 +34,7 @@ DESCRIPTIONS = {
     "password_links": "{} unknown link{s} {} for your address",
     "exports": "{} export{s} {} for this token",
     "cover_art": "{} cover-art preview{s} {} for this token",
+    "reports": "{} shared report{s} {} for your address",
     "session": "{} page{s} {} for this session",
 }
 PER = {seconds: f"{'an' if name == 'hour' else 'a'} {name}" for name, seconds in PERIODS.items()}
@@ -52,6 +53,7 @@ class RateLimiter:
             RateLimit.PASSWORD_LINKS: _limit("password_links", settings.password_links),
             RateLimit.EXPORTS: _limit("exports", settings.exports),
             RateLimit.COVER_ART: _limit("cover_art", settings.cover_art),
+            RateLimit.REPORTS: _limit("reports", settings.reports),
         }
 
     def applies_to(self, route: Route, call: Call) -> bool:

@@ -17,7 +17,7 @@ from musicsvc.store.security import secrets
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from musicsvc.server.responses.pictures import PictureCache
+    from musicsvc.server.responses.drawings import Drawings
     from musicsvc.server.schemas.art import PreviewIn
     from musicsvc.server.shapes.representation import Representation
 
@@ -57,7 +57,7 @@ def preview(body: PreviewIn, site: Site, now: int) -> JSON:
     return ok(preview_url=f"{site.root}/cover-art/previews/{signed}{SUFFIX}")
 
 
-def show_preview(name: str, now: int, pictures: PictureCache) -> Picture | Download:
+def show_preview(name: str, now: int, pictures: Drawings) -> Picture | Download:
     """Show the cover that a signed URL describes."""
     signed, dot, kind = name.rpartition(".")
     try:
@@ -73,7 +73,7 @@ def show_preview(name: str, now: int, pictures: PictureCache) -> Picture | Downl
     return _cached_or_pending(Picture(cover, partial(covers.cover, *cover), left), pictures)
 
 
-def show_template(name: str, pictures: PictureCache) -> Picture | Download:
+def show_template(name: str, pictures: Drawings) -> Picture | Download:
     """Show the thumbnail of a cover template."""
     template_id = parse_id(name.removesuffix(SUFFIX))
     if not name.endswith(SUFFIX) or template_id not in {template.id for template in covers.templates()}:
@@ -82,7 +82,7 @@ def show_template(name: str, pictures: PictureCache) -> Picture | Download:
     return _cached_or_pending(thumbnail, pictures)
 
 
-def show_avatar(id: str, pictures: PictureCache) -> Picture | Download:  # noqa: A002 - the parameter's name in the path
+def show_avatar(id: str, pictures: Drawings) -> Picture | Download:  # noqa: A002 - the parameter's name in the path
     """Show the avatar of an account."""
     user_id = parse_id(id)
     if user_id is None:
@@ -91,12 +91,12 @@ def show_avatar(id: str, pictures: PictureCache) -> Picture | Download:  # noqa:
     return _cached_or_pending(Picture(design, partial(avatars.draw, design), AVATAR_MAX_AGE), pictures)
 
 
-def draw(drawing: Picture, pictures: PictureCache) -> Download:
+def draw(drawing: Picture, pictures: Drawings) -> Download:
     """Draw the picture, outside the transaction because it is slow."""
     return _png(pictures.draw(drawing.key, drawing.paint, constant=drawing.constant), drawing.max_age)
 
 
-def _cached_or_pending(picture: Picture, pictures: PictureCache) -> Picture | Download:
+def _cached_or_pending(picture: Picture, pictures: Drawings) -> Picture | Download:
     """Return the picture as a response if it is in the cache. Otherwise return `picture`, to be drawn later."""
     kept = pictures.get(picture.key)
     return picture if kept is None else _png(kept, picture.max_age)

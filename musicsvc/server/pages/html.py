@@ -6,7 +6,7 @@ import hashlib
 from datetime import date, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -19,27 +19,22 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
+HTML_TYPE = "text/html; charset=utf-8"
 KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 DIGEST_LENGTH = 12  # characters of the hash in a file's URL, so that browsers may keep the file for ever
 
 
-class Html(NamedTuple):
-    """A rendered page, in UTF-8."""
-
-    content: bytes
-
-
-def render(view: View, context: Mapping[str, Any], *, part: bool = False) -> Html:
-    """Render the template of the view, or with `part` only its block for htmx.
+def render(view: View, context: Mapping[str, Any], *, part: bool = False) -> bytes:
+    """Render the template of the view, or with `part` only its block for htmx. Return the page in UTF-8.
 
     `context`: variables of all templates.
     """
     template = _environment().get_template(view.template)
     values = {**context, **view.values}
     if not part or view.part is None:
-        return Html(template.render(values).encode())
+        return template.render(values).encode()
     block = template.blocks[view.part]
-    return Html("".join(block(template.new_context(values))).encode())
+    return "".join(block(template.new_context(values))).encode()
 
 
 def hidden_field(name: str, value: str) -> Any:

@@ -20,7 +20,7 @@ from musicsvc.server.peer import HSTS, PeerResolver, require_https
 from musicsvc.server.request import bodies
 from musicsvc.server.request.executors import PREPARING, Work
 from musicsvc.server.request.immediate import ImmediateAnswers
-from musicsvc.server.request.pages import Pages, error_page, wants_page
+from musicsvc.server.request.pages import Pages, wants_page
 from musicsvc.server.request.passwords import PasswordVerifier
 from musicsvc.server.request.reads import Reads
 from musicsvc.server.request.units import build_unit, page_size_name, read_query
@@ -80,7 +80,7 @@ class Dispatcher:
         self._peers = PeerResolver(settings)
         self._bodies = bodies.Bodies(settings.server.body_timeout, executors)
         self._passwords = PasswordVerifier(store, authenticator.limiter, executors)
-        self._pages = Pages(settings, store, clock, authenticator.limiter, self._bodies, self._result)
+        self._pages = Pages(settings, store, clock, authenticator.limiter, self._bodies, executors, self._result)
         self._failures = FailureLog(clock)
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = AnswerMemory(settings.server.answer_memory)
@@ -112,25 +112,28 @@ class Dispatcher:
         return f"{self._random.getrandbits(96):024x}"
 
     async def _reply_or_refusal(self, request: BaseRequest, call: Call) -> Reply:
-        path = request.rel_url.raw_path
         try:
-            reply = await self._reply(request, path, call)
+            reply = await self._reply(request, request.rel_url.raw_path, call)
         except Failure as failure:
             if isinstance(failure, TooMany):
                 call.retry_after = failure.retry_after
             elif isinstance(failure, Overloaded):
                 call.refused_by = BUSY
                 await self._authenticator.uncount(call)
-            shown = self._failures.for_client(failure, call)
-            reply = await error_page(request, shown) if wants_page(request, call.route) else refusal(shown, path)
+            reply = await self._refusal(request, self._failures.for_client(failure, call), call)
         except Exception:
             log.exception("unhandled exception in request %s (method %s)", call.request_id, request.method)
-            reply = (
-                await error_page(request, apology(call))
-                if wants_page(request, call.route)
-                else refusal(apology(call), path)
-            )
+            reply = await self._refusal(request, apology(call), call)
         return replace(reply, headers={**call.headers, **reply.headers}) if call.headers else reply
+
+    async def _refusal(self, request: BaseRequest, failure: Failure, call: Call) -> Reply:
+        """Return the error response for the failure, as a page if the client wants one and there is capacity for it."""
+        if wants_page(request, call.route):
+            with suppress(Overloaded):
+                return await self._pages.error_page(request, failure, call)
+        path = request.rel_url.raw_path  # those of the insights API have their own error format
+        body = errors.body_of(failure, insights=path == INSIGHTS or path.startswith(f"{INSIGHTS}/"))
+        return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))
 
     def note_unreadable(self, address: str, request_id: str, status: int, size: int) -> None:
         """Pass a request that was not valid HTTP to the observers. The connection sends the response itself."""
@@ -256,7 +259,8 @@ class Dispatcher:
         result = await self._run_unit(route, unit, given["answer"], call)
         if route.call_render is None or isinstance(result, Download):
             return result
-        return await run(Work.DRAWING, partial(route.call_render, sources | {"drawing": result}))
+        draw = partial(route.call_render, sources | {"drawing": result})
+        return await run(Work.FIGURES if route.figures else Work.DRAWING, draw, key=getattr(result, "key", None))
 
     async def _run_unit(self, route: Route, unit: Callable[[], Any], builder: AnswerBuilder, call: Call) -> Any:
         if route.constant:
@@ -271,6 +275,8 @@ class Dispatcher:
         run = self._store.write if route.writes else self._store.read
         if route.slow:
             kind = Work.EXPORTING
+        elif route.figures and route.render is None:
+            kind = Work.FIGURES
         elif route.render is not None and not call.token_holder:
             kind = Work.LOOKING_UP  # anybody may request pictures, at any rate
         else:
@@ -279,13 +285,6 @@ class Dispatcher:
                     return await (self._reads.run(unit) if route.cacheable else asyncio.wrap_future(run(unit)))
             kind, unit = Work.BUILDING, uncached(unit)
         return await self._executors.run(kind, lambda: run(unit).result(), token_holder=call.token_holder)
-
-
-def refusal(failure: Failure, path: str) -> Reply:
-    """Return the error response for the failure. Paths of the insights API have their own error format."""
-    insights = path == INSIGHTS or path.startswith(f"{INSIGHTS}/")
-    body = errors.body_of(failure, insights=insights)
-    return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))
 
 
 def _credentials(request: BaseRequest) -> str | None:

@@ -8,13 +8,14 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.errors import Overloaded
 from musicsvc.server.routes.route import RateLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
 NICENESS = 10
 
@@ -30,6 +31,8 @@ class Work(Enum):
     BUILDING = ("building", 1, 512)  # of large responses, whose memory is reserved before they queue
     EXPORTING = ("exporting", 2, 32)  # fewer threads than the store has readers, so that other requests can still read
     PARSING = ("parsing", 1, 512)
+    FIGURES = ("figures", 1, 16)  # of pages, few for the same reason as exports
+    RENDERING = ("rendering", 1, 64)
 
 
 # The work of `Route.prepare`, by the limit of the route: strangers who register cannot keep others from signing in.
@@ -38,8 +41,9 @@ PREPARING = {
     RateLimit.REGISTER: Work.REGISTERING,
     RateLimit.PASSWORD_LINKS: Work.SETTING_PASSWORDS,
 }
-# Parsing holds the interpreter lock, so a low priority would only delay other threads. Lookups wait for the store.
-FOREGROUND = {Work.PARSING, Work.LOOKING_UP}
+# Parsing and rendering hold the interpreter lock, so a low priority would only delay other threads. Lookups wait for
+# the store.
+FOREGROUND = {Work.PARSING, Work.RENDERING, Work.LOOKING_UP}
 
 
 class BoundedExecutor:
@@ -49,6 +53,7 @@ class BoundedExecutor:
         self._threads = ThreadPoolExecutor(threads, name, initializer=lower_priority if low_priority else None)
         self._capacity = threads + waiting
         self._accepted = 0
+        self._shared: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def run(self, work: Callable[[], Any]) -> Any:
         """Call `work` on a thread and return its result. Raises Overloaded if the queue is full."""
@@ -59,6 +64,19 @@ class BoundedExecutor:
             return await asyncio.get_running_loop().run_in_executor(self._threads, work)
         finally:
             self._accepted -= 1
+
+    async def run_once(self, key: Hashable, work: Callable[[], Any]) -> Any:
+        """Call `work` as `run` does. Calls with the same key that arrive before its end share its result."""
+        task = self._shared.get(key)
+        if task is None:
+            task = self._shared[key] = asyncio.create_task(self.run(work))
+            task.add_done_callback(partial(self._end, key))
+        return await asyncio.shield(task)
+
+    def _end(self, key: Hashable, task: asyncio.Task[Any]) -> None:
+        del self._shared[key]
+        if not task.cancelled():
+            task.exception()  # otherwise it is logged if nobody waits for the task any more
 
     def close(self) -> None:
         self._threads.shutdown(wait=True)
@@ -80,12 +98,14 @@ class Executors:
             for token_holder in (True, False)
         }
 
-    async def run(self, kind: Work, work: Callable[[], Any], *, token_holder: bool) -> Any:
+    async def run(self, kind: Work, work: Callable[[], Any], *, token_holder: bool, key: Hashable = None) -> Any:
         """Call `work` on a thread for this kind of work and client, and return its result.
 
-        Raises Overloaded if the queue is full.
+        Work with the same `key`, if it has one, is done once for all that wait for it. Raises Overloaded if the queue
+        is full.
         """
-        return await self._executors[kind, token_holder].run(work)
+        executor = self._executors[kind, token_holder]
+        return await (executor.run(work) if key is None else executor.run_once(key, work))
 
     def close(self) -> None:
         for executor in self._executors.values():

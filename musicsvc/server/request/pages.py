@@ -14,18 +14,20 @@ from musicsvc.errors import Conflict, Failure, Invalid, NotFound, Overloaded, To
 from musicsvc.server import visits
 from musicsvc.server.call import BUSY
 from musicsvc.server.pages import html
-from musicsvc.server.pages.html import Html
+from musicsvc.server.request.executors import Work
 from musicsvc.server.responses import errors
+from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.responses.responses import Reply
 from musicsvc.server.routes.route import SAFE, Access, Family
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
+from musicsvc.server.shapes.representation import Representation, represent
 from musicsvc.server.visits import Visit
 from musicsvc.store.security import sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from aiohttp.web import BaseRequest
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from musicsvc.server.call import Call
     from musicsvc.server.peer import Peer
     from musicsvc.server.request.bodies import Bodies
+    from musicsvc.server.request.executors import Executors
     from musicsvc.server.routes.route import Route
     from musicsvc.server.schemas.parsed_body import ParsedBody
     from musicsvc.store.engine.store import Store
@@ -52,6 +55,7 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+ERRORS_CAPACITY = 1024 * 1024  # bytes of error pages that are kept, as refusals must be cheap
 CORRECTABLE = (Invalid, Conflict, TooMany, Overloaded)  # failures after which the page with the form is shown again
 PAGES = {route.path: route for route in ROUTES if route.family is Family.PAGE and route.method == "GET"}
 # The navigation; links without a page are left out.
@@ -80,13 +84,22 @@ class RunHandler(Protocol):
 
 class Pages:
     def __init__(
-        self, settings: Settings, store: Store, clock: Clock, limiter: RateLimiter, bodies: Bodies, run: RunHandler
+        self,
+        settings: Settings,
+        store: Store,
+        clock: Clock,
+        limiter: RateLimiter,
+        bodies: Bodies,
+        executors: Executors,
+        run: RunHandler,
     ) -> None:
         self._settings = settings
         self._store = store
         self._clock = clock
         self._limiter = limiter
         self._bodies = bodies
+        self._executors = executors
+        self._errors = Drawings(ERRORS_CAPACITY, html.HTML_TYPE)
         self._run = run
 
     async def reply(
@@ -99,7 +112,7 @@ class Pages:
         await self._limiter.count(route, call)
         if route.enabled_if is not None:
             route.enabled_if(self._settings)
-        given = {"caller": visit.caller, "visit": visit, "peer": peer, "form": FormState()}
+        given = {"caller": visit.caller, "visit": visit, "peer": peer, "form": FormState(), "render_page": _render}
         try:
             return await self._answer(request, route, values, given, call)
         except NotFound:
@@ -113,7 +126,7 @@ class Pages:
         visit: Visit = given["visit"]
         if request.method in SAFE:
             result = await self._run(route, values, request, None, given, call)
-            return await self._finish(request, result, given, route.status)
+            return await self._finish(request, result, given, route.status, call)
         late = not request.content.is_eof()
         parsed = await self._read_form(request, route, visit, call)
         if late:
@@ -126,7 +139,7 @@ class Pages:
             if route.form is None:
                 raise
             return await self._show_again(request, PAGES[route.form], values, parsed, given, call, failure)
-        return await self._finish(request, result, given, route.status)
+        return await self._finish(request, result, given, route.status, call)
 
     def _open(self, request: BaseRequest, peer: Peer) -> Visit:
         origin = f"{'https' if peer.encrypted else 'http'}://{request.headers.get(hdrs.HOST, '')}"
@@ -183,11 +196,13 @@ class Pages:
         given |= {"form": FormState(request.path, typed, faults, None if faults else failure.message)}
         own_values = {name: values[name] for name in page.parameters}
         result = await self._run(page, own_values, request, None, given, call)
-        reply = await self._finish(request, result, given, errors.status_of(failure))
+        reply = await self._finish(request, result, given, errors.status_of(failure), call)
         reply.headers.update(errors.headers_of(failure))
         return reply
 
-    async def _finish(self, request: BaseRequest, result: Any, given: Mapping[str, Any], status: int) -> Reply:
+    async def _finish(
+        self, request: BaseRequest, result: Any, given: Mapping[str, Any], status: int, call: Call
+    ) -> Reply:
         visit = given["visit"]
         if isinstance(result, Redirect):
             return _redirect(request, result, visit)
@@ -203,21 +218,36 @@ class Pages:
             "pages": PAGES,
             "path": request.path,
         }
-        rendered = await asyncio.to_thread(html.render, result, context, part=part)
+        rendered = await self._in_line(lambda: _represent(html.render(result, context, part=part)), call)
         return Reply(rendered, max(status, result.status), dict(HEADERS), cookies=visit.cookies)
 
+    async def error_page(self, request: BaseRequest, failure: Failure, call: Call) -> Reply:
+        """Return an error response as a page, without the navigation of a signed-in account. Raises Overloaded."""
+        status = errors.status_of(failure)
+        faults = failure.errors if isinstance(failure, Invalid) else {}
+        title = TITLES.get(status, "Something is wrong")
+        back = request.path if faults and request.method in SAFE else None  # the same page without its wrong query
+        view = View("error.html", {"title": title, "message": failure.message, "errors": faults, "back": back})
+        key = title, failure.message, tuple(faults.items()), back
+        rendered = self._errors.get(key)
+        if rendered is None:
+            rendered = await self._in_line(lambda: self._errors.draw(key, lambda: _render(view)), call)
+        whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
+        return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
 
-async def error_page(request: BaseRequest, failure: Failure) -> Reply:
-    """Return an error response as a page, without the navigation of a signed-in account."""
-    status = errors.status_of(failure)
-    faults = failure.errors if isinstance(failure, Invalid) else {}
-    title = TITLES.get(status, "Something is wrong")
-    back = request.path if faults and request.method in SAFE else None  # the same page without its wrong query
-    view = View("error.html", {"title": title, "message": failure.message, "errors": faults, "back": back})
-    context = {"caller": None, "links": (), "notice": None, "pages": PAGES, "path": ""}
-    rendered = await asyncio.to_thread(html.render, view, context)
-    whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
-    return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
+    async def _in_line(self, render: Callable[[], Representation], call: Call) -> Representation:
+        """Render a page on the thread for pages of such clients. Raises Overloaded if too many wait for it."""
+        rendered: Representation = await self._executors.run(Work.RENDERING, render, token_holder=call.token_holder)
+        return rendered
+
+
+def _render(view: View) -> bytes:
+    """Render a page as everybody sees it, without the navigation of an account."""
+    return html.render(view, {"caller": None, "links": (), "notice": None, "pages": PAGES, "path": ""})
+
+
+def _represent(content: bytes) -> Representation:
+    return represent(content, html.HTML_TYPE)
 
 
 def wants_page(request: BaseRequest, route: Route | None) -> bool:
@@ -251,8 +281,8 @@ def _redirect(request: BaseRequest, redirect: Redirect, visit: Visit) -> Reply:
     if redirect.notice is not None:
         visit.leave_notice(redirect.notice)
     if HTMX in request.headers:  # otherwise htmx would put the other page into a part of this one
-        return Reply(Html(b""), 200, {**HEADERS, "HX-Redirect": redirect.path}, cookies=visit.cookies)
-    return Reply(Html(b""), 303, {**HEADERS, "Location": redirect.path}, cookies=visit.cookies)
+        return Reply(_represent(b""), 200, {**HEADERS, "HX-Redirect": redirect.path}, cookies=visit.cookies)
+    return Reply(_represent(b""), 303, {**HEADERS, "Location": redirect.path}, cookies=visit.cookies)
 
 
 def _links(caller: SessionIdentity | None) -> list[tuple[str, str]]:

@@ -12,7 +12,6 @@ from aiohttp import hdrs
 from aiohttp.web import Response
 from multidict import CIMultiDict
 
-from musicsvc.server.pages.html import Html
 from musicsvc.server.responses.large import LARGE, Encoded, encode
 from musicsvc.server.responses.negotiation import Negotiation
 from musicsvc.server.responses.streaming import PIECE, send_bytes, send_file
@@ -31,7 +30,6 @@ SERVER = "musicsvc"
 REQUEST_ID_HEADER = "X-Request-Id"
 COMPRESSED_IN_THREAD = 64 * 1024  # bytes; compressing more would block the event loop too long
 VARY = "Authorization, Accept-Encoding"
-HTML_TYPE = "text/html; charset=utf-8"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 
 
@@ -68,14 +66,15 @@ async def build_response(request: BaseRequest, reply: Reply, request_id: str) ->
         headers[hdrs.CONTENT_TYPE] = reply.result.content_type
         body, kept = [reply.result.content], reply.result.kept
         caching = caching and headers.get(hdrs.CACHE_CONTROL)  # the handler decides whether a file may be cached
-    elif isinstance(reply.result, Html):
-        return await _send(request, reply.status, _page(request, reply.result, headers), headers)
     else:
         headers[hdrs.CONTENT_TYPE] = JSON_TYPE
         encoded = reply.result if isinstance(reply.result, Encoded) else encode(reply.result)
         body = encoded.pieces
     if caching is None or reply.status != 200:  # noqa: PLR2004 - OK
         headers.setdefault(hdrs.CACHE_CONTROL, "no-store")
+        if kept is not None and kept.packed is not None and Negotiation.of_headers(request.headers).gzip:
+            headers[hdrs.CONTENT_ENCODING] = "gzip"
+            body = [kept.packed]
         return await _send(request, reply.status, body, headers)
     return await _cacheable(request, body, headers, caching, kept)
 
@@ -107,14 +106,6 @@ async def _cacheable(
         headers[hdrs.CONTENT_ENCODING] = "gzip"
         body = await _packed(body, size, kept)
     return await _send(request, 200, body, headers)
-
-
-def _page(request: BaseRequest, page: Html, headers: CIMultiDict[str]) -> list[bytes]:
-    headers[hdrs.CONTENT_TYPE] = HTML_TYPE
-    if not (compressible(len(page.content), HTML_TYPE) and Negotiation.of_headers(request.headers).gzip):
-        return [page.content]
-    headers[hdrs.CONTENT_ENCODING] = "gzip"
-    return pack([page.content])
 
 
 async def _send(request: BaseRequest, status: int, body: list[bytes], headers: CIMultiDict[str]) -> StreamResponse:

@@ -13,13 +13,13 @@ from musicsvc.store.dashboards import report_links
 from musicsvc.store.insights.figures import album_of, artist_of, track_of
 
 ARTIST, ALBUM, TRACK = "/insights/artist/{id}", "/insights/album/{id}", "/insights/track/{id}"
-figures = partial(page, "GET", handler=insights.show, access=SESSION, query=PagePeriod)
+figures = partial(page, "GET", handler=insights.show, access=SESSION, query=PagePeriod, figures=True)
 share = partial(page, "POST", handler=insights.share, access=SESSION, query=PagePeriod, body=ShareForm)
 export = partial(page, "POST", access=SESSION, body=ExportForm, reads=True, slow=True, limit=RateLimit.EXPORTS)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    page("GET", "/insights", insights.show_artists, SESSION, query=ArtistsQuery),
+    page("GET", "/insights", insights.show_artists, SESSION, query=ArtistsQuery, figures=True),
     figures(ARTIST, find=artist_of),
     figures(ALBUM, find=album_of),
     figures(TRACK, find=track_of),
@@ -31,7 +31,7 @@ ROUTES: tuple[Route, ...] = (
     export("/insights/export/json", exports.export_table("json", attachment=True)),
     export("/insights/export/xlsx", exports.export_table("xlsx")),
     export("/insights/export/pdf", exports.export_pdf, render=exports.render_pdf),
-    page("GET", "/reports/{link}", reports.show, OPEN),
+    page("GET", "/reports/{link}", reports.show, OPEN, render=reports.draw, figures=True, limit=RateLimit.REPORTS),
     page("POST", "/settings/share-links/{id}/end", reports.end, SESSION, find=report_links.get_own),
 )
 # fmt: on

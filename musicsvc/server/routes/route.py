@@ -65,6 +65,7 @@ class RateLimit(Enum):
     PASSWORD_LINKS = "password_links"  # noqa: S105 - a name
     EXPORTS = "exports"
     COVER_ART = "cover_art"
+    REPORTS = "reports"
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class Route:
     - `counters_only`: writes nothing but counters, which cached responses may show up to 5 seconds later.
     - `constant`: the handler reads nothing and returns at once, so it runs on the event loop.
     - `slow`: may take long, so only few such requests run at once.
+    - `figures`: a page that computes figures: a few run at once, apart from exports. With `render`, that computes them.
     - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
     - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
     - `plain_http`: also answered without TLS; `private`: denied requests may be attempts to find private objects.
@@ -112,6 +114,7 @@ class Route:
     reads: bool = False
     urgent: bool = False
     slow: bool = False
+    figures: bool = False
     nests_tracks: bool = False
     no_store: bool = False
     constant: bool = False
@@ -173,7 +176,7 @@ class Route:
     @property
     def heavy(self) -> bool:
         """Whether requests run on an executor with limited capacity, and are answered with 503 while it is full."""
-        return self.slow or self.prepare is not None or self.render is not None
+        return self.slow or self.figures or self.prepare is not None or self.render is not None
 
     @property
     def operation(self) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from musicsvc.server.shapes.envelope import JSON
     from musicsvc.store.dashboards.dashboards import Dashboard, Related
+    from musicsvc.store.dashboards.report_links import SharedReport
     from musicsvc.store.insights.listening.releases import Release
     from musicsvc.store.insights.rankings import Ranked
     from musicsvc.store.plays.periods import Window
@@ -89,6 +90,12 @@ def report(found: Dashboard, now: int) -> JSON:
         "hours": listening.hours(found.hours)["hours"],
         "days": _days(found, day_of(now)),
     }
+
+
+def sharing(shared: SharedReport) -> JSON:
+    """Return who shares a report and until when, and the first day of its link if that is too long ago to be shown."""
+    earlier = None if shared.earlier_first is None else to_date(shared.earlier_first).isoformat()
+    return {"expires_at": shared.expires_at, "owner": shared.owner, "earlier": earlier}
 
 
 def _data(found: Dashboard) -> JSON:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import DAY
-from musicsvc.errors import Conflict, Forbidden, NotFound
+from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LIFETIME = 30 * DAY
 MOST = 100  # links of an account that have not expired
+MOST_DAYS = 3_660  # of a shared report
 GONE = "This link does not work. It may have expired, or its owner has ended it. Ask the person who sent it."
 OPEN = """
     SELECT l.kind, l.subject, l.first_day, l.end_day, l.user_id, l.expires_at, a.display_name
@@ -38,12 +39,14 @@ class SharedReport(NamedTuple):
     """The report that a link shares: the track, album or artist, the days, and the time when the link expires.
 
     `owner`: the display name of the account that created the link.
+    `earlier_first`: the first day that the link was made for, if that is too long ago to be shown.
     """
 
     subject: Subject
     window: Window
     expires_at: int
     owner: str
+    earlier_first: int | None = None
 
 
 class LinkRow(NamedTuple):
@@ -62,8 +65,10 @@ def create(
 ) -> LinkRow:
     """Create a link to the statistics of a track, album or artist, which the account must manage, in the window.
 
-    Raises Conflict if the account has too many links.
+    Raises Invalid if the window is too long, Conflict if the account has too many links.
     """
+    if window.days > MOST_DAYS:
+        raise Invalid({"period": f"A shared report has at most {MOST_DAYS:,} days. Choose a shorter period first."})
     lock_rows(User.select(User.id).where(User.id == user_id)).first()
     ReportLink.delete().where(ReportLink.user == user_id, ReportLink.expires_at <= now).execute()
     if ReportLink.select().where(ReportLink.user == user_id).count() >= MOST:
@@ -89,7 +94,8 @@ def open(link_id: int, created_at: int, *, now: int) -> SharedReport:  # noqa: A
             figures.check_manager(subject, user_id)
         except (Forbidden, NotFound):
             break
-        return SharedReport(subject, _between(first, end, now), expires_at, owner)
+        shown = max(first, end - MOST_DAYS)  # links of earlier versions can have more days
+        return SharedReport(subject, _between(shown, end, now), expires_at, owner, first if first < shown else None)
     raise NotFound(GONE)
 
 

@@ -31,7 +31,7 @@ def templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 def test_a_page_without_one_of_its_values_fails_instead_of_showing_nothing() -> None:
     context: dict[str, object] = {"path": "/", "links": [], "pages": [], "caller": None, "notice": None}
-    assert b"<h1>" in html.render(View("home.html", {"registration": True, "root": "x"}), context).content
+    assert b"<h1>" in html.render(View("home.html", {"registration": True, "root": "x"}), context)
     with pytest.raises(UndefinedError, match="'root' is undefined"):
         html.render(View("home.html", {"registration": True}), context)
 

@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.server.shapes import dashboards as shapes
 from musicsvc.server.shapes import share_links
+from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.dashboards import dashboards, report_links
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from musicsvc.server.responses.drawings import Drawings
+    from musicsvc.store.dashboards.report_links import SharedReport
+    from musicsvc.store.engine.store import Store
     from musicsvc.store.models import ReportLink
     from musicsvc.store.security.sessions import SessionIdentity
 
 
-def show(link: str, now: int) -> View:
-    """Show the report of a share link."""
-    shared = report_links.open(*share_links.parse(link), now=now)
-    report = shapes.report(dashboards.report(shared.subject, shared.window), now)
-    return View("insights/report.html", {"page": report | {"expires_at": shared.expires_at, "owner": shared.owner}})
+class PendingReport(NamedTuple):
+    """A shared report that is not drawn yet."""
+
+    key: tuple[int, int]  # the link's id and time of creation
+    shared: SharedReport
+
+
+def show(link: str, now: int, drawn_reports: Drawings) -> PendingReport | Download:
+    """Show the report of a share link, at most a few seconds old. The link itself is checked each time."""
+    key = share_links.parse(link)
+    shared = report_links.open(*key, now=now)
+    kept = drawn_reports.get(key, now)
+    return PendingReport(key, shared) if kept is None else Download.from_representation(kept, {})
+
+
+def draw(
+    drawing: PendingReport, now: int, store: Store, drawn_reports: Drawings, render_page: Callable[[View], bytes]
+) -> Download:
+    """Compute the figures in a transaction of their own, and draw the report, which is the same for everybody."""
+    shared = drawing.shared
+
+    def render() -> bytes:
+        report = store.read(lambda: shapes.report(dashboards.report(shared.subject, shared.window), now)).result()
+        return render_page(View("insights/report.html", {"page": report | shapes.sharing(shared)}))
+
+    return Download.from_representation(drawn_reports.draw(drawing.key, render, now), {})
 
 
 def end(subject: ReportLink, caller: SessionIdentity, now: int) -> Redirect:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
-READERS = 4
+READERS = 6
 WRITERS = 4
 ATTEMPTS = 4
 PAUSE_SECONDS = 0.01

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
 T = TypeVar("T")
-READERS = 4
+READERS = 6
 # Savepoint journals in memory and a checkpoint only every 16 MB save a quarter of the CPU time of writing plays.
 WRITER_PRAGMAS: dict[str, object] = {
     "journal_mode": "WAL",

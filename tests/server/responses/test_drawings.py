@@ -1,4 +1,4 @@
-"""The picture cache: its size, the order of eviction, and bodies that are compressed once."""
+"""The cache of drawings: its size, the order of eviction, and bodies that are compressed once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsvc.reports.art import avatars, covers
-from musicsvc.server.responses.pictures import CAPACITY as CACHE
-from musicsvc.server.responses.pictures import PictureCache
+from musicsvc.server.responses.drawings import CAPACITY as CACHE
+from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.shapes import representation
 from tests.support.raw_connection import connected, request
 from tests.support.serving import person, running
@@ -28,13 +28,13 @@ TEMPLATE = "/cover-art/templates/2.png"
 FILES = ("/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css", "/docs", "/api/v1/openapi.json")
 
 
-def size(pictures: PictureCache) -> int:
-    return sum(len(kept.content) for kept in pictures._recent.values())
+def size(pictures: Drawings) -> int:
+    return sum(len(kept.drawn.content) for kept in pictures._recent.values())
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, CAPACITY + 20), st.booleans()), max_size=60))
 def test_memory_is_bounded_and_the_picture_unused_for_longest_goes_first(asked: list[tuple[int, int, bool]]) -> None:
-    pictures = PictureCache(CAPACITY)
+    pictures = Drawings(CAPACITY)
     order: list[tuple[int, bool]] = []
     for name, length, constant in asked:
         key = (name, constant)
@@ -51,14 +51,14 @@ def test_memory_is_bounded_and_the_picture_unused_for_longest_goes_first(asked: 
 
 
 def test_a_picture_that_fills_the_memory_is_kept_and_a_larger_one_drops_nothing() -> None:
-    pictures = PictureCache(CAPACITY)
+    pictures = Drawings(CAPACITY)
     full = pictures.draw("full", lambda: bytes(CAPACITY))
     assert len(pictures.draw("larger", lambda: bytes(CAPACITY + 1)).content) == CAPACITY + 1
     assert (pictures.get("full"), pictures.get("larger")) == (full, None)
 
 
 def test_a_picture_that_two_threads_draw_at_once_is_counted_once() -> None:
-    pictures = PictureCache(CAPACITY)
+    pictures = Drawings(CAPACITY)
     pictures.draw("a", lambda: pictures.draw("a", lambda: bytes(30)).content * 2)
     assert (size(pictures), pictures._size) == (60, 60)
 

@@ -1,0 +1,71 @@
+"""A cache of drawn pictures and pages with bounded memory, shared by the threads of a process."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+from musicsvc.server.shapes.representation import Representation, represent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+CAPACITY = 32 * 1024 * 1024  # bytes
+PNG = "image/png"
+
+
+class Drawing(NamedTuple):
+    drawn: Representation
+    at: int  # when it was drawn, in microseconds since 1970
+
+    @property
+    def size(self) -> int:
+        return len(self.drawn.content) + len(self.drawn.packed or b"")
+
+
+class Drawings:
+    """A cache of the most recently used drawings of one type. Those drawn with `constant` set are never dropped."""
+
+    def __init__(self, capacity: int = CAPACITY, content_type: str = PNG, lifetime: int | None = None) -> None:
+        """`capacity`: the maximum size of the cache in bytes, not counting drawings drawn with `constant` set.
+
+        `lifetime`: microseconds after which drawings are drawn again; None: never.
+        """
+        self._capacity = capacity
+        self._type = content_type
+        self._lifetime = lifetime
+        self._size = 0
+        self._lock = threading.Lock()
+        self._constant: dict[Hashable, Representation] = {}
+        self._recent: OrderedDict[Hashable, Drawing] = OrderedDict()
+
+    def get(self, key: Hashable, now: int = 0) -> Representation | None:
+        with self._lock:
+            kept = self._recent.get(key)
+            if kept is None or not (self._lifetime is None or 0 <= now - kept.at < self._lifetime):
+                return self._constant.get(key)
+            self._recent.move_to_end(key)
+            return kept.drawn
+
+    def draw(self, key: Hashable, draw: Callable[[], bytes], now: int = 0, *, constant: bool = False) -> Representation:
+        kept = self.get(key, now)
+        if kept is not None:
+            return kept
+        drawn = represent(draw(), self._type)
+        with self._lock:
+            if constant:
+                self._constant[key] = drawn
+            else:
+                self._keep(key, Drawing(drawn, now))
+        return drawn
+
+    def _keep(self, key: Hashable, drawing: Drawing) -> None:
+        if drawing.size > self._capacity:
+            return
+        replaced = self._recent.pop(key, None)
+        self._size += drawing.size - (replaced.size if replaced is not None else 0)
+        self._recent[key] = drawing
+        while self._size > self._capacity:
+            _, dropped = self._recent.popitem(last=False)
+            self._size -= dropped.size
