@@ -122,6 +122,7 @@ class Limits(Section):
     cover_art: Rate = "30/minute"
     reports: Rate = "60/minute"
     session: Rate = "300/minute"
+    sign_in: Rate = "60/hour"
 
 
 class Abuse(Section):

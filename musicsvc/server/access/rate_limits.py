@@ -6,7 +6,7 @@ RateLimit-Policy and RateLimit follow draft-ietf-httpapi-ratelimit-headers; X-Ra
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.config import PERIODS, rate
 from musicsvc.errors import TooMany
@@ -35,11 +35,23 @@ DESCRIPTIONS = {
     "exports": "{} export{s} {} for this token",
     "cover_art": "{} cover-art preview{s} {} for this token",
     "reports": "{} shared report{s} {} for your address",
-    "session": "{} page{s} {} for this session",
+    "session": "{} page{s} {} for this account",
+    "sign_in": "{} sign-in{s} {} for this account or your network",
 }
 PER = {seconds: f"{'an' if name == 'hour' else 'a'} {name}" for name, seconds in PERIODS.items()}
 UNITS = ((3600, "hour"), (60, "minute"))
 HEADERS = ("RateLimit-Policy", "RateLimit", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+
+
+class Attempt(NamedTuple):
+    """The counted hits of a password check whose result is not known yet."""
+
+    failures: Sequence[Hit] = ()
+    sign_ins: Sequence[Hit] = ()
+
+    @property
+    def hits(self) -> Sequence[Hit]:
+        return [*self.failures, *self.sign_ins]
 
 
 class RateLimiter:
@@ -48,6 +60,7 @@ class RateLimiter:
         self._token = _limit("token", settings.token)
         self._address = _limit("address", settings.address)
         self._session = _limit("session", settings.session)
+        self._sign_in = _limit("sign_in", settings.sign_in)
         self._endpoint_limits = {
             RateLimit.REGISTER: _limit("register", settings.registrations),
             RateLimit.PASSWORD_LINKS: _limit("password_links", settings.password_links),
@@ -74,10 +87,7 @@ class RateLimiter:
     async def _count(self, hits: Sequence[Hit], call: Call) -> None:
         statuses = await self._counter.count(hits)
         call.headers.update(headers(statuses))
-        if refused := [status for status in statuses if not status.allowed]:
-            longest = max(refused, key=lambda status: status.wait)
-            call.refused_by = longest.limit.name
-            raise TooMany(_message(longest), _seconds(longest))
+        _refuse([status for status in statuses if not status.allowed], call)
 
     def count_at_once(self, calls: Sequence[tuple[Route, Call]]) -> list[Mapping[str, str] | None]:
         """Count several requests without waiting.
@@ -96,32 +106,34 @@ class RateLimiter:
         if call.counted:
             await self._counter.uncount(call.counted)
 
-    async def count_attempt(self, account: str, call: Call) -> Sequence[Hit]:
-        """Count a password check for `account` as failed, before its result is known. Raises TooMany beyond a limit.
+    async def count_attempt(self, account: str, call: Call, *, sign_in: bool) -> Attempt:
+        """Count a password check for `account` as failed and, if it is a `sign_in`, as successful too.
 
-        Return the counted hits. Pass them to `forgive` if the password is right.
+        Call this before the password is verified, so that parallel attempts stay within the limits, and `settle`
+        afterwards. Raises TooMany beyond a limit.
         """
         if not call.judged:
-            return ()
+            return Attempt()
         network = client_network(call.address)
         digest = hashlib.sha256(account.encode()).hexdigest()[:32]
-        hits = [Hit(ATTEMPTS_ON_ACCOUNT, f"{digest} {network}"), Hit(ATTEMPTS_BY_ADDRESS, network)]
-        refused = [status for status in await self._counter.count(hits) if not status.allowed]
-        if refused:
-            longest = max(refused, key=lambda status: status.wait)
-            call.refused_by = longest.limit.name
-            seconds = _seconds(longest)
-            raise TooMany(f"There were too many wrong passwords. Try again in {_duration(seconds)}.", seconds)
-        return hits
+        failures = [Hit(ATTEMPTS_ON_ACCOUNT, f"{digest} {network}"), Hit(ATTEMPTS_BY_ADDRESS, network)]
+        subjects = (f"account {digest}", f"network {network}") if sign_in else ()
+        attempt = Attempt(failures, [Hit(self._sign_in, subject) for subject in subjects])
+        exceeded = [status for status in await self._counter.count(attempt.hits) if not status.allowed]
+        if spent := [status for status in exceeded if status.limit is self._sign_in]:
+            call.headers.update(headers(spent))
+        _refuse(exceeded, call)
+        return attempt
 
-    async def forgive(self, attempt: Sequence[Hit]) -> None:
-        """Undo the counting of a password check, because the password was right or was not verified."""
-        if attempt:
-            await self._counter.uncount(attempt)
+    async def settle(self, attempt: Attempt, *, right: bool | None) -> None:
+        """Undo what an attempt was not: a failure or a sign-in. `right`: the password was, or None: not verified."""
+        undone = attempt.hits if right is None else attempt.failures if right else attempt.sign_ins
+        if undone:
+            await self._counter.uncount(undone)
 
     def _hits(self, route: Route, call: Call) -> list[Hit]:
         if route.family is Family.PAGE:
-            hits = [] if call.session_id is None else [Hit(self._session, str(call.session_id))]
+            hits = [] if call.session_id is None else [Hit(self._session, str(call.account_id))]
             if route.limit is not None and route.limit is not RateLimit.PASSWORD_LINKS:
                 hits.append(Hit(self._endpoint_limits[route.limit], client_network(call.address)))
             return hits
@@ -154,15 +166,25 @@ def _limit(name: str, written: str) -> Limit:
     return Limit(name, amount, seconds * SECOND)
 
 
+def _refuse(exceeded: Sequence[Status], call: Call) -> None:
+    """Raise TooMany if a limit is exceeded."""
+    if exceeded:
+        longest = max(exceeded, key=lambda status: status.wait)
+        call.refused_by = longest.limit.name
+        raise TooMany(_message(longest), _seconds(longest))
+
+
 def _seconds(status: Status) -> int:
     return max(1, -(-status.wait // SECOND))
 
 
 def _message(status: Status) -> str:
-    limit = status.limit
+    limit, again = status.limit, f"Try again in {_duration(_seconds(status))}."
+    if limit in {ATTEMPTS_ON_ACCOUNT, ATTEMPTS_BY_ADDRESS}:
+        return f"There were too many wrong passwords. {again}"
     plural = "" if limit.amount == 1 else "s"
     limit_text = DESCRIPTIONS[limit.name].format(f"{limit.amount:,}", PER[limit.window // SECOND], s=plural)
-    return f"The limit of {limit_text} is spent. Try again in {_duration(_seconds(status))}."
+    return f"The limit of {limit_text} is spent. {again}"
 
 
 def _duration(seconds: int) -> str:

@@ -33,7 +33,8 @@ from the request if it has up to 128 of the characters `A-Z a-z 0-9 . _ ~ -`; re
 
 **Rate limits**, unless the operator has changed them (`300/minute` is 300 requests in a minute): `token`
 {LIMITS.token}, and `address` {LIMITS.address} for requests without a valid token; in addition `register`
-{LIMITS.registrations} for an address, `exports` {LIMITS.exports} and `cover_art` {LIMITS.cover_art} for a token.
+{LIMITS.registrations} for an address, `exports` {LIMITS.exports} and `cover_art` {LIMITS.cover_art} for a token;
+`sign_in` {LIMITS.sign_in} successful sign-ins for an account, and for a network.
 `RateLimit-Policy` lists the limits of a request, `RateLimit` how many requests remain (`r`) for how many seconds (`t`),
 `X-RateLimit-*` the same of the tightest limit. Beyond a limit the answer is 429, which counts towards no limit: wait
 the seconds in `Retry-After`. A 503 with `Retry-After` means that there is no capacity at the moment; it does not count

@@ -28,8 +28,8 @@ class PasswordVerifier:
     async def verify(self, route: Route, body: Any, caller: Any, call: Call) -> Credentials | None:
         """Return the credentials of the account whose password the body has, or None if the password is wrong.
 
-        Takes equally long if the account does not exist, is suspended or has no password. Counts failures; raises
-        TooMany after too many from one address. `caller`: the account to verify, if `route.password` says so; otherwise
+        Takes equally long if the account does not exist, is suspended or has no password. Counts failures and
+        sign-ins; raises TooMany after too many. `caller`: the account to verify, if `route.password` says so; otherwise
         the account has the e-mail address in the body.
         """
         own = route.password is PasswordOf.CALLER
@@ -37,14 +37,13 @@ class PasswordVerifier:
         credentials: Credentials | None = await asyncio.wrap_future(self._store.read(find))
         named = str(caller.user_id) if own else email_addresses.normalize(body.email)
         account = named if credentials is None else str(credentials.user_id)
-        attempt = await self._limiter.count_attempt(account, call)
+        attempt = await self._limiter.count_attempt(account, call, sign_in=not own)
         hashed = credentials and credentials.password_hash
         try:
             compare = partial(passwords.matches, hashed, body.password)
             right = await self._executors.run(Work.SIGNING_IN, compare, token_holder=call.token_holder)
         except BaseException:
-            await self._limiter.forgive(attempt)
+            await self._limiter.settle(attempt, right=None)
             raise
-        if right:
-            await self._limiter.forgive(attempt)
+        await self._limiter.settle(attempt, right=right)
         return credentials if right else None

@@ -13,6 +13,7 @@ from musicsvc.server.schemas.pages.accounts import (
     NewPasswordForm,
     RegisterForm,
 )
+from musicsvc.server.schemas.pages.admin import OlderQuery
 from musicsvc.server.schemas.pages.developers import AccessForm, PasswordForm, TokenForm
 from musicsvc.server.schemas.pages.sign_in import SignInForm, SignInQuery
 from musicsvc.store.accounts import password_links, tokens
@@ -43,7 +44,7 @@ ROUTES: tuple[Route, ...] = (
     page("GET", PASSWORD, accounts.show_password, OPEN, find=password_links.find, limit=RateLimit.PASSWORD_LINKS),
     page("POST", PASSWORD, accounts.set_password, OPEN, body=NewPasswordForm, form=PASSWORD,
          find=password_links.find, limit=RateLimit.PASSWORD_LINKS, prepare=accounts.hash_new_password),
-    page("GET", SETTINGS, settings.show, SESSION),
+    page("GET", SETTINGS, settings.show, SESSION, query=OlderQuery),
     page("POST", f"{SETTINGS}/name", settings.rename, SESSION, body=DisplayNameForm, form=SETTINGS),
     page("POST", f"{SETTINGS}/password", settings.change_password, SESSION, body=ChangePasswordForm, form=SETTINGS,
          password=PasswordOf.CALLER, prepare=accounts.hash_new_password),

@@ -96,6 +96,6 @@ class Session(Table):
     user = link(User)
     digest = BlobField(unique=True)
     created_at = BigIntegerField()
-    last_used_at = BigIntegerField()
+    last_used_at = BigIntegerField(index=True)
     address = TextField()
     agent = TextField()

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.errors import NotFound
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.models import Session
+from musicsvc.store.models import Session, User
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from musicsvc.store.models import User
 
 ID_BYTES = 32
 IDLE = DAY // 2
 LIFETIME = 30 * DAY
 LONGEST_AGENT = 300
+MOST = 50  # sessions of an account
 FIND = """
     SELECT s.id, s.last_used_at, a.id, a.email, a.display_name, a.avatar, a.admin, a.api_access, a.reports_plays
     FROM session s JOIN account a ON a.id = s.user_id
@@ -45,12 +45,20 @@ class SessionIdentity(NamedTuple):
         return now - self.last_used_at >= MINUTE
 
 
-def create(user: User, *, address: str, agent: str, now: int) -> str:
-    """Create a session of the account and return its id, of which only a hash is stored. Delete expired sessions.
+def create(user: User, *, address: str, agent: str, now: int, instead_of: SessionIdentity | None = None) -> str:
+    """Create a session of the account and return its id, of which only a hash is stored.
 
-    `address`, `agent`: the client's address and User-Agent, shown to the owner.
+    Ends the session `instead_of` and, if the account has too many, those unused for longest. Deletes unused sessions;
+    those that were used until the end of their lifetime are deleted twelve hours later. `address`, `agent`: the
+    client's address and User-Agent, shown to the owner.
     """
-    Session.delete().where((Session.last_used_at <= now - IDLE) | (Session.created_at <= now - LIFETIME)).execute()
+    Session.delete().where(Session.last_used_at <= now - IDLE).execute()
+    if instead_of is not None:
+        end(instead_of.session_id)
+    lock_rows(User.select(User.id).where(User.id == user.id)).first()  # one sign-in after the other
+    last_used = Session.select(Session.id).where(Session.user == user.id)
+    last_used = last_used.order_by(Session.last_used_at.desc(), Session.id.desc()).limit(MOST - 1)
+    Session.delete().where(Session.user == user.id, Session.id.not_in(last_used)).execute()
     value = secrets.token_urlsafe(ID_BYTES)
     Session.insert(
         user=user.id,
@@ -80,10 +88,18 @@ def touch(session_id: int, *, now: int) -> None:
     Session.update(last_used_at=now).where(Session.id == session_id, Session.last_used_at < now).execute()
 
 
-def list(user_id: int, *, now: int) -> Sequence[Session]:  # noqa: A001 - the module is the namespace
-    """Return the account's sessions that have not ended, the last used first."""
+def list(  # noqa: A001 - the module is the namespace
+    user_id: int, *, now: int, limit: int = MOST, before: int | None = None
+) -> Sequence[Session]:
+    """Return the newest `limit` sessions of the account that have not ended, newest first.
+
+    `before`: only those with a smaller id.
+    """
     valid = (Session.user == user_id, Session.last_used_at > now - IDLE, Session.created_at > now - LIFETIME)
-    return tuple(Session.select().where(*valid).order_by(Session.last_used_at.desc(), Session.id.desc()))
+    query = Session.select().where(*valid)
+    if before is not None:
+        query = query.where(Session.id < before)
+    return tuple(query.order_by(Session.id.desc()).limit(limit))
 
 
 def get_own(session_id: int, *, actor: SessionIdentity) -> Session:

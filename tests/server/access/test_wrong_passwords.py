@@ -10,7 +10,7 @@ import pytest
 from musicsvc.config import Limits
 from musicsvc.errors import TooMany
 from musicsvc.server.access.rate_limit_counter import RateLimitCounter
-from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.access.rate_limits import Attempt, RateLimiter
 from musicsvc.server.call import Call
 from tests.support.monotonic_clock import StoppedClock
 
@@ -28,11 +28,12 @@ async def test_an_address_has_fifty_wrong_passwords_an_hour(store: Store, clock:
     limiter = RateLimiter(Limits(), counter)
     call = Call(0, 0.0, "", "POST", "192.0.2.1", judged=True)
     for number in range(50):
-        await limiter.forgive(await limiter.count_attempt("right", call))  # these do not count
-        await limiter.count_attempt(f"account {number}", call)
+        attempt = await limiter.count_attempt("right", call, sign_in=False)
+        await limiter.settle(attempt, right=True)  # these do not count
+        await limiter.count_attempt(f"account {number}", call, sign_in=False)
     with pytest.raises(TooMany, match=r"There were too many wrong passwords\. Try again in 60 minutes\."):
-        await limiter.count_attempt("another account", call)
+        await limiter.count_attempt("another account", call, sign_in=False)
     assert call.refused_by == "sign_in_address"
-    assert await limiter.count_attempt("another account", replace(call, address="192.0.2.2"))
-    assert await limiter.count_attempt("another account", replace(call, judged=False)) == ()
+    assert await limiter.count_attempt("another account", replace(call, address="192.0.2.2"), sign_in=False)
+    assert await limiter.count_attempt("another account", replace(call, judged=False), sign_in=False) == Attempt()
     await counter.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,8 @@ import pytest_asyncio
 from musicsvc.clock import DAY
 from musicsvc.config import Registration, Settings
 from musicsvc.store.accounts import password_links, users
+from musicsvc.store.engine import bulk
+from musicsvc.store.models import Session
 from musicsvc.store.security import sessions
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
 from tests.support.shared_server import Shared, on_shared_loop, shared_server
@@ -145,6 +148,50 @@ async def test_sessions_are_listed_and_ended_by_their_owner(shared: Shared, brow
     assert await reads_settings(browser)
     browser.cookies = {"musicsvc": tokens[0]}
     assert not await reads_settings(browser)
+
+
+@on_shared_loop
+async def test_a_page_lists_50_sessions_and_the_next_one_the_others(shared: Shared, browser: PageClient) -> None:
+    """A database of before there was a maximum has more."""
+    user_id, now = add_account(shared, "crowd@new.test"), shared.clock.now()
+    columns = ("user", "digest", "created_at", "last_used_at", "address", "agent")
+    values = [f"{number:043}" for number in range(121)]
+    rows = [(user_id, sessions.digest(each), now, now, f"10.0.0.{each[-3:]}", "") for each in values]
+    shared.store.write(lambda: bulk.insert(Session, columns, rows)).result()
+    browser.cookies = {"musicsvc": values[60]}
+    path = "/settings"
+    listed: list[str] = []
+    sizes = []
+    while path:
+        page = text(await browser.get(path))
+        found = re.findall(r"<small>10\.0\.0\.(\d+) · signed in", page)
+        listed += found
+        sizes.append(len(found))
+        older = re.search(r'href="(\?before=\d+)"', page)
+        path = f"/settings{older[1]}" if older else ""
+    assert sizes == [50, 50, 21]
+    assert listed == [each[-3:] for each in reversed(values)]
+    add_session(shared, user_id)
+    assert len(shared.store.read(lambda: sessions.list(user_id, now=now, limit=99)).result()) == 50
+
+
+@on_shared_loop
+async def test_registering_and_using_a_link_while_signed_in_ends_the_session_before(
+    shared: Shared, browser: PageClient
+) -> None:
+    owner, now = add_account(shared, "before@new.test"), shared.clock.now()
+    user_id = add_account(shared, "after@new.test")
+    link = shared.store.write(lambda: password_links.create(users.get(user_id), now=now)).result()
+    for path, fields, signed_in in (
+        (f"/password/{link.secret}", {"new_password": NEW}, "after@new.test"),
+        ("/register", {"email": "added@new.test", "password": NEW}, "added@new.test"),
+    ):
+        before = add_session(shared, owner)
+        browser.cookies = {"musicsvc": before}
+        assert (await browser.post(path, fields)).status == 303
+        assert f"You are signed in as <strong>{signed_in}" in text(await browser.get("/settings"))
+        browser.cookies = {"musicsvc": before}
+        assert not await reads_settings(browser)
 
 
 @on_shared_loop

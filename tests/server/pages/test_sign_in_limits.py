@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import TYPE_CHECKING
 
+from musicsvc.store.security import sessions
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, text
 from tests.support.shared_server import Shared, on_shared_loop
+
+if TYPE_CHECKING:
+    from tests.support.serving import Answer
 
 
 @on_shared_loop
@@ -29,22 +34,64 @@ async def test_after_ten_wrong_passwords_the_address_waits_and_others_do_not(
 
 
 @on_shared_loop
-async def test_right_passwords_are_not_counted(limited: Shared, browser: PageClient) -> None:
+async def test_right_passwords_do_not_count_as_wrong_ones(limited: Shared, browser: PageClient) -> None:
     add_account(limited, "often@way.test")
     browser.move(4)
     assert [(await browser.sign_in("often@way.test")).status for _ in range(12)] == [303] * 12
 
 
 @on_shared_loop
-async def test_a_session_has_300_pages_a_minute(limited: Shared, browser: PageClient) -> None:
-    browser.cookies = {"musicsvc": add_session(limited, add_account(limited, "fast@way.test"))}
-    statuses = [(await browser.get("/")).status for _ in range(301)]
+async def test_an_account_and_a_network_have_60_sign_ins_an_hour(limited: Shared, browser: PageClient) -> None:
+    user_id = add_account(limited, "busy@way.test", api_access=True)
+    login = {"email": "busy@way.test", "password": PASSWORD, "token_name": "laptop"}
+
+    async def log_in() -> Answer:
+        headers = {name: browser.headers[name] for name in ("X-Forwarded-For", "X-Forwarded-Proto")}
+        return await limited.client.holding(None).post("auth/login", login, headers=headers)
+
+    statuses = []
+    for number in range(60):
+        browser.move(30 + number // 20)
+        if number % 10 == 5:  # what fails is no sign-in
+            assert (await browser.sign_in("busy@way.test", "wrong")).status == 422
+        statuses.append((await browser.sign_in("busy@way.test")).status if number % 3 else (await log_in()).status)
+    assert statuses == [200, 303, 303] * 20
+    browser.move(33)  # another address has not spent anything
+    spent = "The limit of 60 sign-ins an hour for this account or your network is spent. Try again in 60 minutes."
+    refused, said = await browser.sign_in("busy@way.test"), await log_in()
+    assert (refused.status, said.status, said.json["message"]) == (429, 429, spent)
+    assert spent in text(refused)
+    assert said.headers["RateLimit-Policy"] == refused.headers["RateLimit-Policy"] == '"sign_in";q=60;w=3600'
+    assert said.headers["X-RateLimit-Remaining"] == "0"
+    assert (await browser.sign_in("busy@way.test", "wrong")).status == 429  # the answer does not tell which is right
+    found = limited.store.read(lambda: sessions.list(user_id, now=limited.clock.now())).result()
+    assert len(found) == 1  # each sign-in ended the one before in this browser
+
+    names = [f"other{number}@way.test" for number in range(61)]
+    browser.move(34)
+    for name in names:
+        add_account(limited, name)
+        statuses.append((await browser.sign_in(name)).status)
+    assert statuses[60:] == [303] * 60 + [429]
+    browser.move(35)
+    assert (await browser.sign_in(names[-1])).status == 303
+
+
+@on_shared_loop
+async def test_an_account_has_300_pages_a_minute_over_all_its_sessions(limited: Shared, browser: PageClient) -> None:
+    fast, calm = add_account(limited, "fast@way.test"), add_account(limited, "calm@way.test")
+    signed_in = [add_session(limited, fast) for _ in range(3)]
+    statuses = []
+    for number in range(301):
+        browser.cookies = {"musicsvc": signed_in[number % 3]}
+        statuses.append((await browser.get("/")).status)
     assert statuses == [200] * 300 + [429]
     refused = await browser.get("/")
-    assert "The limit of 300 pages a minute for this session is spent." in text(refused)
+    assert "The limit of 300 pages a minute for this account is spent." in text(refused)
     assert refused.headers["RateLimit-Policy"] == '"session";q=300;w=60'
-    browser.cookies = {}
-    assert (await browser.get("/")).status == 200
+    for cookies in ({}, {"musicsvc": add_session(limited, calm)}):
+        browser.cookies = cookies
+        assert (await browser.get("/")).status == 200
 
 
 @on_shared_loop

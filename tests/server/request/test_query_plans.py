@@ -21,6 +21,7 @@ from tests.rights.table import BODIES, RIGHTS, endpoint, key
 from tests.rights.world import OWNER
 from tests.server.request.test_queries import MANY, PAGED, UNPAGED, add_owner
 from tests.support.endpoint_cases import TESTED_ROUTES
+from tests.support.page_client import add_account, page_client
 from tests.support.shared_server import Shared, on_shared_loop
 
 if TYPE_CHECKING:
@@ -86,6 +87,16 @@ async def test_no_statement_of_any_endpoint_reads_or_sorts_a_table_that_can_grow
         if not any(re.search(allowed, text) for allowed in ALLOWED)
     }
     assert wrong == {}
+
+
+@on_shared_loop
+async def test_ended_sessions_are_found_by_an_index(shared: Shared, texts: dict[str, str]) -> None:
+    add_account(shared, "clara@plans.test")
+    async with page_client(shared.client.root) as browser:
+        assert (await browser.sign_in("clara@plans.test")).status == 303
+    explain = sqlite_problems if shared.store.url.startswith("sqlite") else postgres_problems
+    (ended,) = {text for text in texts if re.search('DELETE FROM "session" .*"last_used_at" <= ', text)}
+    assert explain(shared, [ended]) == {ended: []}
 
 
 def requests(shared: Shared) -> Iterator[tuple[str, str | None, Any]]:

@@ -207,6 +207,23 @@ def test_accounts_of_before_can_sign_in_and_are_signed_out_with_a_new_password(o
         assert store.read(lambda: sessions.find(value, now=6)).result() is None
 
 
+def test_sessions_of_before_the_index_are_found_and_deleted_when_unused(
+    old: Old, request: pytest.FixtureRequest
+) -> None:
+    blob = "BYTEA" if request.config.getoption("--store") == "postgres" else "BLOB"
+    rows = ", ".join(f"(1, CAST('{used:032}' AS {blob}), 1, {used}, '::1', 'x')" for used in (7, 8, 9))
+    columns = "user_id, digest, created_at, last_used_at, address, agent"
+    url = old("0026_daily_keys", f"{EVENTS}; INSERT INTO session ({columns}) VALUES {rows}")
+    assert "0028_session_index" in schema.upgrade(url)
+
+    with opening.connect(url) as store:
+        assert [each.last_used_at for each in store.read(lambda: sessions.list(1, now=10)).result()] == [9, 8, 7]
+        later = 8 + sessions.IDLE
+        store.write(lambda: sessions.create(users.get(2), address="", agent="", now=later)).result()
+        assert [each.last_used_at for each in store.read(lambda: sessions.list(1, now=10)).result()] == [9]
+        assert store.read(schema.problems).result() == []
+
+
 TIMED_PLAYS = """
 INSERT INTO artist (id, name, created_at) VALUES (1, 'Trio', 1), (2, 'Solo', 2);
 INSERT INTO album (id, name, created_at) VALUES (5, 'Suite', 3);

@@ -27,11 +27,13 @@ def hash_password(body: RegisterForm) -> str:
     return passwords.hash_password(body.password)
 
 
-def register(body: RegisterForm, prepared: str, settings: Settings, visit: Visit, now: int) -> SignedIn:
-    """Create an account and sign in."""
+def register(
+    body: RegisterForm, prepared: str, settings: Settings, caller: SessionIdentity | None, visit: Visit, now: int
+) -> SignedIn:
+    """Create an account and sign in. Ends the session that the browser had."""
     granted = settings.registration.grants_access
     user = users.create(body.email, password_hash=prepared, api_access=granted, now=now, actor="page")
-    session = sessions.create(user, address=visit.address, agent=visit.agent, now=now)
+    session = sessions.create(user, address=visit.address, agent=visit.agent, now=now, instead_of=caller)
     return SignedIn("/", f"Welcome, {user.display_name}. Your account is ready.", session)
 
 
@@ -46,11 +48,18 @@ def hash_new_password(body: NewPasswordForm) -> str:
 
 
 def set_password(
-    subject: User, link: str, body: NewPasswordForm, prepared: str, settings: Settings, visit: Visit, now: int
+    subject: User,
+    link: str,
+    body: NewPasswordForm,
+    prepared: str,
+    settings: Settings,
+    caller: SessionIdentity | None,
+    visit: Visit,
+    now: int,
 ) -> SignedIn:
-    """Set the password, end the link and all other sessions, and sign in."""
+    """Set the password, end the link, all other sessions and that of the browser, and sign in."""
     if problem := passwords.check(body.new_password, email=subject.email, hosted=settings.hosted):
         raise Invalid({"new_password": problem})
     password_links.use(link, prepared, now=now)
-    session = sessions.create(subject, address=visit.address, agent=visit.agent, now=now)
+    session = sessions.create(subject, address=visit.address, agent=visit.agent, now=now, instead_of=caller)
     return SignedIn("/", "Your password is set, and you are signed in.", session)

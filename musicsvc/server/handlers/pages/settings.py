@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Invalid
-from musicsvc.server.shapes import agents, share_links
+from musicsvc.server.shapes import agents, newest, share_links
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.accounts import sign_in as credentials
@@ -15,6 +15,7 @@ from musicsvc.store.security import sessions
 if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm
+    from musicsvc.server.schemas.pages.admin import OlderQuery
     from musicsvc.server.shapes.envelope import Site
     from musicsvc.store.accounts.sign_in import Credentials
     from musicsvc.store.models import Session
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
 PATH = "/settings"
 
 
-def show(caller: SessionIdentity, site: Site, now: int) -> View:
+def show(query: OlderQuery, caller: SessionIdentity, site: Site, now: int) -> View:
     """Show the settings of the account."""
-    found = [(session, agents.describe(session.agent)) for session in sessions.list(caller.user_id, now=now)]
+    found = sessions.list(caller.user_id, now=now, limit=newest.WANTED, before=query.before)
+    shown = newest.by_id([(session, agents.describe(session.agent)) for session in found], lambda row: row[0].id)
     links = [share_links.link(row, site) for row in report_links.list(caller.user_id, now=now)]
-    return View("settings.html", {"sessions": found, "share_links": links})
+    return View("settings.html", {"sessions": shown, "share_links": links})
 
 
 def rename(body: DisplayNameForm, caller: SessionIdentity) -> Redirect:

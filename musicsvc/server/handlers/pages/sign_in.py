@@ -32,9 +32,7 @@ def sign_in(
     user = credentials.still_valid(verified)
     if user is None:
         raise Invalid({"email": credentials.WRONG})
-    if caller is not None:
-        sessions.end(caller.session_id)
-    session = sessions.create(user, address=visit.address, agent=visit.agent, now=now)
+    session = sessions.create(user, address=visit.address, agent=visit.agent, now=now, instead_of=caller)
     return SignedIn(query.next, session=session)
 
 
