@@ -1,7 +1,6 @@
 """Settings. Precedence, from low to high: defaults, the TOML file, MUSICSVC_* variables, command-line options."""
 
 import ipaddress
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -13,9 +12,9 @@ from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field, Val
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from musicsvc import config_faults, permissions
+from musicsvc.environment import PREFIX, data_dir, variables
 from musicsvc.errors import Failure
 
-PREFIX = "MUSICSVC_"
 Port = Annotated[int, Field(ge=0, le=65_535)]
 PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 RATE = re.compile(rf"([1-9][0-9]{{0,8}})/({'|'.join(PERIODS)})")
@@ -220,10 +219,10 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
     try:
         settings = Settings(**_read_toml(file, required=config is not None))
     except ValidationError as error:
-        source = config_faults.source(error, PREFIX, _variables(), file)
+        source = config_faults.source(error, PREFIX, variables(), file)
         raise Failure(config_faults.message(error, source=source)) from None
     except SettingsError:
-        raise Failure(config_faults.json_message(PREFIX, _variables(), flat(Settings.model_construct()))) from None
+        raise Failure(config_faults.json_message(PREFIX, variables(), flat(Settings.model_construct()))) from None
     for name, value in (options or {}).items():
         if value is not None:
             settings = _with_option(settings, name, value)
@@ -232,7 +231,7 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
 
 def unknown_variables() -> list[str]:
     """Return the names of environment variables that begin with MUSICSVC_ but match no setting."""
-    return config_faults.unknown_variables(PREFIX, _variables(), flat(Settings.model_construct()))
+    return config_faults.unknown_variables(PREFIX, variables(), flat(Settings.model_construct()))
 
 
 def file_of(config: Path | None = None) -> Path:
@@ -244,12 +243,12 @@ def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
     """Map the dotted name of each setting to its source: a variable, the settings file, or `default`."""
     file = config or _default_file()
     written = _read_toml(file, required=config is not None)
-    variables = _variables()
+    given = variables()
     found = {}
     for name in flat(settings):
         section, _, key = name.rpartition(".")
         spelled = [PREFIX + name.replace(".", "__").upper(), PREFIX + section.upper()]
-        variable = next((spelling for spelling in spelled if spelling in variables), None)
+        variable = next((spelling for spelling in spelled if spelling in given), None)
         in_file = key in (written.get(section, {}) if section else written)
         found[name] = variable or (str(file) if in_file else "default")
     return found
@@ -265,15 +264,9 @@ def flat(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _variables() -> dict[str, str]:
-    """Map the upper-case name of each non-empty environment variable to its value. Settings' names ignore case."""
-    return {name.upper(): value for name, value in os.environ.items() if value}  # noqa: TID251 - as in `_default_file`
-
-
 def _default_file() -> Path:
-    env_dir = os.environ.get(f"{PREFIX}DATA_DIR")  # noqa: TID251 - the one place that reads the environment
     default = Settings.model_fields["data_dir"].get_default(call_default_factory=True)
-    return Path(env_dir or default) / "config.toml"
+    return Path(data_dir() or default) / "config.toml"
 
 
 def _with_option(settings: Settings, name: str, value: object) -> Settings:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from musicsvc import environment
 from musicsvc.clock import Clock, MovableClock, parse
+from musicsvc.environment import DEMO_PASSWORD, DEMO_TOKEN
+from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.store import opening
-from musicsvc.store.accounts import passwords, users
+from musicsvc.store.accounts import passwords, tokens, users
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.schema import schema
 from musicsvc.store.seeding import fixtures, plays
@@ -23,19 +25,21 @@ if TYPE_CHECKING:
 
 DEMO = {"registration.grants_access": True, "server.workers": 1, "backups.every_hours": 0}
 PASSWORD_BYTES = 12
+SIGN_INS = (fixtures.DEMO_EMAIL, fixtures.ADMIN_EMAIL)
 
 
 def run(session: Session, options: dict[str, object], now: str | None, speed: float) -> None:
     """Run the demo server until it is stopped, then delete its database. `now` and `speed` set the demo's clock."""
     if options.get("server.workers") not in {None, 1}:
         raise typer.BadParameter("--demo runs in one process. Remove --workers.")
+    session.demo = True
     start = _start(now)
     clock = MovableClock(start, speed)
     with tempfile.TemporaryDirectory(prefix="musicsvc-demo-") as folder:
         url, log = f"sqlite:///{Path(folder) / 'musicsvc.db'}", Path(folder) / "activity.db"
         settings = session.settings(options | DEMO | {"database_url": url, "activity.file": log})
-        password = secrets.token_urlsafe(PASSWORD_BYTES)
-        token = _prepare(url, start, password)
+        token, password = _secrets()
+        _prepare(url, start, token, password)
 
         def announce(root: str) -> None:
             # Start the clock only now, so that the token does not expire while the sample data is loaded.
@@ -55,23 +59,45 @@ def _start(now: str | None) -> int:
     return start
 
 
-def _prepare(url: str, now: int, password: str) -> str:
-    """Create the database with sample data, and set the demo account's password. Return its access token."""
+def _secrets() -> tuple[str, str]:
+    """Return the token and the password of the demo: new ones, unless variables fix them."""
+    fixed = environment.demo_secrets()
+    token = fixed.get(DEMO_TOKEN) or tokens.generate()
+    if not tokens.well_formed(token):
+        raise Failure(
+            f"{DEMO_TOKEN} is not a valid token: its prefix, length or checksum is wrong. Use one printed by musicsvc."
+        )
+    password = fixed.get(DEMO_PASSWORD) or secrets.token_urlsafe(PASSWORD_BYTES)
+    for email in SIGN_INS:
+        problem = passwords.check(password, email=email, hosted=False)
+        if problem := problem or (
+            None if password.isprintable() else "The password has characters that nobody can type."
+        ):
+            raise Failure(f"{DEMO_PASSWORD}: {problem}")
+    return token, password
+
+
+def _prepare(url: str, now: int, token: str, password: str) -> None:
+    """Create the database with sample data, with this token and with this password of both accounts."""
     files.create(Path(url.removeprefix("sqlite:///")))
     schema.upgrade(url)
+    hashed = passwords.hash_password(password)
+
+    def fill() -> None:
+        fixtures.load(now=now, values={"demo": token})
+        for email in SIGN_INS:
+            users.set_password(users.by_email(email), password_hash=hashed, now=now, actor="fixtures")
+
     with opening.connect(url) as store:
-        token = store.write(lambda: fixtures.load(now=now)).result().tokens["demo"]
+        store.write(fill).result()
         store.write(lambda: plays.load(now=now)).result()
-        hashed = passwords.hash_password(password)
-        set_password = partial(users.set_password, password_hash=hashed, now=now, actor="fixtures")
-        store.write(lambda: set_password(users.by_email(fixtures.DEMO_EMAIL))).result()
-        return token
 
 
 def _announce(session: Session, root: str, token: str, password: str) -> None:
     session.echo("The demo has a temporary database, deleted when you stop it (Ctrl+C).")
     session.echo(f"Open {root} in a browser. API documentation: {root}/docs")
     session.echo(f"Sign in as {fixtures.DEMO_EMAIL} with the password {password}")
+    session.echo(f"Sign in as the administrator {fixtures.ADMIN_EMAIL} with the same password: {password}")
     session.echo(f"Token of {fixtures.DEMO_EMAIL}: {token}")
     session.echo("Try:")
     typer.echo(f'curl -H "Authorization: Bearer {token}" {root}/api/v1/albums')

@@ -17,9 +17,16 @@ if TYPE_CHECKING:
     from musicsvc.store.seeding.world import FixtureSummary
 
 app = typer.Typer()
+WITHOUT_ACCESS = (
+    "The accounts have no password, no token and no API access: nobody can sign in or call the API with them."
+    " To make accounts with valid tokens, use --accounts with a new database."
+)
+GRANTED = (
+    "The accounts have API access and valid tokens. For a token's value: musicsvc token list, token regenerate ID."
+)
 
 
-@app.command(epilog=show_examples("seed", "seed --scale 0.5"))
+@app.command(epilog=show_examples("seed", "seed --accounts", "seed --scale 0.5"))
 def seed(
     context: typer.Context,
     scale: Annotated[
@@ -27,25 +34,32 @@ def seed(
         option("FACTOR", "Size of a synthetic catalog; 1 is 1,000 artists, 4,000 albums and 20,000 tracks."),
     ] = None,
     random_seed: Annotated[int, option("N", "The same number gives the same synthetic catalog.")] = 1,
+    accounts: Annotated[
+        bool, typer.Option("--accounts", help="Give new accounts of the sample data API access and valid tokens.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Add the sample data of the demo, or a synthetic catalog of any size. Safe to repeat."""
     session = Session.from_context(context)
-    added = _add_fixtures(session) if scale is None else _add_synthetic(session, scale, random_seed)
+    if accounts and scale is not None:
+        raise typer.BadParameter("A synthetic catalog has no accounts. Remove --accounts or --scale.")
+    added = _add_fixtures(session, rights=accounts) if scale is None else _add_synthetic(session, scale, random_seed)
     parts = [quantity(number, kind.removesuffix("s"), kind) for kind, number in added.items() if number]
     message = f"Added {', '.join(parts)}." if parts else "All data exists already. Nothing was added."
     output.print_result(session, message, added, json=json)
+    if added.get("accounts"):
+        session.echo(GRANTED if accounts else WITHOUT_ACCESS)
 
 
-def _add_fixtures(session: Session) -> JSON:
+def _add_fixtures(session: Session, *, rights: bool) -> JSON:
     from musicsvc.store.seeding import fixtures
     from musicsvc.store.seeding import plays as seeded_plays
 
     now = session.clock.now()
     with session.store() as store:
-        if warning := store.read(fixtures.warning).result():
+        if warning := store.read(lambda: fixtures.warning(rights=rights)).result():
             session.echo(f"Warning: {warning}")
-        created: FixtureSummary = store.write(lambda: fixtures.load(now=now)).result()
+        created: FixtureSummary = store.write(lambda: fixtures.load(now=now, rights=rights)).result()
         plays = store.write(lambda: seeded_plays.load(now=now)).result()
     counts = {key: number for key, number in asdict(created).items() if key != "tokens"}
     return counts | {"tokens": len(created.tokens), "plays": plays}

@@ -11,6 +11,7 @@ import typer
 
 from musicsvc.cli import stdio
 from musicsvc.clock import Clock
+from musicsvc.errors import Failure
 from musicsvc.wording import escape_controls
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Session:
     quiet: bool = False
     traceback: bool = False
     user: str | None = None
+    demo: bool = False  # the command serves the demo
     clock: Clock = field(default_factory=Clock)
     _echoed: set[str] = field(default_factory=set)
 
@@ -42,9 +44,14 @@ class Session:
         return session, session.clock.now()
 
     def settings(self, options: Mapping[str, object] | None = None) -> "Settings":
-        """Load the effective settings. Warns once about environment variables that match no setting."""
-        from musicsvc import config
+        """Load the effective settings. Warns once about environment variables that match no setting.
 
+        Raises Failure if variables fix the secrets of the demo and the command is another one.
+        """
+        from musicsvc import config, environment
+
+        if not self.demo and (names := ", ".join(environment.demo_secrets())):
+            raise Failure(f"{names}: only for musicsvc serve --demo. Unset it for other commands.")
         settings = config.load(self.config, options)
         if unknown := config.unknown_variables():
             self.echo_once(f"Warning: {', '.join(unknown)}: no such setting, ignored. musicsvc config show lists all.")

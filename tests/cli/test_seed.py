@@ -2,23 +2,29 @@
 
 import json
 
+import pytest
+
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Track
+from musicsvc.store.models import Token, Track, User
 from tests.cli.conftest import Json, Run
 
 
-def test_the_sample_data_is_added_once_and_no_token_is_printed(run: Run, store: Store) -> None:
-    first = run("seed", "--json")
+@pytest.mark.parametrize(("options", "tokens"), [(["--accounts"], 7), ([], 0)])
+def test_the_sample_data_is_added_once_and_no_token_is_printed(
+    run: Run, store: Store, options: list[str], tokens: int
+) -> None:
+    first = run("seed", "--json", *options)
     assert "Warning" not in first.stderr
+    assert "msvc_" not in first.stdout + first.stderr
     made = json.loads(first.stdout)
-    catalog = {"accounts": 6, "artists": 17, "albums": 13, "tracks": 18, "comments": 18, "tokens": 7}
+    catalog = {"accounts": 6, "artists": 17, "albums": 13, "tracks": 18, "comments": 18, "tokens": tokens}
     people = {"playlists": 7, "invitations": 8, "follows": 10, "likes": 10, "reposts": 4}
     rest = {"collections": 3, "conversations": 4, "messages": 7, "devices": 3, "choices": 4}
     assert made.pop("plays") > 20_000
     assert made == catalog | people | rest
     assert len(store.read(users.list).result()) == 6
-    again = run("seed")
+    again = run("seed", *options)
     # Today's plays come in as the day goes on, so that one may have come since.
     assert (again.stdout, again.stderr.rpartition(" ")[0]) in {
         ("", "All data exists already. Nothing was"),
@@ -26,16 +32,46 @@ def test_the_sample_data_is_added_once_and_no_token_is_printed(run: Run, store: 
     }
 
 
+def test_only_with_its_option_sample_data_has_accounts_that_can_sign_in_or_call_the_api(
+    run: Run, ask: Json, store: Store
+) -> None:
+    def usable() -> int:
+        with_rights = User.api_access | User.admin | User.reports_plays | ~User.password_hash.is_null()
+        return User.select().where(with_rights).count() + Token.select().count()
+
+    assert "nobody can sign in or call the API with them. To make accounts with valid tokens" in run("seed").stderr
+    assert (store.read(usable).result(), ask("token", "list"), ask("seed", "--accounts")["tokens"]) == (0, [], 0)
+    assert store.read(usable).result() == 0
+
+
+def test_the_option_says_that_accounts_have_valid_tokens(run: Run, ask: Json) -> None:
+    said = run("seed", "--accounts").stderr.splitlines()[-1]
+    assert said == (
+        "The accounts have API access and valid tokens. For a token's value: musicsvc token list, token regenerate ID."
+    )
+    assert [row["state"] for row in ask("token", "list")].count("valid") == 5
+    assert "Remove --accounts or --scale" in run("seed", "--accounts", "--scale", "1", expect=2).stderr
+
+
 def test_a_database_with_other_accounts_causes_a_warning(run: Run) -> None:
     for email in ("ada@example.test", "DEMO@musicsvc.test"):
         run("user", "create", email)
-    warning, made = run("seed").stderr.splitlines()
+    plain = run("seed", "--scale", "0.01").stderr
+    assert "Warning" not in plain
+    warning, made, _ = run("seed", "--accounts").stderr.splitlines()
     assert warning == (
         "Warning: The database has other accounts (1). This adds 5 accounts with 6 tokens"
         " and the administrator admin@musicsvc.test. To try them in a separate database: musicsvc serve --demo"
     )
     assert made.startswith("Added 5 accounts, ")
     assert "Warning" not in run("seed").stderr
+
+
+def test_a_database_with_other_accounts_causes_a_warning_without_tokens(run: Run) -> None:
+    run("user", "create", "ada@example.test")
+    assert run("seed").stderr.startswith(
+        "Warning: The database has other accounts (1). This adds 6 accounts. To try them in a separate database: "
+    )
 
 
 def test_a_synthetic_catalog_has_the_size_of_its_scale(ask: Json, run: Run, store: Store) -> None:

@@ -124,11 +124,13 @@ def create(
     scope: Scope = "read-write",
     now: int,
     without_access: bool = False,
+    value: str = "",
     actor: Actor = "cli",
 ) -> tuple[Token, str]:
     """Create a token that expires after `days`. Return the token and its value, which is not stored.
 
-    Raises Forbidden if the account is suspended or, unless `without_access` is set, has no API access.
+    `value`: by default a new one. Raises Forbidden if the account is suspended or, unless `without_access` is set, has
+    no API access.
     """
     name = name.strip()
     problems = {"name": _name_problem(name), "days": _days_problem(days), "scope": _scope_problem(scope)}
@@ -138,7 +140,7 @@ def create(
         raise Forbidden("The account is suspended.")
     if not (user.api_access or without_access):
         raise Forbidden("The account has no API access.")
-    value = generate()
+    value = value or generate()
     token: Token = Token.create(user=user, name=name, scope=scope, **_secret(value, now, days))
     security_events.add("token.created", account_id=user.id, token_id=token.id, now=now, actor=actor)
     return token, value

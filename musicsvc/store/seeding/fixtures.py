@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import musicsvc
 from musicsvc.clock import DAY
@@ -26,7 +27,11 @@ from musicsvc.store.seeding import social
 from musicsvc.store.seeding.world import PREFIX, Entry, FixtureSummary, World, columns
 from musicsvc.wording import quantity
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 DEMO_EMAIL = "demo@musicsvc.test"
+ADMIN_EMAIL = "admin@musicsvc.test"
 
 
 def folder(package: Path = Path(musicsvc.__file__).parent) -> Path:
@@ -35,9 +40,13 @@ def folder(package: Path = Path(musicsvc.__file__).parent) -> Path:
     return packed if packed.is_dir() else package.parent / "fixtures"
 
 
-def load(*, now: int) -> FixtureSummary:
-    """Create the rows of the fixtures that the database lacks. Return the numbers of created rows."""
-    world = World(now)
+def load(*, now: int, rights: bool = True, values: Mapping[str, str] | None = None) -> FixtureSummary:
+    """Create the rows of the fixtures that the database lacks. Return the numbers of created rows.
+
+    Without `rights`, new accounts have no tokens, no API access and no administrator, and nobody can use them.
+    `values`: fixed values of tokens, by key.
+    """
+    world = World(now, rights, values or {})
     for entry in _read("accounts", "account"):
         world.accounts[entry["key"]] = _account(entry, world)
     for entry in _read("catalog", "artist"):
@@ -53,19 +62,22 @@ def load(*, now: int) -> FixtureSummary:
     return world.created
 
 
-def warning() -> str | None:
-    """Return a warning if the fixtures would be added to a database with other accounts, else None."""
+def warning(*, rights: bool) -> str | None:
+    """Return a warning if the fixtures would be added to a database with other accounts, else None.
+
+    `rights`: new accounts have rights and tokens.
+    """
     entries = _read("accounts", "account")
     found = {entry["key"]: user.id for entry in entries if (user := users.find_by_email(entry["email"]))}
     others = User.select().where(User.id.not_in(list(found.values()))).count()
     missing = [entry for entry in entries if entry["key"] not in found]
     if not others or not missing:
         return None
-    tokens = sum(len(entry["tokens"]) for entry in missing)
-    admins = ", ".join(entry["email"] for entry in missing if entry.get("admin"))
+    given = "" if not rights else f" with {quantity(sum(len(entry['tokens']) for entry in missing), 'token')}"
+    admins = ", ".join(entry["email"] for entry in missing if rights and entry.get("admin"))
     return (
-        f"The database has other accounts ({others:,}). This adds {quantity(len(missing), 'account')} with"
-        f" {quantity(tokens, 'token')}{f' and the administrator {admins}' if admins else ''}."
+        f"The database has other accounts ({others:,}). This adds {quantity(len(missing), 'account')}{given}"
+        f"{f' and the administrator {admins}' if admins else ''}."
         " To try them in a separate database: musicsvc serve --demo"
     )
 
@@ -86,26 +98,33 @@ def _account(entry: Entry, world: World) -> User:
     user = users.create(
         entry["email"],
         display_name=entry["display_name"],
-        admin=entry.get("admin", False),
-        api_access=entry.get("api_access", False),
+        admin=world.rights and entry.get("admin", False),
+        api_access=world.rights and entry.get("api_access", False),
         now=world.now - entry["days_ago"] * DAY,
         actor="fixtures",
     )
-    if entry.get("reports_plays"):
-        User.update(reports_plays=True).where(User.id == user.id).execute()
-    for token in entry["tokens"]:
-        world.created.tokens[token["key"]] = _token(user, token, world.now)
+    if world.rights:
+        _add_rights(user, entry, world)
     if "suspended_days_ago" in entry:
         since, why = world.now - entry["suspended_days_ago"] * DAY, entry["suspended_reason"]
         users.suspend(user, now=since, reason=why, actor="fixtures")
     return user
 
 
-def _token(user: User, entry: Entry, now: int) -> str:
-    created_at = now - entry["days_ago"] * DAY
-    token, value = tokens.create(user, entry["name"], now=created_at, without_access=True, actor="fixtures")
+def _add_rights(user: User, entry: Entry, world: World) -> None:
+    if entry.get("reports_plays"):
+        User.update(reports_plays=True).where(User.id == user.id).execute()
+    for token in entry["tokens"]:
+        world.created.tokens[token["key"]] = _token(user, token, world)
+
+
+def _token(user: User, entry: Entry, world: World) -> str:
+    created_at, fixed = world.now - entry["days_ago"] * DAY, world.values.get(entry["key"], "")
+    token, value = tokens.create(
+        user, entry["name"], now=created_at, without_access=True, value=fixed, actor="fixtures"
+    )
     if "revoked_days_ago" in entry:
-        tokens.revoke(token.id, entry["reason"], now=now - entry["revoked_days_ago"] * DAY, actor="fixtures")
+        tokens.revoke(token.id, entry["reason"], now=world.now - entry["revoked_days_ago"] * DAY, actor="fixtures")
     return value
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from peewee import Field
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from peewee import Model
 
     from musicsvc.store.models import Artist, User
@@ -41,9 +43,14 @@ class FixtureSummary:
 
 @dataclass(slots=True)
 class World:
-    """Accounts, artists, album ids and track ids by their keys in the fixture files, and numbers of created rows."""
+    """Accounts, artists, album ids and track ids by their keys in the fixture files, and numbers of created rows.
+
+    `rights`: create accounts with tokens and their rights. `values`: fixed values of tokens, by key.
+    """
 
     now: int
+    rights: bool = True
+    values: Mapping[str, str] = field(default_factory=dict)
     accounts: dict[str, User] = field(default_factory=dict)
     artists: dict[str, Artist] = field(default_factory=dict)
     albums: dict[str, int] = field(default_factory=dict)

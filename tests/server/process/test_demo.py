@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from musicsvc.store.accounts import tokens
 from tests.support.command import run_in_process
 from tests.support.program import Program, until
 
@@ -87,11 +88,56 @@ def test_the_line_on_stdout_works_as_it_stands(folder: Path) -> None:
         password = re.findall(r"\nSign in as demo@musicsvc.test with the password (\S{16})\n", program.err)[0]
         assert len(list(folder.glob("musicsvc-demo-*"))) == 1
         assert "Sign out" in sign_in(root, "demo@musicsvc.test", password)
+        administrator = f"\nSign in as the administrator admin@musicsvc.test with the same password: {password}\n"
+        assert administrator in program.err
+        assert 'href="/admin"' in sign_in(root, "admin@musicsvc.test", password)
         assert program.end(signal.SIGINT) == 0
         assert program.out == f"{line}\n"
         token = re.findall(r"msvc_\w+", line)[0]
         assert re.search(rf"^Token of \S+@\S+: {token}$", program.err, re.MULTILINE)
     assert not list(folder.glob("musicsvc-demo-*"))
+
+
+def test_variables_fix_the_token_and_the_password_of_a_demo(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = tokens.generate()
+    monkeypatch.setenv("MUSICSVC_DEMO_TOKEN", token)
+    monkeypatch.setenv("MUSICSVC_DEMO_PASSWORD", "three romances")
+    with Program(folder, "serve", "--demo", "--port", "0") as program:
+        line = line_of(program)
+        assert line.startswith(f'curl -H "Authorization: Bearer {token}" ')
+        assert ask(line, "albums")[0] == 200
+        root = re.findall(r"http://[^/]+", line)[0]
+        assert "Sign out" in sign_in(root, "demo@musicsvc.test", "three romances")
+        assert "no such setting" not in program.err
+        assert program.end(signal.SIGINT) == 0
+
+
+BROKEN = "msvc_" + "a" * 46  # with a wrong checksum
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("name", "value", "command", "message"),
+    [
+        ("TOKEN", "msvc_short", "serve --demo", "is not a valid token: its prefix, length or checksum is wrong."),
+        ("TOKEN", BROKEN, "serve --demo", "is not a valid token: its prefix, length or checksum is wrong."),
+        ("PASSWORD", "short", "serve --demo", ": The password must have 8 to 128 characters."),
+        ("PASSWORD", "Admin@musicsvc.test", "serve --demo", ": The password must not be the email."),
+        ("PASSWORD", "three\tromances", "serve --demo", ": The password has characters that nobody can type."),
+        ("PASSWORD", "three romances", "serve", ": only for musicsvc serve --demo. Unset it for other commands."),
+        ("TOKEN", BROKEN, "user list", ": only for musicsvc serve --demo. Unset it for other commands."),
+    ],
+)
+def test_other_values_and_other_commands_refuse_the_variables_of_the_demo(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, command: str, message: str
+) -> None:
+    monkeypatch.setenv(f"MUSICSVC_DEMO_{name}", value)
+    done = run_in_process(command.split())
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"Error: MUSICSVC_DEMO_{name}")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert value not in done.stderr
 
 
 @pytest.mark.slow
