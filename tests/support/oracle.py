@@ -9,6 +9,7 @@ import functools
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 JSON = dict[str, Any]
@@ -224,4 +225,11 @@ def people(plays: list[PlayOf]) -> int:
 
 def growth(now: int, before: int) -> float | None:
     """Return the growth in percent with one decimal."""
-    return None if before == 0 else round(100 * (now - before) / before, 1)
+    return None if before == 0 else half_up(Fraction(100 * (now - before), before), 1)
+
+
+def half_up(exact: Fraction, decimals: int) -> float:
+    """Return the fraction with this number of decimals, halves rounded up."""
+    steps = exact * 10**decimals
+    below = steps.numerator // steps.denominator
+    return float(Fraction(below + (steps - below >= Fraction(1, 2)), 10**decimals))

@@ -146,6 +146,7 @@ class PlaysRow(Answer):
     date: str = Field(examples=["2026-01-31"], json_schema_extra={"format": "date"})
     track_id: int
     track: str = Field(examples=["Maple Leaf Rag"])
+    artists: str = Field(description="The artists, separated by `; `.", examples=["Scott Joplin; Arthur Marshall"])
     plays: int
     listeners: int
 

@@ -39,7 +39,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "tracks": ("track_id", "track", "artists", *FIGURES),
     "albums": ("album_id", "album", "artists", *FIGURES),
     "artists": ("artist_id", "artist", *FIGURES),
-    PLAYS: ("date", "track_id", "track", "plays", "listeners"),
+    PLAYS: ("date", "track_id", "track", "artists", "plays", "listeners"),
 }
 KEYS: dict[str, tuple[str, ...]] = {  # the columns by which rows are ordered
     "tracks": ("track_id",),
@@ -141,14 +141,32 @@ def _cells(kind: int, row: ExportRow) -> tuple[Any, ...]:
 
 
 def daily_plays(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
-    """Yield (date, track id, name, plays, listeners) for each day and track with plays, ordered by date and id."""
+    """Yield the cells of each day and track with plays, ordered by date and id."""
     tracks = scope.ids(TRACK)
+    credited: dict[int, str] = {}  # the artists of tracks, of a limited number
     for day in range(window.first, window.end):
         if not fetch(ANY, *daily.span(range(day, day + 1))):
             continue
         date = to_date(day).isoformat()
         for ids in scopes.batches(tracks, TRACKS_PER_BATCH):
             rows, values = daily.dense_rows([day], TRACK, ids)
-            for track, name, plays, packed in sql.stream_rows(PLAYS_OF_DAY.format(rows=rows), *values):
-                if track in tracks:
-                    yield date, track, name, plays, count(packed)
+            found = (
+                (track, name, plays, count(packed))
+                for track, name, plays, packed in sql.stream_rows(PLAYS_OF_DAY.format(rows=rows), *values)
+                if track in tracks
+            )
+            for some in scopes.batches(found, SUBJECTS_PER_BATCH):
+                _add_credits(credited, [track for track, *_ in some])
+                for track, name, plays, listeners in some:
+                    yield date, track, name, credited[track], plays, listeners
+
+
+def _add_credits(credited: dict[int, str], tracks: Sequence[int]) -> None:
+    """Add the names of the artists of these tracks. Remove all others if there would be more than TRACKS_PER_BATCH."""
+    new = [track for track in tracks if track not in credited]
+    if len(credited) + len(new) > TRACKS_PER_BATCH:
+        credited.clear()
+        new = list(tracks)
+    if new:
+        found = authors(TRACK, new)
+        credited.update((track, BETWEEN_ARTISTS.join(found.get(track, ()))) for track in new)

@@ -157,7 +157,16 @@ def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) 
 
 def change(now: int, before: int) -> float | None:
     """Return the growth from `before` to `now` in percent with one decimal, or None if `before` is 0."""
-    return round((now - before) * 100 / before, 1) + 0.0 if before else None  # never -0.0
+    return ratio((now - before) * 100, before, 1) if before else None
+
+
+def ratio(numerator: int, denominator: int, decimals: int) -> float:
+    """Return the exact fraction, rounded to this number of decimals: the rounding of all figures.
+
+    Halves are rounded up, towards positive infinity: 2.25 to 2.3, and -2.25 to -2.2. `denominator` must be positive.
+    """
+    scale: int = 10**decimals
+    return (2 * numerator * scale + denominator) // (2 * denominator) / scale
 
 
 def change_formula(now: int, before: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import contextmanager, nullcontext
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pyroaring import BitMap64
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from datetime import date
 
+T = TypeVar("T")
 EVERY = {TRACK: "SELECT id FROM track", ALBUM: "SELECT id FROM album", ARTIST: "SELECT id FROM artist"}
 SOME = {
     TRACK: "SELECT l.track_id FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
@@ -152,9 +153,10 @@ def limited_memory(scope: Scope) -> Iterator[None]:
         yield
 
 
-def batches(ids: Iterable[int], size: int) -> Iterator[list[int]]:
-    piece: list[int] = []
-    for each in ids:
+def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of `size`; the last may be shorter."""
+    piece: list[T] = []
+    for each in items:
         piece.append(each)
         if len(piece) == size:
             yield piece

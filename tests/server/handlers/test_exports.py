@@ -39,7 +39,7 @@ HEADERS = {
     "tracks": f"track_id,track,artists,{FIGURES}",
     "albums": f"album_id,album,artists,{FIGURES}",
     "artists": f"artist_id,artist,{FIGURES}",
-    "plays": "date,track_id,track,plays,listeners",
+    "plays": "date,track_id,track,artists,plays,listeners",
 }
 TEXTS = {"date", "track", "album", "artist", "artists"}
 

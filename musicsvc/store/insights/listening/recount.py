@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from musicsvc.clock import DAY, HOUR, isoformat
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights.figures import ratio
 from musicsvc.store.insights.listening import listening, milestones, releases
 from musicsvc.store.insights.listening.listening import Completion, Hours, Listening
 from musicsvc.store.insights.listening.milestones import BestDay, Milestone, Milestones
@@ -154,7 +155,7 @@ class _Plays:
             with_duration=len(percent),
             skips=sum(count for _, skipped, count in rows if skipped),
             completion=Completion(
-                round(sum(percent) / len(percent), 1) if percent else None,
+                ratio(sum(percent), len(percent), 1) if percent else None,
                 float(statistics.median(percent)) if percent else None,
             ),
             plays_per_listener=listening.per_listener(plays, people),
