@@ -30,7 +30,7 @@ class Call:
     address: str = ""
     route: Route | None = None
     account_id: int | None = None
-    token_id: int | None = None
+    token_id: int | None = None  # of a valid token with API access
     session_id: int | None = None  # of a signed-in browser; only pages have sessions
     resource: str | None = None  # the object that the path or the body names, such as `playlists/7`
     judged: bool = False  # rate limits and abuse rules apply; clients on this machine can be exempt

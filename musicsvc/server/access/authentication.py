@@ -69,6 +69,7 @@ class Authenticator:
     async def authenticate(self, route: Route, header: str | None, call: Call) -> Identity | None:
         """Return the token holder, or None for anonymous access. Counts the request toward its rate limits.
 
+        For limits and log, a token whose account is suspended or has no API access is no valid token.
         Raises Unauthenticated without a valid token, Forbidden without API access or the necessary scope, TooMany if
         a limit is exceeded.
         """
@@ -82,15 +83,14 @@ class Authenticator:
             if route.access is Access.TOKEN:
                 raise Unauthenticated
             return None
-        call.account_id, call.token_id = caller.user_id, caller.token_id
+        call.account_id, call.token_holder = caller.user_id, caller.api_access and not caller.suspended
+        call.token_id = caller.token_id if call.token_holder else None
         if caller.expires_at - self._clock.now() <= EXPIRY_NOTICE:
             call.headers[EXPIRY_HEADER] = isoformat(caller.expires_at)
-        call.token_holder = caller.api_access and not caller.suspended
+        await self.limiter.count(route, call)
         if route.access is Access.OPEN:
-            await self.limiter.count(route, call)
             return None
         self._require_access(caller)
-        await self.limiter.count(route, call)
         self._used[caller.token_id] = self._clock.now()
         if route.needs_write_scope and caller.scope != "read-write":
             raise Forbidden(READ_ONLY)

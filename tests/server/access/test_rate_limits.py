@@ -16,7 +16,7 @@ from musicsvc.server.access.rate_limits import HEADERS
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
-from tests.rights.world import World
+from tests.rights.world import OWNER, World
 from tests.server.jobs.test_activity_writer import logged
 from tests.support.monotonic_clock import StoppedClock
 from tests.support.response_checks import conforms
@@ -177,14 +177,19 @@ async def test_tokens_have_a_limit_each(store: Store, clock: StoppedClock) -> No
             assert [(await client.get("albums")).status for _ in range(2)] == [200, 429]
 
 
-async def test_a_request_without_access_is_refused_and_not_counted(store: Store, clock: StoppedClock) -> None:
-    world = World(store, clock)
-    async with limited(store, clock, token="1/hour", address="1/hour") as anonymous:
-        for who in ("without access", "suspended"):
-            client = anonymous.holding(world.tokens[who])
-            answers = [await client.get("albums") for _ in range(3)]
-            assert [(answer.status, told(answer)) for answer in answers] == [(403, {})] * 3
-        assert (await anonymous.get("albums")).status == 200
+@pytest.mark.parametrize("who", ["without access", "suspended"])
+async def test_a_request_without_access_counts_for_the_address_until_its_limit_is_spent(
+    store: Store, clock: StoppedClock, who: str
+) -> None:
+    world = World(store, clock, [who])
+    async with limited(store, clock, token="1/hour", address="3/hour") as anonymous:
+        client = anonymous.holding(world.tokens[who])
+        answers = [await client.get("albums") for _ in range(5)]
+        assert [answer.status for answer in answers] == [403, 403, 403, 429, 429]
+        assert [left(answer) for answer in answers] == [{"address": each} for each in (2, 1, 0, 0, 0)]
+        assert "3 requests an hour without a valid token, for your address," in answers[3].json["message"]
+        assert (await anonymous.get("albums")).status == 429
+        assert (await anonymous.holding(world.tokens[OWNER]).get("albums")).status == 200
 
 
 async def test_a_refusal_by_an_endpoint_limit_does_not_count_for_the_token(store: Store, clock: StoppedClock) -> None:

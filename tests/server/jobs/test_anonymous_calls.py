@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from musicsvc.clock import MINUTE, SECOND, MovableClock
-from musicsvc.config import Server, Settings
+from musicsvc.config import Limits, Server, Settings
 from musicsvc.server.call import Call
 from musicsvc.server.jobs import anonymous_calls
 from musicsvc.server.jobs.anonymous_calls import FULL_CALLS, OTHERS, AnonymousCalls
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity import log as activity_log
+from tests.rights.world import OWNER, World
 from tests.support.prometheus import scraped, total
 from tests.support.raw_connection import connected, request
 from tests.support.serving import person, running
@@ -144,6 +145,25 @@ async def test_the_log_and_the_metrics_of_a_server_add_up(
     assert counts(counted) == expected
     assert [entry for entry in logged(store, address="2001:db8::9") if entry.is_count] == counted[:2]
     assert [entry for entry in logged(store, address="192.0.2.1", statuses=(404, 404)) if entry.is_count] == counted[2:]
+
+
+@pytest.mark.parametrize("who", ["without access", "suspended"])
+async def test_a_token_without_access_is_logged_and_limited_like_none(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    monkeypatch.setattr(anonymous_calls, "FULL_CALLS", 6)
+    world = World(store, clock, [who, OWNER])
+    limits = Limits.model_validate({"local": True, "address": "4/hour"})
+    async with running(store, clock, Settings(limits=limits)) as anonymous:
+        client = anonymous.holding(world.tokens[who])
+        answers = [await client.get(("albums", "users/me")[number % 2]) for number in range(20)]
+        assert [answer.status for answer in answers] == [403] * 4 + [429] * 16
+        assert (await anonymous.holding(world.tokens[OWNER]).get("albums")).status == 200
+    rows = logged(store)
+    whole = [(entry.account_id, entry.token_id is None, entry.status) for entry in rows if not entry.is_count]
+    refused = {(world.ids[who], True, 403): 4, (world.ids[who], True, 429): 2}
+    assert Counter(whole) == refused | {(world.ids[OWNER], False, 200): 1}
+    assert counts([entry for entry in rows if entry.is_count]) == {("127.0.0.1", 429): 14}
 
 
 async def test_counts_are_written_once_the_minute_is_over(
