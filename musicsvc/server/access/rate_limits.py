@@ -33,6 +33,7 @@ DESCRIPTIONS = {
     "register": "{} registration{s} {} for your address",
     "password_links": "{} unknown link{s} {} for your address",
     "exports": "{} export{s} {} for this token",
+    "downloads": "{} download{s} {} for this account",
     "cover_art": "{} cover-art preview{s} {} for this token",
     "reports": "{} shared report{s} {} for your address",
     "session": "{} page{s} {} for this account",
@@ -60,6 +61,7 @@ class RateLimiter:
         self._token = _limit("token", settings.token)
         self._address = _limit("address", settings.address)
         self._session = _limit("session", settings.session)
+        self._downloads = _limit("downloads", settings.exports)
         self._sign_in = _limit("sign_in", settings.sign_in)
         self._endpoint_limits = {
             RateLimit.REGISTER: _limit("register", settings.registrations),
@@ -134,7 +136,9 @@ class RateLimiter:
     def _hits(self, route: Route, call: Call) -> list[Hit]:
         if route.family is Family.PAGE:
             hits = [] if call.session_id is None else [Hit(self._session, str(call.account_id))]
-            if route.limit is not None and route.limit is not RateLimit.PASSWORD_LINKS:
+            if route.limit is RateLimit.EXPORTS:
+                hits.append(Hit(self._downloads, str(call.account_id)))
+            elif route.limit is not None and route.limit is not RateLimit.PASSWORD_LINKS:
                 hits.append(Hit(self._endpoint_limits[route.limit], client_network(call.address)))
             return hits
         by_token = call.token_id is not None

@@ -95,6 +95,29 @@ async def test_an_account_has_300_pages_a_minute_over_all_its_sessions(limited: 
 
 
 @on_shared_loop
+async def test_downloads_count_for_their_account_and_not_for_others_at_its_address(
+    limited: Shared, browser: PageClient
+) -> None:
+    greedy, calm = add_account(limited, "greedy@way.test"), add_account(limited, "patient@way.test")
+    signed_in = [add_session(limited, greedy) for _ in range(2)]
+
+    async def download(cookie: str) -> Answer:
+        browser.cookies = {"__Host-musicsvc": cookie}
+        return await browser.post("/insights/export/csv", {"type": "artists"})
+
+    browser.move(8)
+    statuses = [(await download(signed_in[number % 2])).status for number in range(21)]
+    assert statuses == [200] * 20 + [429]
+    browser.move(9)  # another address helps the account nothing
+    refused = await download(signed_in[0])
+    assert "The limit of 20 downloads a minute for this account is spent." in text(refused)
+    assert '"downloads";q=20;w=60' in refused.headers["RateLimit-Policy"]
+    assert (await download(add_session(limited, calm))).status == 200
+    browser.move(8)
+    assert (await download(add_session(limited, calm))).status == 200
+
+
+@on_shared_loop
 async def test_an_unknown_account_costs_a_hash_too(limited: Shared, browser: PageClient) -> None:
     """Compare CPU time, which is mostly that of the hash, because wall time depends on the machine."""
     add_account(limited, "timed@way.test")
