@@ -12,12 +12,15 @@ from musicsvc.cli.options import AsJson, Email, Limit, account_argument, option,
 from musicsvc.cli.output import JSON
 from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session
+from musicsvc.cli.tokens import token_json
 from musicsvc.cli.users import change, user_json
 from musicsvc.errors import Failure, NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from musicsvc.store.accounts.api_access import AccessEntry
-    from musicsvc.store.models import AccessRequest
+    from musicsvc.store.models import AccessRequest, Token, User
 
 app = group(
     "Grant and revoke API access, decide on access requests.",
@@ -67,16 +70,22 @@ def grant(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Grant API access to an account; its tokens work at once."""
+    """Grant API access to an account, and list its tokens, which work at once."""
     from musicsvc.store.accounts import api_access
 
     session, now = Session.begin(context)
+    revived: list[Token] = []
+
+    def unit(user: "User") -> None:
+        revived[:] = api_access.grant(user, plays=plays, now=now)
+
     try:
-        user = session.write(change(email, lambda user: api_access.grant(user, plays=plays, now=now)))
+        user = session.write(change(email, unit))
     except NotFound as missing:
         raise Failure(f"{missing.message} Run: musicsvc user create {quote(email)}") from None
     also = " and may report plays of other listeners" if user.reports_plays else ""
-    output.print_result(session, f"{user.email} has API access{also}.", user_json(user), json=json)
+    message = f"{user.email} has API access{also}."
+    _print_grant(session, message, user_json(user), revived, now, json=json)
 
 
 @app.command()
@@ -132,14 +141,17 @@ def request(
 
 @app.command()
 def approve(context: typer.Context, requester: Requester = "", json: AsJson = False) -> None:
-    """Approve a request; an address without an account gets one, with a password link."""
+    """Approve a request, and list the account's tokens, which work at once.
+
+    An address without an account gets one, with a password link.
+    """
     from musicsvc.store.accounts import api_access
 
     session, now = Session.begin(context)
-    decided, user, link = session.write(lambda: api_access.approve(_id_or_email(requester), now=now))
+    decided, user, link, revived = session.write(lambda: api_access.approve(_id_or_email(requester), now=now))
     account = "was created for it" if link else "existed already"
     message = f"Request {decided.id} is approved: {user.email} has API access. Account {user.id} {account}."
-    output.print_result(session, message, request_json(decided) | link_json(session, link), json=json)
+    _print_grant(session, message, request_json(decided) | link_json(session, link), revived, now, json=json)
     if link and not json:
         print_link(session, user.email, link)
 
@@ -158,6 +170,17 @@ def deny(
     decided = session.write(lambda: api_access.deny(_id_or_email(requester), reason, now=now))
     message = f"Request {decided.id} by {decided.email} is denied."
     output.print_result(session, message, request_json(decided), json=json)
+
+
+def _print_grant(
+    session: Session, message: str, result: JSON, revived: "Sequence[Token]", now: int, *, json: bool
+) -> None:
+    """Report a grant of API access, with the tokens that work because of it."""
+    rows = [token_json(token, now) for token in revived]
+    output.print_result(session, message, result | {"tokens": rows}, json=json)
+    if rows and not json:
+        session.echo("These tokens of the account work now. Revoke those that its owner does not know.")
+        output.print_table(session, rows, ("id", "name", "last_four", "created_at"), json=False)
 
 
 def _id_or_email(text: str) -> int | str:

@@ -74,6 +74,29 @@ def test_json_has_the_password_link_of_a_new_account_alone(ask: Json, run: Run) 
     assert done.stderr.endswith("has API access. Account 3 existed already.\n")
 
 
+def test_tokens_that_work_because_of_a_grant_are_named(ask: Json, run: Run) -> None:
+    run("user", "create", EMAIL)
+    assert ask("access", "grant", EMAIL)["tokens"] == []
+    values = {name: run("token", "create", EMAIL, "--name", name).stdout.strip() for name in ("laptop", "phone")}
+    run("token", "revoke", "1", "--reason", "lost")
+    run("access", "revoke", EMAIL)
+    granted = run("access", "grant", EMAIL)
+    assert granted.stderr == (
+        f"{EMAIL} has API access.\nThese tokens of the account work now. Revoke those that its owner does not know.\n"
+    )
+    row = rf"2  +phone  +{values['phone'][-4:]}  +\d{{4}}-\d\d-\d\d \d\d:\d\d"
+    assert re.fullmatch(rf"id  name   last four  created \(UTC\)\n{row}\n", granted.stdout)
+    assert run("access", "grant", EMAIL).stdout == ""
+
+    run("access", "revoke", EMAIL)
+    ask("access", "request", EMAIL, *WISH)
+    approved = ask("access", "approve", EMAIL)
+    (token,) = approved.pop("tokens")
+    assert (token["id"], token["name"], token["last_four"]) == (2, "phone", values["phone"][-4:])
+    assert re.fullmatch(TIME, token["created_at"])
+    assert approved["password_link"] is None
+
+
 def test_a_denial_keeps_its_reason_and_needs_one(ask: Json, run: Run) -> None:
     asked = ask("access", "request", EMAIL, *WISH)
     run("access", "deny", EMAIL, expect=2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from peewee import IntegrityError
 
 from musicsvc.errors import Conflict, Invalid, NotFound
-from musicsvc.store.accounts import email_addresses, password_links, users
+from musicsvc.store.accounts import email_addresses, password_links, tokens, users
 from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.dialect import lock_rows
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from musicsvc.store.accounts.password_links import NewLink
+    from musicsvc.store.models import Token
     from musicsvc.store.security.security_events import Actor, Kind
 
 LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_000}
@@ -32,11 +33,15 @@ class AccessEntry(NamedTuple):
 
 
 class Approval(NamedTuple):
-    """An approved request and its account. For an account created by the approval, `link` sets its password."""
+    """An approved request and its account. For an account created by the approval, `link` sets its password.
+
+    `tokens`: those of the account that work from now on.
+    """
 
     request: AccessRequest
     user: User
     link: NewLink | None
+    tokens: Sequence[Token]
 
 
 def no_access(contact: str | None) -> str:
@@ -44,8 +49,11 @@ def no_access(contact: str | None) -> str:
     return "The account has no API access." + (f" Ask for it at {contact}." if contact else "")
 
 
-def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") -> None:
-    """Grant API access and, if `plays` is set, the right to report plays of other listeners."""
+def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") -> Sequence[Token]:
+    """Grant API access and, if `plays` is set, the right to report plays of other listeners.
+
+    Return the account's tokens that work from now on.
+    """
     had = user.api_access, user.reports_plays
     user.api_access = True
     user.reports_plays = user.reports_plays or plays
@@ -53,6 +61,7 @@ def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") ->
     if had != (user.api_access, user.reports_plays):
         also = "with plays of other listeners" if user.reports_plays else None
         security_events.add("access.granted", account_id=user.id, reason=also, now=now, actor=actor)
+    return () if had[0] else tokens.in_force(user, now=now)
 
 
 def revoke(user: User, *, now: int, actor: Actor = "cli") -> None:
@@ -153,8 +162,7 @@ def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
         user = users.create(decided.email, now=now, actor=actor)
         link = password_links.create(user, now=now, actor=actor)
     _add_event("access.approved", decided, now, actor)
-    grant(user, now=now, actor=actor)
-    return Approval(decided, user, link)
+    return Approval(decided, user, link, grant(user, now=now, actor=actor))
 
 
 def deny(asked: int | str, reason: str, *, now: int, actor: Actor = "cli") -> AccessRequest:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, NotFound
-from musicsvc.store.accounts import users
+from musicsvc.store.accounts import tokens, users
 from musicsvc.store.models import PasswordLink, User
 from musicsvc.store.security import security_events
 
@@ -58,12 +58,16 @@ def find(secret: str, *, now: int) -> User:
 
 
 def use(secret: str, password_hash: str, *, now: int, actor: Actor = "page") -> User:
-    """Set the account's password and delete the link. Raises NotFound unless the link is valid."""
+    """Set the account's password and delete the link. Raises NotFound unless the link is valid.
+
+    Revokes the tokens that were created before the account first had API access.
+    """
     user = find(secret, now=now)
     # Of two requests with the same link, only the one that deletes the row sets the password.
     if not PasswordLink.delete().where(PasswordLink.digest == _digest(secret)).execute():
         raise NotFound(UNKNOWN)
     users.set_password(user, password_hash, now=now, actor=actor)
+    tokens.revoke_before_access(user, now=now, actor=actor)
     return user
 
 

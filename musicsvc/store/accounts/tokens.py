@@ -32,6 +32,7 @@ LONGEST_DAYS = 90
 LIFETIME = LONGEST_DAYS * DAY
 SHORTEST_NAME, LONGEST_NAME = 3, 50
 DELETED = "deleted by its owner"
+BEFORE_ACCESS = "created before the account had API access; then a password was set by a one-time link"
 COLUMNS: tuple[Any, ...] = (
     Token.id, Token.name, Token.last_four, Token.scope, Token.created_at, Token.expires_at, Token.last_used_at,
     Token.revoked_at, Token.revoked_reason,
@@ -193,6 +194,11 @@ def list(  # noqa: A001 - the module is the namespace
     return newest_models(query, (Token.id, Token.name, User.email), limit, text)
 
 
+def in_force(user: User, *, now: int) -> Sequence[Token]:
+    """Return the account's tokens that are neither revoked nor expired, oldest first. They work if it has access."""
+    return tuple(token for token in list(user) if state(token, now) == "valid")
+
+
 def list_own(page: Page, *, actor: Identity) -> Listing[Token]:
     """Return the actor's tokens, newest first, including revoked and expired ones."""
     return paginate(_own, page, _token, actor.user_id, counted=TOKENS)
@@ -230,6 +236,19 @@ def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Tok
             "token.revoked", account_id=token.user.id, token_id=token_id, reason=reason, now=now, actor=actor
         )
     return token
+
+
+def revoke_before_access(user: User, *, now: int, actor: Actor = "cli") -> None:
+    """Revoke the tokens that were created before the account first had API access.
+
+    Whoever registered an e-mail may have such a token, and need not be the owner of the e-mail.
+    """
+    granted = security_events.first_at("access.granted", user.id)
+    if granted is None and user.api_access:
+        return  # access was granted before events were recorded
+    for token in list(user):
+        if granted is None or token.created_at < granted:
+            revoke(token.id, BEFORE_ACCESS, now=now, actor=actor)
 
 
 def delete(token: Token, *, now: int, actor: Actor) -> None:

@@ -102,6 +102,13 @@ def find(conditions: Filter = ALL, *, limit: int) -> list[Event]:
     return [Event._make(row) for row in rows.tuples()][::-1]
 
 
+def first_at(kind: Kind, account_id: int) -> int | None:
+    """Return when the account had its first event of this kind, or None if it had none."""
+    conditions = SecurityEvent.account_id == account_id, SecurityEvent.kind == kind
+    row = SecurityEvent.select(SecurityEvent.at).where(*conditions).order_by(SecurityEvent.at).tuples().first()
+    return int(row[0]) if row else None
+
+
 def last_id() -> int:
     """Return the id of the newest event, or 0 if there is none."""
     row = SecurityEvent.select(SecurityEvent.id).order_by(SecurityEvent.id.desc()).tuples().first()

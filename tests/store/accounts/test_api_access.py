@@ -37,12 +37,12 @@ def test_granting_adds_and_revoking_takes_all(store: Store, clock: Clock) -> Non
 def test_approving_an_address_without_account_creates_one_without_password(store: Store) -> None:
     asked = ask(store)
     assert asked.state == "pending"
-    request, user, link = store.write(lambda: api_access.approve("ADA@example.test", now=9)).result()
+    request, user, link, revived = store.write(lambda: api_access.approve("ADA@example.test", now=9)).result()
     assert (request.id, request.state, request.decided_at) == (asked.id, "approved", 9)
     assert link is not None
     assert store.read(lambda: password_links.find(link.secret, now=9).id).result() == user.id
     assert (user.email, user.password_hash) == (EMAIL, None)
-    assert rights(store) == (True, False)
+    assert (rights(store), revived) == ((True, False), ())
 
 
 def test_an_approved_request_of_an_account_gives_it_access(store: Store) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import Conflict, NotFound
-from musicsvc.store.accounts import password_links, users
+from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.models import PasswordLink
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Administrator
@@ -84,6 +84,42 @@ def test_a_link_is_ended_by_the_next_one_and_by_a_password(
     store.write(lambda: users.set_password(users.get(people[0]), "hash", now=clock.now())).result()
     assert account_of(store, second.secret, clock.now()) is None
     assert account_of(store, other.secret, clock.now()) == people[1]
+
+
+@pytest.mark.parametrize("granted", [None, 5])
+def test_a_link_revokes_the_tokens_made_before_the_first_access(store: Store, granted: int | None) -> None:
+    def make(email: str, at: int, days: int = 90) -> int:
+        user = users.by_email(email)
+        return tokens.create(user, f"token {at}", days=days, now=at, without_access=True)[0].id
+
+    def unit() -> tuple[dict[int, str | None], list[int | None]]:
+        for email in ("ada@example.test", "ben@example.test"):
+            users.create(email, now=1)
+        made = [make("ada@example.test", at) for at in (1, 2, 4)]
+        expired = make("ada@example.test", 4, days=1)
+        others = make("ben@example.test", 3)
+        tokens.revoke(made[1], "lost", now=3)
+        if granted is not None:
+            ada = users.by_email("ada@example.test")
+            revived = api_access.grant(ada, now=granted)
+            assert [token.id for token in revived] == [made[0], made[2], expired]
+            assert api_access.grant(ada, plays=True, now=6) == ()  # it has access already
+            made.append(make("ada@example.test", 5))
+            api_access.revoke(ada, now=7)
+            made.append(make("ada@example.test", 8))
+            assert len(api_access.grant(ada, now=5 + 2 * DAY)) == 4  # one has expired
+        now = 9 + 2 * DAY
+        link = password_links.create(users.by_email("ada@example.test"), now=now)
+        password_links.use(link.secret, "hash", now=now)
+        events = security_events.find(security_events.Filter(since=now), limit=9)
+        found = {each: tokens.get(each).revoked_reason for each in (*made, expired, others)}
+        return found, [event.token_id for event in events if event.kind == "token.revoked"]
+
+    reasons, events = store.write(unit).result()
+    why = "created before the account had API access; then a password was set by a one-time link"
+    kept = [] if granted is None else [None, None]
+    assert list(reasons.values()) == [why, "lost", why, *kept, why, None]
+    assert events == [each for each, reason in reasons.items() if reason == why]
 
 
 def test_a_suspended_account_gets_and_uses_no_link(store: Store, clock: MovableClock, people: tuple[int, int]) -> None:

@@ -11,10 +11,12 @@ from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Administrator
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from musicsvc.server.schemas.pages.admin import AccountForm, ReasonForm, SearchQuery
     from musicsvc.server.shapes.envelope import Site
     from musicsvc.store.accounts.password_links import NewLink
-    from musicsvc.store.models import User
+    from musicsvc.store.models import Token, User
     from musicsvc.store.security.sessions import SessionIdentity
 
 PATH = "/admin/accounts"
@@ -61,10 +63,17 @@ def reinstate(subject: User, caller: SessionIdentity, now: int) -> Redirect:
     return _back(subject, f"{subject.email} is no longer suspended.")
 
 
-def grant(subject: User, caller: SessionIdentity, now: int) -> Redirect:
-    """Grant API access to an account."""
-    api_access.grant(subject, now=now, actor=Administrator(caller.user_id))
-    return _back(subject, f"{subject.email} has API access.")
+def grant(subject: User, caller: SessionIdentity, now: int) -> View | Redirect:
+    """Grant API access to an account, and show its tokens, which work at once."""
+    revived = api_access.grant(subject, now=now, actor=Administrator(caller.user_id))
+    return granted(subject, revived, f"{PATH}/{subject.id}")
+
+
+def granted(user: User, revived: Sequence[Token], path: str) -> View | Redirect:
+    """Show the tokens that work because access was granted, or lead to the page at `path` if there are none."""
+    if not revived:
+        return Redirect(path, f"{user.email} has API access.")
+    return View("admin/granted.html", {"user": user, "tokens": revived, "back": path})
 
 
 def revoke(subject: User, caller: SessionIdentity, now: int) -> Redirect:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from musicsvc.server.handlers.admin.accounts import granted
 from musicsvc.server.shapes import newest
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access
@@ -31,10 +32,10 @@ def show_one(subject: AccessRequest) -> View:
 
 
 def approve(subject: AccessRequest, caller: SessionIdentity, site: Site, now: int) -> View | Redirect:
-    """Approve a request for API access."""
-    decided, user, link = api_access.approve(subject.id, now=now, actor=Administrator(caller.user_id))
+    """Approve a request for API access, and show the account's tokens, which work at once."""
+    _, user, link, revived = api_access.approve(subject.id, now=now, actor=Administrator(caller.user_id))
     if link is None:
-        return Redirect(PATH, f"{decided.email} has API access.")
+        return granted(user, revived, PATH)
     values = {"user": user, "url": link.url(site.root), "expires_at": link.expires_at, "created": True}
     return View("admin/password_link.html", values)
 
