@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from musicsvc.server.responses.memory_budget import Reservation
     from musicsvc.server.routes.route import Route
+    from musicsvc.server.visits import Visit
     from musicsvc.store.rate_limits.window import Hit
 
 BUSY = "busy"
@@ -32,6 +33,7 @@ class Call:
     account_id: int | None = None
     token_id: int | None = None  # of a valid token with API access
     session_id: int | None = None  # of a signed-in browser; only pages have sessions
+    visit: Visit | None = None  # of a page
     resource: str | None = None  # the object that the path or the body names, such as `playlists/7`
     judged: bool = False  # rate limits and abuse rules apply; clients on this machine can be exempt
     token_holder: bool = False  # a valid token with API access was sent, even if none was needed

@@ -32,6 +32,10 @@ FOREIGN = "The form was sent from another site. Open the page on this site and s
 EXPIRED = "The form has expired. Open the page again and send the form once more."
 
 
+class ExpiredForm(Forbidden):
+    """The form was shown to another browser, or before its user signed in or out."""
+
+
 @dataclass(slots=True)
 class Visit:
     """One request of a browser.
@@ -62,7 +66,7 @@ class Visit:
             given = bytes.fromhex(token if isinstance(token, str) else "")
             if self.value and hmac.compare_digest(given[NONCE_BYTES:], self._signature(given[:NONCE_BYTES])):
                 return
-        raise Forbidden(EXPIRED)
+        raise ExpiredForm(EXPIRED)
 
     def require_own_site(self, headers: CIMultiDictProxy[str]) -> None:
         """Raise Forbidden unless a page of this service sent the request."""

@@ -20,7 +20,8 @@ from musicsvc.server.peer import HSTS, PeerResolver, require_https
 from musicsvc.server.request import bodies
 from musicsvc.server.request.executors import PREPARING, Work
 from musicsvc.server.request.immediate import ImmediateAnswers
-from musicsvc.server.request.pages import Pages, wants_page
+from musicsvc.server.request.page_context import wants_page
+from musicsvc.server.request.pages import Pages
 from musicsvc.server.request.passwords import PasswordVerifier
 from musicsvc.server.request.reads import Reads
 from musicsvc.server.request.units import build_unit, page_size_name, read_query
@@ -97,8 +98,7 @@ class Dispatcher:
         response = None
         try:
             reply = await self._reply_or_refusal(request, call)
-            response = await build_response(request, reply, request_id)
-            return response
+            return (response := await build_response(request, reply, request_id))
         finally:
             if call.reservation is not None:
                 call.reservation.release()
@@ -130,7 +130,8 @@ class Dispatcher:
         """Return the error response for the failure, as a page if the client wants one and there is capacity for it."""
         if wants_page(request, call.route):
             with suppress(Overloaded):
-                return await self._pages.error_page(request, failure, call)
+                peer = self._peers.resolve(_remote_address(request), request.headers, tls=request.secure)
+                return await self._pages.error_page(request, failure, peer, call)
         path = request.rel_url.raw_path  # those of the insights API have their own error format
         body = errors.body_of(failure, insights=path == INSIGHTS or path.startswith(f"{INSIGHTS}/"))
         return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))

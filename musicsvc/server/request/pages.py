@@ -10,20 +10,21 @@ from urllib.parse import quote, urlsplit
 
 from aiohttp import hdrs
 
-from musicsvc.errors import Conflict, Failure, Invalid, NotFound, Overloaded, TooMany
+from musicsvc.errors import Conflict, Failure, Forbidden, Invalid, NotFound, Overloaded, TooMany, Unauthenticated
 from musicsvc.server import visits
 from musicsvc.server.call import BUSY
 from musicsvc.server.pages import html
+from musicsvc.server.request import page_context
 from musicsvc.server.request.executors import Work
+from musicsvc.server.request.page_context import PAGES, render_for_anybody, wants_page
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.responses.responses import Reply
-from musicsvc.server.routes.route import SAFE, Access, Family
-from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.routes.route import SAFE, Access
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
 from musicsvc.server.shapes.representation import Representation, represent
-from musicsvc.server.visits import Visit
+from musicsvc.server.visits import ExpiredForm, Visit
 from musicsvc.store.security import sessions
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from musicsvc.store.security.sessions import SessionIdentity
 
 SIGN_IN = "/sign-in"
-API = "/api/"
 HTMX = "HX-Request"  # sent by htmx
 PART = ("HX-Request-Type", "partial")  # sent by htmx if it replaces a part of the page
 HEADERS = {
@@ -56,15 +56,9 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 ERRORS_CAPACITY = 1024 * 1024  # bytes of error pages that are kept, as refusals must be cheap
-CORRECTABLE = (Invalid, Conflict, TooMany, Overloaded)  # failures after which the page with the form is shown again
-PAGES = {route.path: route for route in ROUTES if route.family is Family.PAGE and route.method == "GET"}
-# The navigation; links without a page are left out.
-LINKS = (
-    (Access.SESSION, "/insights", "Figures"),
-    (Access.SESSION, "/settings/developers", "Developers"),
-    (Access.SESSION, "/settings", "Settings"),
-    (Access.ADMIN, "/admin", "Administration"),
-)
+# Failures after which the page with the form is shown again.
+CORRECTABLE = (Invalid, Conflict, TooMany, Overloaded, ExpiredForm)
+PERIOD = ("period", "from", "to")  # names in queries
 TITLES = {403: "Not allowed", 404: "Page not found", 405: "Not possible", 429: "Too many requests"}
 
 
@@ -105,14 +99,20 @@ class Pages:
     async def reply(
         self, request: BaseRequest, route: Route, values: Mapping[str, str], peer: Peer, call: Call
     ) -> Reply:
-        visit = self._open(request, peer)
+        call.visit = visit = self._open(request, peer)
         visit.caller = await self._find_session(visit, call)
         if (refused := _refuse_caller(request, route, values, visit)) is not None:
             return refused
         await self._limiter.count(route, call)
         if route.enabled_if is not None:
             route.enabled_if(self._settings)
-        given = {"caller": visit.caller, "visit": visit, "peer": peer, "form": FormState(), "render_page": _render}
+        given = {
+            "caller": visit.caller,
+            "visit": visit,
+            "peer": peer,
+            "form": FormState(),
+            "render_page": render_for_anybody,
+        }
         try:
             return await self._answer(request, route, values, given, call)
         except NotFound:
@@ -125,7 +125,12 @@ class Pages:
         """Answer an accepted request. `given`: handler arguments by parameter name."""
         visit: Visit = given["visit"]
         if request.method in SAFE:
-            result = await self._run(route, values, request, None, given, call)
+            try:
+                result = await self._run(route, values, request, None, given, call)
+            except Invalid as failure:
+                if route.form is None or not wants_page(request, route):
+                    raise
+                return await self._show_again(request, route, values, dict(request.query), given, call, failure)
             return await self._finish(request, result, given, route.status, call)
         late = not request.content.is_eof()
         parsed = await self._read_form(request, route, visit, call)
@@ -134,11 +139,12 @@ class Pages:
             if (refused := _refuse_caller(request, route, values, visit)) is not None:
                 return refused
         try:
+            visit.require_own_form(parsed.sent.pop(TOKEN_FIELD, None))
             result = await self._run(route, values, request, parsed, given, call)
         except CORRECTABLE as failure:
-            if route.form is None:
+            if route.form is None or not wants_page(request, route):
                 raise
-            return await self._show_again(request, PAGES[route.form], values, parsed, given, call, failure)
+            return await self._show_again(request, PAGES[route.form], values, parsed.sent, given, call, failure)
         return await self._finish(request, result, given, route.status, call)
 
     def _open(self, request: BaseRequest, peer: Peer) -> Visit:
@@ -171,30 +177,31 @@ class Pages:
         user_id = visit.caller and visit.caller.user_id
         context = {"hosted": self._settings.hosted, "caller_id": user_id, "now": self._clock.now()}
         schema = route.body or Form
-        parsed = await self._bodies.receive(request, schema, context, token_holder=call.token_holder)
-        visit.require_own_form(parsed.sent.pop(TOKEN_FIELD, None))
-        return parsed
+        return await self._bodies.receive(request, schema, context, token_holder=call.token_holder)
 
     async def _show_again(
         self,
         request: BaseRequest,
         page: Route,
         values: Mapping[str, str],
-        parsed: ParsedBody,
+        sent: Mapping[str, Any],
         given: dict[str, Any],
         call: Call,
         failure: Failure,
     ) -> Reply:
-        """Show the page of the form again, with the typed values and the error messages."""
+        """Show the page of the form again, with the typed values (`sent`) and the error messages."""
         if isinstance(failure, TooMany):
             call.retry_after = failure.retry_after
         if isinstance(failure, Overloaded):
             call.refused_by = BUSY
             await self._limiter.uncount(call)
-        typed = {name: value for name, value in parsed.sent.items() if "password" not in name}
+        typed = {name: value for name, value in sent.items() if "password" not in name}
         faults = failure.errors if isinstance(failure, Invalid) else {}
         given |= {"form": FormState(request.path, typed, faults, None if faults else failure.message)}
         own_values = {name: values[name] for name in page.parameters}
+        if request.method in SAFE:  # the page of another period, since the chosen one is not possible
+            kept = {name: value for name, value in typed.items() if name not in {*faults, *PERIOD}}
+            request = request.clone(rel_url=request.rel_url.with_query(kept))
         result = await self._run(page, own_values, request, None, given, call)
         reply = await self._finish(request, result, given, errors.status_of(failure), call)
         reply.headers.update(errors.headers_of(failure))
@@ -209,31 +216,38 @@ class Pages:
         if not isinstance(result, View):
             return Reply(result, status, dict(HEADERS), cookies=visit.cookies)  # a file
         part = request.headers.get(PART[0]) == PART[1]
-        context = {
-            "caller": visit.caller,
+        context = page_context.build(request, visit) | {
             "form": given["form"],
-            "form_token": lambda: html.hidden_field(TOKEN_FIELD, visit.form_token()),
-            "links": _links(visit.caller),
             "notice": None if part else visit.take_notice(),
-            "pages": PAGES,
-            "path": request.path,
         }
         rendered = await self._in_line(lambda: _represent(html.render(result, context, part=part)), call)
         return Reply(rendered, max(status, result.status), dict(HEADERS), cookies=visit.cookies)
 
-    async def error_page(self, request: BaseRequest, failure: Failure, call: Call) -> Reply:
-        """Return an error response as a page, without the navigation of a signed-in account. Raises Overloaded."""
+    async def error_page(self, request: BaseRequest, failure: Failure, peer: Peer, call: Call) -> Reply:
+        """Return an error response as a page, with the navigation of a signed-in account. Raises Overloaded."""
         status = errors.status_of(failure)
+        visit = call.visit or await self._visit(request, failure, peer, call)
         faults = failure.errors if isinstance(failure, Invalid) else {}
         title = TITLES.get(status, "Something is wrong")
         back = request.path if faults and request.method in SAFE else None  # the same page without its wrong query
         view = View("error.html", {"title": title, "message": failure.message, "errors": faults, "back": back})
         key = title, failure.message, tuple(faults.items()), back
-        rendered = self._errors.get(key)
-        if rendered is None:
-            rendered = await self._in_line(lambda: self._errors.draw(key, lambda: _render(view)), call)
+        rendered = None if visit.caller else self._errors.get(key)
+        if visit.caller is not None:
+            context = page_context.build(request, visit) | {"notice": None}
+            rendered = await self._in_line(lambda: _represent(html.render(view, context)), call)
+        elif rendered is None:
+            rendered = await self._in_line(lambda: self._errors.draw(key, lambda: render_for_anybody(view)), call)
         whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
         return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
+
+    async def _visit(self, request: BaseRequest, failure: Failure, peer: Peer, call: Call) -> Visit:
+        """Return the visit of a request that no page answered. Without HTTPS, its session is not looked up."""
+        visit = self._open(request, peer)
+        if not isinstance(failure, Forbidden):
+            with suppress(Failure):
+                visit.caller = await self._find_session(visit, call)
+        return visit
 
     async def _in_line(self, render: Callable[[], Representation], call: Call) -> Representation:
         """Render a page on the thread for pages of such clients. Raises Overloaded if too many wait for it."""
@@ -241,31 +255,20 @@ class Pages:
         return rendered
 
 
-def _render(view: View) -> bytes:
-    """Render a page as everybody sees it, without the navigation of an account."""
-    return html.render(view, {"caller": None, "links": (), "notice": None, "pages": PAGES, "path": ""})
-
-
 def _represent(content: bytes) -> Representation:
     return represent(content, html.HTML_TYPE)
 
 
-def wants_page(request: BaseRequest, route: Route | None) -> bool:
-    """Return True if errors are answered with a page: on the paths of pages, and for browsers outside the API.
-
-    A client that accepts JSON but not HTML gets JSON. `route`: the endpoint, or None if it is unknown.
-    """
-    accepted = ",".join(request.headers.getall(hdrs.ACCEPT, ()))
-    if "text/html" in accepted:
-        return not request.path.startswith(API)
-    return route is not None and route.family is Family.PAGE and "application/json" not in accepted
-
-
 def _refuse_caller(request: BaseRequest, route: Route, values: Mapping[str, str], visit: Visit) -> Reply | None:
-    """Return a redirect to sign in if the page needs a session. Raises NotFound on pages of administrators."""
+    """Return a redirect to sign in if the page needs a session. Raises NotFound on pages of administrators.
+
+    Raises Unauthenticated for a client that accepts JSON but not HTML.
+    """
     if route.access is Access.OPEN:
         return None
     if visit.caller is None:
+        if not wants_page(request, route):
+            raise Unauthenticated
         wanted = request.raw_path if request.method in SAFE else (route.form or "/").format_map(values)
         return _redirect(request, Redirect(f"{SIGN_IN}?next={quote(wanted)}"), visit)
     if route.access is Access.ADMIN and not visit.caller.admin:
@@ -283,9 +286,3 @@ def _redirect(request: BaseRequest, redirect: Redirect, visit: Visit) -> Reply:
     if HTMX in request.headers:  # otherwise htmx would put the other page into a part of this one
         return Reply(_represent(b""), 200, {**HEADERS, "HX-Redirect": redirect.path}, cookies=visit.cookies)
     return Reply(_represent(b""), 303, {**HEADERS, "Location": redirect.path}, cookies=visit.cookies)
-
-
-def _links(caller: SessionIdentity | None) -> list[tuple[str, str]]:
-    """Return path and text of the links that this caller may follow."""
-    allowed = {Access.SESSION: caller is not None, Access.ADMIN: caller is not None and caller.admin}
-    return [(path, text) for access, path, text in LINKS if allowed[access] and path in PAGES]

@@ -19,10 +19,11 @@ export = partial(page, "POST", access=SESSION, body=ExportForm, reads=True, slow
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    page("GET", "/insights", insights.show_artists, SESSION, query=ArtistsQuery, figures=True),
-    figures(ARTIST, find=artist_of),
-    figures(ALBUM, find=album_of),
-    figures(TRACK, find=track_of),
+    page("GET", "/insights", insights.show_artists, SESSION, query=ArtistsQuery, form="/insights",
+         figures=True),
+    figures(ARTIST, find=artist_of, form=ARTIST),
+    figures(ALBUM, find=album_of, form=ALBUM),
+    figures(TRACK, find=track_of, form=TRACK),
     page("GET", f"{TRACK}/realtime", insights.show_realtime, SESSION, find=track_of),
     share(f"{ARTIST}/share", find=artist_of, form=ARTIST),
     share(f"{ALBUM}/share", find=album_of, form=ALBUM),

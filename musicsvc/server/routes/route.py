@@ -76,7 +76,8 @@ class Route:
     - `answer`, `public_answer`: schemas of a successful response, with a token and without a token.
     - `password`: the body has a password to verify first. The handler gets `verified`, the account's credentials, or
       None if the password is wrong.
-    - `form`: the path of the page that shows the form of this POST, and shows it again if the form has errors.
+    - `form`: the path of the page with the form of this POST, which is shown again if the form has errors. Of a GET:
+      its own path, if its query comes from a form of the page.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
     - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
       Before `prepare`, the object of the path is looked up, so that a path without one costs no slow work.

@@ -46,7 +46,7 @@ def warning_of(left: int) -> Notice | None:
 def moment_from(left: int) -> str:
     """Format a time relative to now, such as `in 12 days` or `3 hours ago`. `left`: microseconds, negative if past."""
     size, unit = next((found for found in UNITS if abs(left) >= 2 * found[0]), UNITS[-1])
-    text = quantity(abs(left) // size, unit)
+    text = quantity((abs(left) + size // 2) // size, unit)  # rounded, as a token of 90 days is a few seconds old
     return f"in {text}" if left > 0 else f"{text} ago"
 
 

@@ -111,6 +111,11 @@ def _managed(ids: Collection[int], user_id: int) -> Any:
     return Artist.select(Artist.id).where(Artist.id.in_(ids), Artist.manager == user_id)
 
 
+def manages_any(user_id: int) -> bool:
+    """Return whether the account manages an artist."""
+    return Artist.select().where(Artist.manager == user_id).exists()
+
+
 def create(name: str, description: str | None, image_small: str | None, *, now: int, actor: Identity) -> ArtistRow:
     """Create an artist that is managed by the actor and not verified."""
     artist = Artist.create(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -261,19 +262,38 @@ async def test_the_list_has_the_artists_of_the_account(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "field"),
+    ("query", "field", "message"),
     [
-        ("period=2025-13", "period"),
-        ("from=2026-02-30&to=2026-03-01", "from"),
-        ("from=2026-02-01", "to"),
-        ("to=2026-03-02&from=2026-03-01", "to"),
+        ("period=2025-13", "period", "'2025-13' is not a period"),
+        ("from=2026-02-30&to=2026-03-01", "from", "date"),
+        ("from=2026-02-01", "to", "required with from"),
+        ("to=2026-03-02&from=2026-03-01", "to", "Must not be after today"),
+        ("from=2026-02-09&to=2026-02-08", "from", "Must not be after `to`."),
     ],
 )
-async def test_a_period_that_does_not_exist_is_refused_with_a_page(world: World, query: str, field: str) -> None:
-    answer = await world.browser.get(f"/insights/track/{world.made.tracks[0]}?{query}")
-    assert answer.status == 422
-    assert f"{field.capitalize()}: " in HtmlPage(answer.body).text
-    assert f"/insights/track/{world.made.tracks[0]}" in HtmlPage(answer.body).links()
+async def test_a_period_that_is_not_possible_stays_on_its_page_with_the_error_beside_the_field(
+    world: World, query: str, field: str, message: str
+) -> None:
+    made, typed = world.made, dict(parse_qsl(query))
+    paths = [
+        "/insights",
+        *(f"/insights/{kind}/{getattr(made, f'{kind}s')[0]}" for kind in ("artist", "album", "track")),
+    ]
+    for path in paths:
+        answer = await world.browser.get(f"{path}?{query}")
+        assert answer.status == 422
+        page, usual = HtmlPage(answer.body), await world.page(path)
+        assert message in page.text
+        assert page.figures == usual.figures
+        assert page.tables == usual.tables
+        dates = {found["name"] or "": found for tag, found in page.attributes if found.get("type") == "date"}
+        for name in ("from", "to"):
+            assert dates[name]["value"] == typed.get(name, dates[name]["value"])
+            assert ("aria-invalid" in dates[name]) == (name == field)
+        if field in dates:
+            assert {"class": "error", "id": dates[field]["aria-describedby"]} in [found for _, found in page.attributes]
+    found = HtmlPage((await world.browser.get(f"/insights?q=track&{query}")).body)
+    assert f"/insights/track/{made.tracks[0]}?period=30-days" in found.links()  # the search goes on
     accepting = await world.browser.get(f"/insights?{query}", Accept="application/json")
     assert list(accepting.json["errors"]) == [field]
 

@@ -10,9 +10,11 @@ from musicsvc.server.shapes.developers import moment_from
     ("left", "shown"),
     [
         (2 * DAY, "in 2 days"),
-        (2 * DAY - 1, "in 47 hours"),
+        (90 * DAY - SECOND, "in 90 days"),
+        (89 * DAY + 11 * 60 * MINUTE, "in 89 days"),
+        (2 * DAY - 1, "in 48 hours"),
         (120 * MINUTE, "in 2 hours"),
-        (120 * MINUTE - 1, "in 119 minutes"),
+        (120 * MINUTE - 1, "in 120 minutes"),
         (MINUTE, "in 1 minute"),
         (SECOND, "in 0 minutes"),
         (0, "0 minutes ago"),

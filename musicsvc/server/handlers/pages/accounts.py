@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Invalid
+from musicsvc.server.handlers.pages.sign_in import landing
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, View
 from musicsvc.store.accounts import password_links, passwords, users
 from musicsvc.store.security import sessions
@@ -62,4 +63,4 @@ def set_password(
         raise Invalid({"new_password": problem})
     password_links.use(link, prepared, now=now)
     session = sessions.create(subject, address=visit.address, agent=visit.agent, now=now, instead_of=caller)
-    return SignedIn("/", "Your password is set, and you are signed in.", session)
+    return SignedIn(landing(subject.id, admin=subject.admin), "Your password is set, and you are signed in.", session)

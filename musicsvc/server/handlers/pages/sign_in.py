@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from musicsvc.errors import Invalid
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
+from musicsvc.store.accounts import api_access
 from musicsvc.store.accounts import sign_in as credentials
+from musicsvc.store.catalog import artists
 from musicsvc.store.security import sessions
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 def show(query: SignInQuery, caller: SessionIdentity | None, form: FormState, settings: Settings) -> View | Redirect:
     """Show the form to sign in."""
     if caller is not None and form.action is None:
-        return Redirect(query.next)
+        return Redirect(query.next or landing(caller.user_id, admin=caller.admin))
     contact = settings.access.contact_email
     return View("sign_in.html", {"next": query.next, "registration": settings.registration.open, "contact": contact})
 
@@ -33,7 +35,14 @@ def sign_in(
     if user is None:
         raise Invalid({"email": credentials.WRONG})
     session = sessions.create(user, address=visit.address, agent=visit.agent, now=now, instead_of=caller)
-    return SignedIn(query.next, session=session)
+    return SignedIn(query.next or landing(user.id, admin=user.admin), session=session)
+
+
+def landing(user_id: int, *, admin: bool) -> str:
+    """Return the path of the first page after sign-in, which depends on what the account has to do."""
+    if admin and api_access.requests(pending=True, limit=1):
+        return "/admin"
+    return "/insights" if artists.manages_any(user_id) else "/"
 
 
 def sign_out(caller: SessionIdentity | None) -> SignedOut:

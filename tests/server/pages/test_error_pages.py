@@ -1,0 +1,118 @@
+"""Error pages keep the navigation and the form, sign-in leads to the work to do, and programs get JSON."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.server.request.page_context import LINKS, PAGES
+from musicsvc.server.routes.route import SAFE, Access, Family
+from musicsvc.server.routes.table import ROUTES
+from musicsvc.store.accounts import api_access, password_links, users
+from musicsvc.store.models import Artist
+from tests.support.html_page import HtmlPage
+from tests.support.page_client import PASSWORD, add_account, add_session, page_client, text
+from tests.support.shared_server import on_shared_loop
+
+if TYPE_CHECKING:
+    from tests.support.office import Office
+    from tests.support.shared_server import Shared
+
+pytestmark = on_shared_loop
+MISSING = ("/nothing", "/admin/accounts/999999", "/insights/track/999999", "/reports/x", "/docs/x", "/static/x.css")
+
+
+async def test_error_pages_keep_the_navigation_of_the_account(office: Office) -> None:
+    paths = [path for _, path, _ in LINKS]
+    for missing in MISSING:
+        answer = await office.browser.get(missing)
+        page = HtmlPage(answer.body)
+        assert (answer.status, [each for each in page.links() if each in paths]) == (404, paths), missing
+        assert "Sign out" in page.text
+    stranger = add_account(office.shared, f"zoe@{office.domain}")
+    office.browser.cookies = {"musicsvc": add_session(office.shared, stranger)}
+    hidden = HtmlPage((await office.browser.get("/admin")).body)  # not an administrator
+    assert [each for each in hidden.links() if each in paths] == ["/insights", "/settings/developers", "/settings"]
+
+    token = text(await office.browser.get("/nothing")).split('name="form_token" value="')[1].split('"')[0]
+    assert (await office.browser.post("/sign-out", {"form_token": token})).status == 303
+    assert "Sign out" not in text(await office.browser.get("/nothing"))
+
+
+async def test_an_error_page_signed_out_leads_to_sign_in_and_sets_no_cookie(shared: Shared) -> None:
+    async with page_client(shared.client.root) as browser:
+        for missing in ("/nothing", "/reports/x"):
+            answer = await browser.get(missing)
+            assert answer.status == 404
+            assert "/sign-in" in HtmlPage(answer.body).links()
+            assert browser.cookies == {}
+
+
+async def test_a_form_that_has_expired_is_shown_again_with_what_was_typed(office: Office) -> None:
+    typed = {"use_case": "A player & more", "volume": "77 a day", "organization": "Engines", "form_token": "00" * 48}
+    answer = await office.browser.post("/settings/developers/access", typed)
+    page = HtmlPage(answer.body)
+    assert answer.status == 403
+    assert "The form has expired." in page.text
+    values = {found.get("name"): found.get("value") for tag, found in page.attributes if tag == "input"}
+    assert (values["volume"], values["organization"]) == ("77 a day", "Engines")
+    assert "A player & more" in page.text
+    typed["form_token"] = values["form_token"] or ""
+    assert (await office.browser.post("/settings/developers/access", typed)).status == 303
+
+    hidden = await office.browser.post("/settings/password", {"password": PASSWORD, "form_token": "00" * 48})
+    assert hidden.status == 403
+    assert PASSWORD not in text(hidden)
+    foreign = await office.browser.post("/settings/name", {"display_name": "Evil"}, Origin="https://evil.test")
+    assert (foreign.status, "Evil" in text(foreign)) == (403, False)
+
+
+async def test_a_program_that_is_signed_out_gets_401_on_each_page_that_needs_a_session(shared: Shared) -> None:
+    async with page_client(shared.client.root) as browser:
+        wanted = [route for route in ROUTES if route.family is Family.PAGE and route.access is not Access.OPEN]
+        assert len(wanted) > 30
+        for route in wanted:
+            path = route.path.format_map(dict.fromkeys(route.parameters, "1"))
+            send = browser.get if route.method in SAFE else browser.post
+            answer = await send(path, Accept="application/json")
+            assert (answer.status, answer.json) == (401, {"message": "Unauthenticated."}), path
+            assert answer.headers["WWW-Authenticate"] == "Bearer"
+            for accepted in ("application/json, text/html", "*/*"):
+                assert (await send(path, Accept=accepted)).status == 303, path
+        assert (await browser.get("/", Accept="application/json")).status == 200
+    assert "/settings" in PAGES
+
+
+@pytest.mark.parametrize("by_link", [False, True])
+async def test_sign_in_leads_to_the_work_of_the_account(office: Office, by_link: bool) -> None:
+    def deny_all() -> None:
+        for asked in api_access.requests(pending=True, limit=1_000):
+            api_access.deny(asked.id, "No", now=office.shared.clock.now())
+
+    async def landing(name: str) -> str | None:
+        email = f"{name}@{office.domain}"
+        async with page_client(office.shared.client.root) as browser:
+            if by_link:
+                link = office.do(lambda: password_links.create(users.by_email(email), now=office.shared.clock.now()))
+                answer = await browser.post(f"/password/{link.secret}", {"new_password": PASSWORD})
+            else:
+                answer = await browser.sign_in(email)
+                assert (await browser.get("/sign-in")).headers["Location"] == answer.headers["Location"]
+                chosen = await browser.sign_in(email, path="/sign-in?next=/settings")
+                assert chosen.headers["Location"] == "/settings"
+                home = await browser.sign_in(email, path="/sign-in?next=/")
+                assert home.headers["Location"] == "/"
+            return str(answer.headers["Location"])
+
+    office.do(deny_all)
+    for name, admin, manages in (("a", True, True), ("b", True, False), ("c", False, True), ("d", False, False)):
+        account = office.account(name, admin=admin)
+        if manages:
+            office.do(partial(Artist.create, name="Anna", manager=account, created_at=1))
+        assert await landing(name) == ("/insights" if manages else "/")
+    office.request()
+    assert [await landing(name) for name in "abcd"] == ["/admin", "/admin", "/insights", "/"]
+    office.do(deny_all)
+    assert [await landing(name) for name in "abcd"] == ["/insights", "/", "/insights", "/"]
