@@ -119,9 +119,7 @@ def _spent(pid: int) -> float:
 
 
 async def _load(port: int, token: str) -> None:
-    head = (
-        f"GET /api/v1/artists/1/albums HTTP/1.1\r\nHost: music.test\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
-    )
+    head = f"GET /api/v1/artists/1/albums HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
     await asyncio.gather(*(_client(port, head, REQUESTS // CONNECTIONS) for _ in range(CONNECTIONS)))
 
 

@@ -138,7 +138,7 @@ async def walk(port: int, last: int, ends: float, times: list[float]) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     number = 0
     while (began := time.perf_counter()) < ends:
-        writer.write(f"GET {target(last - number % DEEPEST)} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        writer.write(f"GET {target(last - number % DEEPEST)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         assert head.startswith("HTTP/1.1 200"), head
         await reader.readexactly(int(head.partition("Content-Length: ")[2].partition("\r\n")[0]))

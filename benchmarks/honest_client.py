@@ -64,7 +64,7 @@ class Client:
     async def _exchange(self, connection: Connection, path: str, *, own: bool) -> int:
         reader, writer = connection
         closing = "Connection: close\r\n" if own else ""
-        head = f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {self._token}\r\n{closing}\r\n"
+        head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {self._token}\r\n{closing}\r\n"
         writer.write(head.encode())
         answer = (await reader.readuntil(b"\r\n\r\n")).decode()
         await reader.readexactly(int(answer.partition("Content-Length: ")[2].partition("\r\n")[0]))

@@ -14,7 +14,7 @@ import sys
 
 from musicsvc.server.process import open_files
 
-REQUEST = "GET /api/v1/albums?perPage=1 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\r\n"
+REQUEST = "GET /api/v1/albums?perPage=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n"
 
 
 def connect(port: int, request: bytes, tls: ssl.SSLContext | None) -> socket.socket:

@@ -65,7 +65,7 @@ class Attack:
     def __init__(self, server: Server, kind: str, most: int) -> None:
         framing = "Transfer-Encoding: chunked" if kind == "chunks" else "Content-Length: {}"
         self._body = KINDS[kind]()
-        lines = [f"POST {PATH} HTTP/1.1", "Host: a", f"Authorization: Bearer {server.token}"]
+        lines = [f"POST {PATH} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {server.token}"]
         lines += ["Content-Type: application/json", framing.format(len(self._body)), "", ""]
         self._head = "\r\n".join(lines).encode()
         self._port = server.port

@@ -139,7 +139,7 @@ async def print_requests(servers: dict[str, tuple[int, int]], token: str) -> Non
     """Send requests to both servers in turn."""
     rates: dict[str, list[float]] = {name: [] for name in servers}
     costs: dict[str, list[float]] = {name: [] for name in servers}
-    raw = f"GET /api/v1/users/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
+    raw = f"GET /api/v1/users/me HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
     for number in range(ROUNDS + 1):
         for name, (pid, port) in servers.items():
             wall, cpu = time.perf_counter(), cpu_of(pid)

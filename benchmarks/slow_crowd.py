@@ -18,7 +18,7 @@ import sys
 import time
 from collections import defaultdict
 
-HEAD = "{} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n"
+HEAD = "{} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n"
 LONG = ("GET /docs/swagger-ui-bundle.js", "POST /api/v1/insights/export/csv", "GET /api/v1/albums?perPage=100")
 EXPORT = '{"type":"plays","period":"1-year"}'
 LARGE = 64 * 1024

@@ -39,7 +39,7 @@ async def _ask(port: int, token: str, target: str, begun: Counter[str]) -> bool:
         line.setblocking(False)  # noqa: FBT003 - the library's signature
         try:
             await loop.sock_connect(line, ("127.0.0.1", port))
-            head = f"GET {target} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\n\r\n"
+            head = f"GET {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
             await loop.sock_sendall(line, head.encode())
             answer = await loop.sock_recv(line, 1024)
             if answer.split(b" ", 2)[1:2] != [SOUND]:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 PROXY_HEADER = re.compile(r"forwarded|via|x-real-ip|x-forwarded-.*", re.IGNORECASE)
 NO_HEADERS = CIMultiDictProxy(CIMultiDict[str]())
+HOST = re.compile(r"(?:\[([^%\[\]]+)\]|([^%:\[\]]+))(?::[0-9]*)?")
+THIS_MACHINE = "localhost"  # also the names below it
 CLIENTS = 4096  # whose last resolution is kept
 HSTS = {"Strict-Transport-Security": "max-age=31536000"}  # browsers use only HTTPS for a year
 PROTO = re.compile(r"(?:^|[;,\s])proto=\"?([^\s;,\"]*)", re.IGNORECASE)  # in the Forwarded header
@@ -31,7 +34,7 @@ class Peer:
 
     address: str
     secure: bool  # the request came over TLS, or `local` is set
-    local: bool  # the client runs on this machine, and the settings allow it plain HTTP
+    local: bool  # the client runs on this machine and names it as the host, and the settings allow it plain HTTP
     forwarded: bool  # the request has headers that proxies add
     encrypted: bool  # the client uses TLS, to this process or to a trusted proxy
     hsts: bool  # the response has Strict-Transport-Security
@@ -44,25 +47,41 @@ class PeerResolver:
         self._https = served_over_https(settings.server)
         self._local_http = settings.server.local_http or not settings.hosted
         self._limits = settings.limits
+        public = urlsplit(settings.server.public_url or "").hostname
+        self._hosts = {_normalized(name) for name in (settings.server.host, public) if name}
         self._resolve_direct = lru_cache(CLIENTS)(partial(self._resolve, NO_HEADERS, forwarded=False))
 
     def resolve(self, remote: str, headers: CIMultiDictProxy[str], *, tls: bool) -> Peer:
         """Return the client. `remote`: the connection's address, perhaps a proxy's. `tls`: the connection uses TLS."""
+        host = ",".join(headers.getall("Host", ()))  # several are joined, which is the name of no host
         if any(map(PROXY_HEADER.fullmatch, headers)):
-            return self._resolve(headers, remote, tls=tls, forwarded=True)
-        return self._resolve_direct(remote, tls=tls)
+            return self._resolve(headers, remote, host, tls=tls, forwarded=True)
+        return self._resolve_direct(remote, host, tls=tls)
 
-    def _resolve(self, headers: CIMultiDictProxy[str], remote: str, *, tls: bool, forwarded: bool) -> Peer:
+    def _resolve(self, headers: CIMultiDictProxy[str], remote: str, host: str, *, tls: bool, forwarded: bool) -> Peer:
         peer = _address(remote)
         trusted = peer is not None and self._trusts(peer)
         protocols = _members(headers, "X-Forwarded-Proto")
         encrypted = tls or (trusted and _all_https(protocols))
         loopback = peer is not None and peer.is_loopback
         says_https = _all_https(protocols or PROTO.findall(",".join(headers.getall("Forwarded", ()))))
-        local = loopback and self._local_http and (not forwarded or says_https)
+        local = loopback and self._local_http and (not forwarded or says_https) and self._is_own(host)
         address = self._client(peer, headers) if trusted else str(peer or remote)
         judged = self._limits.enabled and (self._limits.local or forwarded or not local)
         return Peer(address, encrypted or local, local, forwarded, encrypted, encrypted or self._https, judged)
+
+    def _is_own(self, host: str) -> bool:
+        """Return whether a Host header names this machine or service.
+
+        A page of another site can send requests to this machine under a name of its own, which it lets resolve to
+        127.0.0.1. Its browser takes the answers for that site's and lets the page read them (DNS rebinding).
+        """
+        found = HOST.fullmatch(host)
+        name = _normalized(found[1] or found[2]) if found else ""
+        address = _address(name)
+        if address is not None and address.is_loopback:
+            return True
+        return name in self._hosts or name.rpartition(".")[2] == THIS_MACHINE
 
     def _trusts(self, address: Address) -> bool:
         return any(address in network for network in self._trusted if network.version == address.version)
@@ -99,6 +118,11 @@ def _members(headers: CIMultiDictProxy[str], name: str) -> list[str]:
 def _all_https(protocols: Sequence[str]) -> bool:
     """Return whether there is at least one protocol and all are https."""
     return bool(protocols) and all(protocol.lower() == "https" for protocol in protocols)
+
+
+def _normalized(host: str) -> str:
+    """Return the name or address of a host in lower case, and an address in its usual form."""
+    return str(_address(host) or host.lower())
 
 
 def _hop(text: str) -> Address | None:

@@ -50,7 +50,7 @@ PIECES = (
         b"Connection: Upgrade\r\n",
         b"Sec-WebSocket-Key: x\r\n",
         b"Expect: 100-continue\r\n",
-        b"Host: a\r\n",
+        b"Host: localhost\r\n",
         b"Host: b, c\r\n",
     ),
     *(
@@ -102,7 +102,7 @@ AMBIGUOUS = (
         b"X: a\rContent-Length: 5",
     ),
 )
-SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
+SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class MalformedGenerator:
@@ -124,7 +124,7 @@ class MalformedGenerator:
         """Return a request with ambiguous framing, which must be refused, and a second request after it."""
         framing = self._chance.choice(AMBIGUOUS)
         before, after = self._chance.choice(((b"", b"\r\nX: y"), (b"X: y\r\n", b"")))
-        head = b"POST /api/v1/artists HTTP/1.1\r\nHost: a\r\n" + before + framing + after + b"\r\n\r\n"
+        head = b"POST /api/v1/artists HTTP/1.1\r\nHost: localhost\r\n" + before + framing + after + b"\r\n\r\n"
         return head + self._chance.choice((b"0\r\n\r\n", b"5\r\nhello\r\n0\r\n\r\n", b"hello", b"")) + SMUGGLED
 
     def _sound(self) -> bytes:
@@ -174,7 +174,7 @@ class MalformedGenerator:
             (b"0\r\n\r\n",) * 6
             + (b"0\r\nTrailer: x\r\n\r\n", b"0\r\n", b"", b"00\r\n\r\n", b"0\r\n" + b"T: x\r\n" * 500 + b"\r\n")
         )
-        head = f"{sent.method} {sent.target} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+        head = f"{sent.method} {sent.target} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
         lines = "".join(f"{line}\r\n" for line in sent.headers if not line.startswith("Host"))
         return (head + lines + "\r\n").encode("utf-8", "surrogateescape") + b"".join(chunks) + end
 

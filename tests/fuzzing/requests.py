@@ -64,7 +64,7 @@ class FuzzRequest:
         """The bytes to send."""
         lines = [f"{self.method} {self.target} HTTP/1.1", *self.headers]
         if not any(line.lower().startswith("host:") for line in self.headers):
-            lines.insert(1, "Host: music.test")
+            lines.insert(1, "Host: localhost")
         if self.body or self.method in {"POST", "PUT"}:
             lines.append(f"Content-Length: {len(self.body)}")
         return "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + self.body

@@ -124,7 +124,7 @@ async def settled(holds: Callable[[], object]) -> None:
 
 def request(method: str, target: str, *headers: str, body: bytes = b"") -> bytes:
     """Return the bytes of a request, with a Content-Length unless a header sets the framing."""
-    lines = [f"{method} {target} HTTP/1.1", "Host: music.test", *headers]
+    lines = [f"{method} {target} HTTP/1.1", "Host: localhost", *headers]
     if body and not any(line.lower().startswith(("content-length:", "transfer-encoding:")) for line in headers):
         lines.append(f"Content-Length: {len(body)}")
     return "\r\n".join([*lines, "", ""]).encode("utf-8", "surrogateescape") + body

@@ -152,9 +152,9 @@ def broken(secret: str) -> Iterator[bytes]:
     """Return bytes that are not HTTP."""
     yield f"{secret}\r\n\r\n".encode()
     yield f"GET {V1}/albums HTTP/{secret}\r\n\r\n".encode()
-    yield f"GET {V1}/albums HTTP/1.1\r\nHost: a\r\nAuthorization : Bearer {secret}\r\n\r\n".encode()
-    yield f"GET {V1}/albums HTTP/1.1\r\nHost: a\r\n{secret}\r\n\r\n".encode()
-    yield f"POST {V1}/albums HTTP/1.1\r\nHost: a\r\nContent-Length: {secret}\r\n\r\n".encode()
+    yield f"GET {V1}/albums HTTP/1.1\r\nHost: localhost\r\nAuthorization : Bearer {secret}\r\n\r\n".encode()
+    yield f"GET {V1}/albums HTTP/1.1\r\nHost: localhost\r\n{secret}\r\n\r\n".encode()
+    yield f"POST {V1}/albums HTTP/1.1\r\nHost: localhost\r\nContent-Length: {secret}\r\n\r\n".encode()
 
 
 async def use(root: str, secrets: Secrets, raws: Iterable[bytes]) -> None:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 STRICT = "Strict-Transport-Security"
 SHORT = 0.2
-HALF = b"GET /api/v1/albums HTTP/1.1\r\nHost: a\r\nX-Half: "
+HALF = b"GET /api/v1/albums HTTP/1.1\r\nHost: localhost\r\nX-Half: "
 LINES = HALF + b"a\r\nX-Long: ".join([b"a" * 1000] * 40)
 GET = request("GET", ALBUMS)
 REFUSED = {
     "400": (b"GARBAGE\r\n\r\n", 400),
-    "400 of a later version": (b"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 400),
+    "400 of a later version": (b"GET / HTTP/2.0\r\nHost: localhost\r\n\r\n", 400),
     "400 of an unknown version": (b"GET / HTTP/9.9\r\n\r\n", 400),
     "400 of the earliest form": (b"GET /api/v1/albums\r\n\r\n", 400),
     "400 of HTTP/1.0": (b"GET /api/v1/ albums HTTP/1.0\r\n\r\n", 400),

@@ -49,7 +49,7 @@ async def test_the_path_and_the_headers_may_have_32_kib_to_the_byte(client: Clie
     def head(last: int) -> bytes:
         return request("GET", ALBUMS, *(f"X-{number}: {'a' * 6000}" for number in range(5)), f"X-Last: {'a' * last}")
 
-    rest = MAX_HEAD - len(f"{ALBUMS}Hostmusic.testX-Last") - 5 * (len("X-0") + 6000)
+    rest = MAX_HEAD - len(f"{ALBUMS}HostlocalhostX-Last") - 5 * (len("X-0") + 6000)
     async with connected(client.root) as wire:
         await wire.send(head(rest + more))
         assert (await wire.answer()).status == status

@@ -201,17 +201,17 @@ async def test_a_password_changed_during_sign_in_does_not_sign_in(limited: Share
 @on_shared_loop
 async def test_malformed_headers_do_no_harm(limited: Shared, header: str) -> None:
     async with connected(limited.client.root) as wire:
-        host = [] if header.startswith("Host") else ["Host: music.test"]
+        host = [] if header.startswith("Host") else ["Host: localhost"]
         lines = ["GET / HTTP/1.1", *host, header, "", ""]
         await wire.send("\r\n".join(lines).encode("utf-8", "surrogateescape"))
-        assert (await wire.answer()).status == 200
+        assert (await wire.answer()).status == (200 if host else 403)
 
 
 @on_shared_loop
 async def test_a_browser_with_an_unreadable_name_can_sign_in(limited: Shared, browser: PageClient) -> None:
     user_id = add_account(limited, "unnamed@way.test")
     form = {"email": "unnamed@way.test", "password": PASSWORD, "form_token": await browser.form_token()}
-    headers = [f"Cookie: musicsvc={browser.cookies['musicsvc']}", "Origin: http://music.test", "User-Agent: \udcff"]
+    headers = [f"Cookie: musicsvc={browser.cookies['musicsvc']}", "Origin: http://localhost", "User-Agent: \udcff"]
     headers.append("Content-Type: application/x-www-form-urlencoded")
     async with connected(limited.client.root) as wire:
         await wire.send(request("POST", "/sign-in", *headers, body=urlencode(form).encode()))

@@ -17,6 +17,8 @@ from musicsvc.server.peer import Peer, PeerResolver
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tests.support.serving import Client
+
 ADDRESSES = st.ip_addresses().map(str)
 ELSEWHERE = ["192.0.2.7", "2001:db8::7", "::ffff:192.0.2.7", "10.0.0.1", "fe80::1%eth0", ""]
 LOOPBACK = ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]
@@ -40,13 +42,88 @@ def judge(
 ) -> Peer:
     """Return the peer of a request under these settings."""
     resolver = PeerResolver(Settings(server=server or Server()))
-    return resolver.resolve(remote, CIMultiDictProxy(CIMultiDict(headers)), tls=tls)
+    sent = CIMultiDict(headers)
+    sent.setdefault("Host", "localhost:8080")
+    return resolver.resolve(remote, CIMultiDictProxy(sent), tls=tls)
 
 
 @pytest.mark.parametrize("remote", LOOPBACK)
 def test_plain_http_on_this_machine_is_taken(remote: str) -> None:
-    peer = judge(remote, {"Host": "elsewhere.test"})
+    peer = judge(remote, {})
     assert (peer.secure, peer.local, peer.forwarded) == (True, True, False)
+
+
+OWN = [
+    "localhost",
+    "LocalHost:8080",
+    "a.localhost",
+    "a.b.localhost:1",
+    "localhost:",
+    "127.0.0.1",
+    "127.0.0.1:80",
+    "127.9.9.9:8080",
+    "[::1]",
+    "[::1]:8080",
+    "[0:0:0:0:0:0:0:1]:8080",
+    "[::ffff:127.0.0.1]:8080",
+]
+FOREIGN = [
+    "elsewhere.test",
+    "elsewhere.test:8080",
+    "localhost.elsewhere.test",
+    "127.0.0.1.elsewhere.test",
+    "notlocalhost",
+    "localhost.",
+    "192.0.2.7",
+    "0.0.0.0:8080",
+    "[::]",
+    "[2001:db8::7]:80",
+    "::1",
+    "[",
+    "[]",
+    "[]:80",
+    ":80",
+    ",",
+    "localhost,localhost",
+    "127.0.0.1@elsewhere.test",
+    "127.0.0.1%elsewhere.test",
+    "[::1%elsewhere.test]",
+    "localhost:80:80",
+    "localhost:x",
+    "127.1",
+    "2130706433",
+    "",
+]
+BOUND = Server(host="music.lan", public_url="http://Music.Example.test:8443", local_http=True)
+
+
+@pytest.mark.parametrize("forwarded", [{}, {"Forwarded": "proto=https"}])
+@pytest.mark.parametrize(
+    ("host", "server", "own"),
+    [
+        *((host, None, True) for host in OWN),
+        *((host, None, False) for host in FOREIGN),
+        *((host, BOUND, True) for host in ("music.lan", "MUSIC.lan:80", "music.example.test", "music.example.test:1")),
+        *((host, BOUND, False) for host in ("lan", "example.test", "a.music.lan", "192.0.2.7")),
+        *((host, Server(host="192.0.2.7"), host != "192.0.2.8") for host in ("192.0.2.7:80", "192.0.2.8", "[::1]")),
+        ("[2001:DB8:0::7]:80", Server(host="2001:db8::7"), True),
+    ],
+)
+def test_a_request_under_a_foreign_name_is_not_from_this_machine(
+    host: str, server: Server | None, forwarded: Mapping[str, str], *, own: bool
+) -> None:
+    peer = judge("127.0.0.1", {"Host": host, **forwarded}, server)
+    assert (peer.local, peer.secure, peer.judged) == (own, own, bool(forwarded) or not own)
+    encrypted = judge("127.0.0.1", {"Host": host}, server, tls=True)
+    assert (encrypted.local, encrypted.secure) == (own, True)
+    proxied = judge("127.0.0.1", {"Host": host} | HTTPS, server)
+    assert (proxied.secure, proxied.encrypted) == (True, True)
+
+
+def test_a_request_with_several_hosts_or_none_is_not_from_this_machine() -> None:
+    for sent in ([("Host", "localhost"), ("Host", "localhost")], []):
+        resolver = PeerResolver(Settings(server=Server()))
+        assert not resolver.resolve("127.0.0.1", CIMultiDictProxy(CIMultiDict(sent)), tls=False).secure
 
 
 @pytest.mark.parametrize("remote", ELSEWHERE)
@@ -161,3 +238,15 @@ def test_a_faulty_proxy_address_is_named(monkeypatch: pytest.MonkeyPatch, proxy:
     monkeypatch.setenv("MUSICSVC_SERVER__TRUSTED_PROXIES", json.dumps(["127.0.0.1", proxy]))
     with pytest.raises(Failure, match=r"server\.trusted_proxies\.1.*is not a valid address"):
         load()
+
+
+async def test_a_rebound_name_reads_nothing_but_the_health_of_the_service(anonymous: Client) -> None:
+    own, rebound = ({"Host": f"{name}:8080"} for name in ("localhost", "elsewhere.test"))
+    for path in ("albums", "openapi.json", "/metrics", "/sign-in", "/nothing"):
+        for _ in range(3):  # the first answers make the server remember the head
+            assert (await anonymous.get(path, headers=own)).status == (404 if path == "/nothing" else 200)
+            answer = await anonymous.get(path, headers=rebound)
+            assert answer.status == 403
+            assert b"HTTPS is required." in answer.body
+    for path in ("/healthz", "/readyz"):
+        assert (await anonymous.get(path, headers=rebound)).status == 200
