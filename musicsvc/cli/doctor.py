@@ -42,8 +42,7 @@ def doctor(context: typer.Context, json: AsJson = False) -> None:
 
 
 def _json(finding: Finding) -> dict[str, str]:
-    row = asdict(finding)
-    return row | {"way_out": row.pop("hint")}
+    return asdict(finding) | {"way_out": finding.hint}  # the former name of `hint`, for scripts that use it
 
 
 def _findings(session: Session) -> Iterator[Finding]:

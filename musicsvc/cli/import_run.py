@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from musicsvc.store.importing.summary import ImportSummary
 
     Work = Callable[..., ImportSummary]
+    Warn = Callable[[Store], str | None]
 
 
 class RunOptions(NamedTuple):
@@ -36,11 +37,11 @@ def run(
     options: RunOptions,
     open_file: "Callable[[], Reader]",
     work: "Work",
-    warn: "Callable[[Store], None] | None" = None,
+    warn: "Warn | None" = None,
 ) -> None:
     """Open the file, import it with `work`, and print the result. Exits with code 1 if every row was refused.
 
-    `warn` is called before the import.
+    `warn` is called before the import. The warning that it returns is printed with the import's id.
     """
     _check(options)
     run = _Run(session, options)
@@ -87,10 +88,9 @@ class _Run:
         self._summary: ImportSummary | None = None
         self._through = 0
         self._file: RefusedFile | None = None
+        self._warning: str | None = None
 
-    def do(
-        self, open_file: "Callable[[], Reader]", work: "Work", warn: "Callable[[Store], None] | None"
-    ) -> "ImportSummary":
+    def do(self, open_file: "Callable[[], Reader]", work: "Work", warn: "Warn | None") -> "ImportSummary":
         with ExitStack() as stack:
             reader = stack.enter_context(open_file())
             if self._options.refused is not None:
@@ -99,17 +99,24 @@ class _Run:
                 self._file = RefusedFile(self._options.refused, reader)
                 reader = self._file.reader
             store = stack.enter_context(self._session.store())
-            if warn is not None:
-                warn(store)
+            self._warning = None if warn is None else warn(store)
             show_progress = stack.enter_context(progress.bar(self._session, self._options.file.name))
 
             def on_progress(summary: "ImportSummary") -> None:
                 self._summary, self._through = summary, summary.rows
+                self._warn(summary.run)
                 if self._file is not None:
                     self._file.add(summary.refused)
                 show_progress(reader.position, reader.size)
 
             return work(store, reader, on_progress=on_progress)
+
+    def _warn(self, run: int | None) -> None:
+        """Print the warning, once. `run`: the id of the import, which a dry run has not."""
+        warning, self._warning = self._warning, None
+        if warning is not None:
+            undo = "" if run is None else f" To undo this import, run: musicsvc import undo {run}"
+            self._session.echo(f"{warning}{undo}")
 
     def interrupted(self) -> None:
         again = "Run the same command again to continue; imported rows are not added twice."

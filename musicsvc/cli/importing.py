@@ -87,7 +87,7 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
     options = importing.CatalogOptions((*(map_ or ()), *(more or ())), tuple(blank or ()), manager, dry_run)
     work = partial(importing.run, options=options, now=now)
     opened = partial(readers.open_file, file, form)
-    warn = partial(twins.warn_of_catalog, session, file, opened, options)
+    warn = partial(twins.warn_of_catalog, file, opened, options)
     import_run.run(session, import_run.RunOptions(file, json, refused), opened, work, warn)
 
 
@@ -170,5 +170,5 @@ def plays(  # noqa: PLR0917 - a parameter for each option
         import_run.RunOptions(file, json, refused),
         lambda: histories.open_file(file, form, mapped=bool(pairs)),
         work,
-        partial(twins.warn_of_plays, session),
+        twins.warn_of_plays,
     )

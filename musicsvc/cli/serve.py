@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from musicsvc.config import Settings
 
 app = typer.Typer()
+TLS = "--tls-cert cert.pem --tls-key key.pem"
 
 
-@app.command(epilog=show_examples("serve --demo", "serve --host 0.0.0.0 --port 8080 --workers 4"))
+@app.command(epilog=show_examples("serve --demo", "serve --workers 4", f"serve --host 0.0.0.0 --port 8443 {TLS}"))
 def serve(  # noqa: PLR0917 - typer calls it by name
     context: typer.Context,
     host: Annotated[str | None, option("IP", "Address to listen on [default: 127.0.0.1].")] = None,

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from musicsvc.cli.session import Session
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
@@ -17,37 +16,41 @@ MOST_MANAGERS = 3
 
 
 def warn_of_catalog(
-    session: Session, file: "Path", open_file: "Callable[[], Reader]", options: "CatalogOptions", store: "Store"
-) -> None:
-    """Warn if artists of a catalog file already exist with another manager. Skip pipes: they can be read only once."""
+    file: "Path", open_file: "Callable[[], Reader]", options: "CatalogOptions", store: "Store"
+) -> str | None:
+    """Return a warning if artists of a catalog file already exist with another manager.
+
+    Pipes are skipped, because they can be read only once.
+    """
     from musicsvc.store.importing import twins
 
     found = twins.of_catalog(open_file, options, store) if file.is_file() else None
     if found is None or not found.names:
-        return
+        return None
     most = found.managers.most_common(MOST_MANAGERS)
     others = ", ".join(f"{email or 'no manager'}: {count:,}" for email, count in most)
     owner = most[0][0]
     existing = f"with --user {owner}" if owner else "without --user"
-    session.echo(
+    return (
         f"Warning: {quantity(found.names, 'artist')} of this file {_exist(found.names)} under another manager too"
         f" ({others}). The import creates new artists with the same names. To use the existing ones, import"
-        f" {existing}, or first assign them to another manager: musicsvc artist assign ID EMAIL. To undo this import,"
-        " run: musicsvc import undo"
+        f" {existing}, or first assign them to another manager: musicsvc artist assign ID EMAIL."
     )
 
 
-def warn_of_plays(session: Session, store: "Store") -> None:
-    """Warn if the catalog has artists of the same name with different managers."""
+def warn_of_plays(store: "Store") -> str | None:
+    """Return a warning if the catalog has artists of the same name with different managers."""
     from musicsvc.store.importing import twins
 
-    if names := twins.of_all(store):
-        session.echo(
-            f"Warning: {quantity(names, 'artist')} of the catalog {_exist(names)} under several managers. A play that"
-            " names its track by artist and title counts for the artist that --user manages, otherwise for the oldest."
-            " A play that was imported before is not counted again. To choose, add --user EMAIL, or name tracks by"
-            " external_id, isrc or track_id."
-        )
+    names = twins.of_all(store)
+    if not names:
+        return None
+    return (
+        f"Warning: {quantity(names, 'artist')} of the catalog {_exist(names)} under several managers. A play that"
+        " names its track by artist and title counts for the artist that --user manages, otherwise for the oldest."
+        " A play that was imported before is not counted again. To choose, add --user EMAIL, or name tracks by"
+        " external_id, isrc or track_id."
+    )
 
 
 def _exist(number: int) -> str:

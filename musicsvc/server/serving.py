@@ -20,16 +20,20 @@ from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.process import malloc, open_files
-from musicsvc.server.process.signals import EarlySignal, Hangup
+from musicsvc.server.process.signals import STOPPED, EarlySignal, Hangup, stop_reason
 from musicsvc.server.process.supervisor import Supervisor
 from musicsvc.server.reloading import RELOADED, ReloadableServer, Source
 from musicsvc.store import opening
+from musicsvc.store.engine.sqlite import file_locks
+from musicsvc.store.engine.url import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from musicsvc.clock import Clock
     from musicsvc.config import Settings
+
+    StopRequest = asyncio.Future[int | None]  # its result: the signal, or None in a worker process
 
 log = logging.getLogger("musicsvc")
 ECHO_SECONDS = 0.2
@@ -59,7 +63,15 @@ def serve(
     opening.connect(settings.store_url).close()
     listener = listen(settings.server.host, settings.server.port)
     early = EarlySignal()
-    ready(source.current.root(listener))
+    root = source.current.root(listener)
+    with file_locks.serving(path_of(settings.store_url), root):
+        ready(root)
+        _serve(source, clock, listener, early, hangup)
+
+
+def _serve(source: Source, clock: Clock, listener: socket.socket, early: EarlySignal, hangup: Hangup | None) -> None:
+    """Serve requests on the listener in this process or, if there are several workers, in processes of their own."""
+    settings = source.current.settings
 
     def work(metrics: Metrics, parent_pipe: int | None = None) -> None:
         with log_setup.started(source.current.settings.log, clock, threaded=True) as writer:
@@ -134,58 +146,66 @@ def _resolved(host: str, port: int) -> tuple[int, int, int, Any]:
 
 async def _work(server: ReloadableServer, end: EarlySignal | int, hangup: Hangup | None) -> None:
     """Serve until a stop signal arrives. In a worker process, serve until the supervisor closes the pipe `end`."""
-    stopped = _stop_event(end)
+    stopped = _stop_request(end)
     await server.start()
     if hangup is not None:
         _handle_hangup(hangup, server, stopped)
-    await stopped.wait()
-    await server.stop()
+    number = await stopped
+    try:
+        await server.stop()
+    finally:
+        if isinstance(end, EarlySignal) and number is not None:  # the supervisor logs the stop of its workers
+            log.info(STOPPED, stop_reason(number))
 
 
-def _handle_hangup(hangup: Hangup, server: ReloadableServer, stopped: asyncio.Event) -> None:
+def _handle_hangup(hangup: Hangup, server: ReloadableServer, stopped: StopRequest) -> None:
     """On SIGHUP, reload the settings, or stop if the terminal was closed."""
 
     def hang_up() -> None:
-        if hangup.is_closed_terminal():
-            stopped.set()
-        else:
+        if not hangup.is_closed_terminal():
             server.request_reload()
+        elif not stopped.done():
+            stopped.set_result(signal.SIGHUP)
 
     if hangup.enabled:
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
     hangup.accept()
 
 
-def _stop_event(end: EarlySignal | int) -> asyncio.Event:
-    """Return an event that is set when the server must stop. A second stop signal ends the server at once."""
-    stopped = asyncio.Event()
+def _stop_request(end: EarlySignal | int) -> StopRequest:
+    """Return a future that is done when the server must stop. A second stop signal ends the server at once."""
     loop = asyncio.get_running_loop()
+    stopped: StopRequest = loop.create_future()
     task = asyncio.current_task()
     # uvloop delivers a signal once more if it arrived while the loop ran without a handler for it.
     echo_until = -inf
 
-    def stop() -> None:
-        if stopped.is_set() and task is not None:
+    def stop(number: int) -> None:
+        if stopped.done() and task is not None:
             if loop.time() < echo_until:
                 return
             timer = threading.Timer(EXIT_SECONDS, os._exit, (1,))
             timer.daemon = True
             timer.start()
             task.cancel()
-        stopped.set()
+        request(number)
+
+    def request(number: int | None) -> None:
+        if not stopped.done():
+            stopped.set_result(number)
 
     def parent_gone(parent_pipe: int) -> None:
         loop.remove_reader(parent_pipe)
-        stopped.set()
+        request(None)
 
-    loop.add_signal_handler(signal.SIGTERM, stop)
+    loop.add_signal_handler(signal.SIGTERM, stop, signal.SIGTERM)
     if isinstance(end, int):
         loop.add_reader(end, parent_gone, end)
         return stopped
-    loop.add_signal_handler(signal.SIGINT, stop)
-    if end.received:
+    loop.add_signal_handler(signal.SIGINT, stop, signal.SIGINT)
+    if end.received is not None:
         echo_until = loop.time() + ECHO_SECONDS
-        stopped.set()
+        request(end.received)
     return stopped
 
 

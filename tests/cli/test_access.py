@@ -44,7 +44,10 @@ def test_a_request_is_listed_approved_and_its_account_gets_a_token(ask: Json, ru
     account = {"request_id": asked.pop("id"), "user_id": None, "api_access": False, "reports_plays": False}
     assert ask("access", "list") == [asked | account]
     done = run("access", "approve", EMAIL)
-    assert done.stderr == f"Request 1 is approved: {EMAIL} has API access. Account 1 was created for it.\n"
+    assert done.stderr == (
+        f"Request 1 is approved: {EMAIL} has API access. Account 1 was created for it.\n"
+        "No running server was found: the link has the address of the settings, http://127.0.0.1:8080.\n"
+    )
     assert re.fullmatch(r"http://127.0.0.1:8080/password/[\w-]{43}\n", done.stdout)
     assert run("token", "create", EMAIL, "--name", "first").stdout.startswith("msvc_")
     again = ("access", "approve", EMAIL.upper())
@@ -57,6 +60,17 @@ def test_a_request_is_listed_approved_and_its_account_gets_a_token(ask: Json, ru
     hint = f"Access was revoked since. Run: musicsvc access grant {EMAIL}"
     assert run(*again, expect=1).stderr == f"{already} {hint}\n"
     assert run("access", "deny", "1", "--reason", "no", expect=1).stderr == f"{already}\n"
+
+
+def test_an_approval_of_an_account_without_a_request_names_the_command_that_grants_access(run: Run) -> None:
+    run("user", "create", EMAIL)
+    run("access", "grant", EMAIL)
+    run("access", "revoke", EMAIL)
+    missing = f"Error: There is no access request by {EMAIL}."
+    hint = f"To give the account access, run: musicsvc access grant {EMAIL}"
+    assert run("access", "approve", EMAIL, expect=1).stderr == f"{missing} {hint}\n"
+    assert run("access", "deny", EMAIL, "--reason", "no", expect=1).stderr == f"{missing}\n"
+    assert run("access", "approve", "7", expect=1).stderr == "Error: There is no access request 7.\n"
 
 
 def test_json_has_the_password_link_of_a_new_account_alone(ask: Json, run: Run) -> None:

@@ -35,6 +35,7 @@ def test_a_catalog_warns_of_twins_before_it_runs_and_says_how_to_use_the_existin
         "Warning: 2 artists of this file exist under another manager too (no manager: 2)."
     )
     assert "import without --user," in warnings(some.stderr)[0]
+    assert warnings(some.stderr)[0].endswith(" To undo this import, run: musicsvc import undo 2")
     one = tmp_path / "one.csv"
     one.write_text("track,artist\nZ,Bea\n")
     run("import", "catalog", str(one), "--user", "ben@label.test")
@@ -45,6 +46,7 @@ def test_a_catalog_warns_of_twins_before_it_runs_and_says_how_to_use_the_existin
         in dry
     )
     assert dry.index("Warning: ") < dry.index("3 rows read")
+    assert "undo" not in dry
     assert warnings(run("import", "catalog", str(one), "--user", "ben@label.test").stderr) == []
 
 

@@ -106,6 +106,7 @@ def test_a_password_link_is_printed_on_a_separate_line_below_a_hint(terminal: Te
     _, hint, link, rest = terminal.show("user", "create", "bob@label.test").split("\n")
     assert hint == (
         "Give this link to bob@label.test. It sets the password once, within 24 hours, and is not shown again."
+        " No running server was found: the link has the address of the settings, http://127.0.0.1:8080."
     )
     assert "/password/" in link
     assert rest == ""

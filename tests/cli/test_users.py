@@ -9,6 +9,7 @@ from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Json, Run
 
 EMAIL = "ada@example.test"
+ADDRESS_UNKNOWN = "No running server was found: the link has the address of the settings, http://127.0.0.1:8080.\n"
 
 
 def password_hash(store: Store) -> str | None:
@@ -42,7 +43,7 @@ def account_of(store: Store, link: str) -> str:
 def test_a_new_account_without_a_password_gets_a_link_alone_on_stdout(run: Run, ask: Json, store: Store) -> None:
     created = run("user", "create", EMAIL)
     assert created.stdout.count("\n") == 1
-    assert created.stderr == f"Created account 1 for {EMAIL}.\n"
+    assert created.stderr == f"Created account 1 for {EMAIL}.\n{ADDRESS_UNKNOWN}"
     assert account_of(store, created.stdout.strip()) == EMAIL
 
     before = Clock().now()
@@ -57,7 +58,7 @@ def test_an_account_with_a_password_gets_no_link_until_it_is_asked_for(run: Run,
     assert (made["password_link"], made["password_link_expires_at"]) == (None, None)
 
     done = run("user", "password-link", EMAIL.upper())
-    assert done.stderr == ""
+    assert done.stderr == ADDRESS_UNKNOWN
     assert account_of(store, done.stdout.strip()) == EMAIL
     again = ask("user", "password-link", EMAIL)
     assert list(again) == ["email", "password_link", "password_link_expires_at"]

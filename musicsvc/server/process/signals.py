@@ -11,18 +11,24 @@ if TYPE_CHECKING:
 
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 RELOAD = {signal.SIGHUP}
+STOPPED = "stopped (%s)"  # the message of the log, with the reason
+
+
+def stop_reason(number: int) -> str:
+    """Return the reason of a stop by this signal. SIGHUP stops a server only if its terminal was closed."""
+    return "the terminal was closed" if number == signal.SIGHUP else signal.Signals(number).name
 
 
 class EarlySignal:
-    """Handles stop signals while the server starts: sets `received` if one arrives."""
+    """Handles stop signals while the server starts: sets `received` to the signal that arrives, if one does."""
 
     def __init__(self) -> None:
-        self.received = False
+        self.received: int | None = None
         for number in STOP_SIGNALS:
             signal.signal(number, self._record)
 
-    def _record(self, _number: int, _frame: FrameType | None) -> None:
-        self.received = True
+    def _record(self, number: int, _frame: FrameType | None) -> None:
+        self.received = number
 
 
 class Hangup:

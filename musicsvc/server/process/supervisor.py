@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
-from musicsvc.server.process.signals import RELOAD, STOP_SIGNALS
+from musicsvc.server.process.signals import RELOAD, STOP_SIGNALS, STOPPED, stop_reason
 
 if TYPE_CHECKING:
     import socket
@@ -51,6 +51,7 @@ class Supervisor:
         self._parent_pipe, self._parent_end = os.pipe()
         self._running: dict[int, tuple[int, float]] = {}
         self._stopping = False
+        self._reason = ""
         self._killed = False
         self._backoff = 0.0
 
@@ -60,8 +61,8 @@ class Supervisor:
             signal.signal(number, self._stop)
         if hangup is not None and hangup.enabled:
             signal.signal(signal.SIGHUP, partial(self._hang_up, hangup))
-        if early is not None and early.received:
-            self._stop(signal.SIGTERM, None)
+        if early is not None and early.received is not None:
+            self._stop(early.received, None)
         for worker in range(self._workers):
             self._fork(worker)
         while self._running:
@@ -77,6 +78,7 @@ class Supervisor:
                 log.warning("worker process %s exited (%s); starting a replacement", pid, _exit_reason(status))
                 self._wait_before_restart(time.monotonic() - started)
                 self._fork(worker)
+        log.info(STOPPED, self._reason)
         if self._killed:
             sys.exit(1)
 
@@ -115,7 +117,7 @@ class Supervisor:
         while time.monotonic() < until and not self._stopping:
             time.sleep(0.05)
 
-    def _stop(self, _number: int, _frame: FrameType | None) -> None:
+    def _stop(self, number: int, _frame: FrameType | None) -> None:
         if self._stopping:
             self._killed = True
             for pid in self._running:
@@ -123,6 +125,7 @@ class Supervisor:
                     os.kill(pid, signal.SIGKILL)
             return
         self._stopping = True
+        self._reason = stop_reason(number)
         self._listener.close()
         os.close(self._parent_end)
 

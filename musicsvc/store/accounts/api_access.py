@@ -155,7 +155,7 @@ def latest_request(user: User) -> AccessRequest | None:
 
 def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
     """Approve the request with this id or e-mail. If no account has the e-mail, create one with a password link."""
-    found = _find(asked)
+    found = _find(asked, granting=True)
     decided = _decide(found, "approved", None, now, hint=_regrant(found))
     user, link = users.find_by_email(decided.email), None
     if user is None:  # without an account, somebody else could register the e-mail and get the access
@@ -180,10 +180,11 @@ def _add_event(kind: Kind, asked: AccessRequest, now: int, actor: Actor) -> None
     security_events.add(kind, account_id=user.id if user else None, reason=reason, now=now, actor=actor)
 
 
-def _find(asked: int | str) -> AccessRequest:
+def _find(asked: int | str, *, granting: bool = False) -> AccessRequest:
     """Lock and return the request with this id or e-mail. Raises NotFound.
 
-    If several requests have the e-mail, the pending one is returned or, without one, the newest.
+    If several requests have the e-mail, the pending one is returned or, without one, the newest. `granting`: if an
+    account has no request, the error says how to give it access.
     """
     by_id = isinstance(asked, int)
     wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
@@ -191,7 +192,9 @@ def _find(asked: int | str) -> AccessRequest:
     order = (AccessRequest.state == "pending").desc(), exact, AccessRequest.id.desc()
     found: AccessRequest | None = lock_rows(AccessRequest.select().where(wanted).order_by(*order)).first()
     if found is None:
-        raise NotFound(f"There is no access request {asked}." if by_id else f"There is no access request by {asked}.")
+        user = users.find_by_email(str(asked)) if granting and not by_id else None
+        hint = "" if user is None else f" To give the account access, run: {_grant(user)}"
+        raise NotFound(f"There is no access request {'' if by_id else 'by '}{asked}.{hint}")
     return found
 
 
@@ -200,7 +203,11 @@ def _regrant(found: AccessRequest) -> str:
     user = users.find_by_email(found.email)
     if found.state != "approved" or user is None or user.api_access:
         return ""
-    return f" Access was revoked since. Run: musicsvc access grant {quote(user.email)}"
+    return f" Access was revoked since. Run: {_grant(user)}"
+
+
+def _grant(user: User) -> str:
+    return f"musicsvc access grant {quote(user.email)}"
 
 
 def _decide(found: AccessRequest, state: str, reason: str | None, now: int, *, hint: str = "") -> AccessRequest:

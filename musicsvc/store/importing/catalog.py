@@ -49,6 +49,7 @@ def run(store: Store, reader: Reader, options: CatalogOptions, *, now: int, on_p
     through = 0
     with runs.recording(store, "catalog", reader, summary, user=manager, now=now) as run_id:
         scope, memory = ImportScope(manager, now, options.dry_run, run_id), ImportMemory()
+        on_progress(summary)
         try:
             for records in in_batches(_parse(reader, columns, options.blanks, summary)):
                 valid = [row for row in records if row is not None]

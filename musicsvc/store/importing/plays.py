@@ -60,6 +60,7 @@ def run(store: Store, reader: Reader, options: PlayOptions, *, now: int, on_prog
     with SeenKeys() as seen, runs.recording(store, "plays", reader, summary, user=manager, now=now) as run:
         scope = CreationScope(manager, now, dry_run_ids() if options.dry_run else None)
         importer = PlayImporter(store, catalog, scope, seen, run)
+        on_progress(summary)
         try:
             for batch in _in_batches(_parse(reader, columns, options, summary)):
                 importer.ingest(batch, summary, create_missing=options.create_missing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -73,7 +74,9 @@ async def test_the_wire_holds_on_uvloop_too(serve: Callable[..., Program], token
             assert [(await wire.answer()).status for _ in range(count)] == [200] * count
             assert await wire.rest() == b""
     assert program.end(signal.SIGTERM) == 0
-    assert program.err == f"musicsvc listens on {program.root} (API documentation: {program.root}/docs)\n"
+    first, stop = program.err.splitlines()
+    assert first == f"musicsvc listens on {program.root} (API documentation: {program.root}/docs)"
+    assert json.loads(stop)["message"] == "stopped (SIGTERM)"
 
 
 @sqlite
@@ -155,7 +158,7 @@ from musicsvc.server.process.signals import EarlySignal
 async def main():
     early = EarlySignal()
     os.kill(os.getpid(), signal.SIGINT)
-    await serving._stop_event(early).wait()
+    await serving._stop_request(early)
     await asyncio.sleep(0.3)
     print("finished")
     os.kill(os.getpid(), signal.SIGINT)

@@ -97,6 +97,42 @@ def exclusive(path: Path, timeout: float = EXCLUSIVE_TIMEOUT) -> Iterator[None]:
         os.close(descriptor)
 
 
+@contextmanager
+def serving(path: Path | None, root: str) -> Iterator[None]:
+    """Tell other programs the root URL of the server that serves the database during the `with` block.
+
+    Does nothing without a database file, or if the file of the URL cannot be written, as on a read-only disk.
+    """
+    descriptor = None
+    with suppress(OSError):
+        if path is not None:
+            descriptor = os.open(_served_file(path), os.O_CREAT | os.O_RDWR, 0o600)
+            acquire(descriptor, shared=True, timeout=SHARED_TIMEOUT)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, root.encode(), 0)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def served_at(path: Path) -> str | None:
+    """Return the root URL of the server that serves the database, or None if no server does.
+
+    If several servers serve it, return the URL of the one that started last.
+    """
+    with suppress(OSError, UnicodeDecodeError), _served_file(path).open("rb") as file:
+        if not acquire(file.fileno(), timeout=0):
+            return file.read().decode() or None
+    return None
+
+
+def _served_file(path: Path) -> Path:
+    path = path.resolve()
+    return path.with_name(path.name + ".served")
+
+
 def in_use(path: Path) -> str:
     """Return the error message for a database that other processes have open."""
     return f"The database {path} is in use by a server or another command. Stop it, then run this again."

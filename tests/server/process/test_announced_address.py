@@ -1,0 +1,66 @@
+"""The address of a running server in password links, and the line of the log when a server stops."""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from musicsvc.store.engine.sqlite import file_locks
+from tests.support.command import run_in_process
+from tests.support.program import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.program import Program
+
+pytestmark = pytest.mark.only_on("sqlite")
+NOTE = "No running server was found: the link has the address of the settings, "
+
+
+def link() -> tuple[str, str]:
+    """Create a password link. Return the part before `/password/`, and stderr."""
+    done = run_in_process(["user", "password-link", "ada@example.test"])
+    assert done.returncode == 0
+    return done.stdout.partition("/password/")[0], done.stderr
+
+
+@pytest.fixture(autouse=True)
+def account(migrated: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001 - it names the database
+    monkeypatch.setenv("MUSICSVC_SERVER__PORT", "8765")
+    assert run_in_process(["user", "create", "ada@example.test"]).returncode == 0
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_link_has_the_address_of_the_server_that_runs_and_the_log_the_signal_that_stops_it(
+    serve: Callable[..., Program], workers: str, end: signal.Signals
+) -> None:
+    settings = "http://127.0.0.1:8765"
+    assert link() == (settings, f"{NOTE}{settings}.\n")
+    program = serve("--workers", workers)
+    assert program.root != settings
+    assert link() == (program.root, "")
+    program.end(end)
+    until(lambda: link()[1] != "")  # workers notice soon that their supervisor was killed
+    assert link() == (settings, f"{NOTE}{settings}.\n")
+    stops = re.findall(r"stopped \(([^)]*)\)", program.err)
+    assert stops == ([] if end == signal.SIGKILL else [end.name])
+
+
+def test_a_link_has_the_public_address_whatever_runs(
+    serve: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert serve().root
+    monkeypatch.setenv("MUSICSVC_SERVER__PUBLIC_URL", "https://music.example.test")
+    assert link() == ("https://music.example.test", "")
+
+
+def test_the_address_of_a_server_is_left_out_where_its_file_cannot_be_written(tmp_path: Path) -> None:
+    place = tmp_path / "missing" / "musicsvc.db"
+    with file_locks.serving(place, "http://127.0.0.1:1"), file_locks.serving(None, "http://127.0.0.1:1"):
+        assert file_locks.served_at(place) is None
