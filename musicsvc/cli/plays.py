@@ -1,11 +1,11 @@
-"""`musicsvc plays`: verify and repair play counts, and delete old plays."""
+"""`musicsvc plays`: verify and repair play counts, delete old plays, list and withdraw those of an account."""
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from musicsvc.cli import output, progress
+from musicsvc.cli import output, progress, reported_plays
 from musicsvc.cli.command import group
 from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.verify import VerifyReport
 
 app = group(
-    "Verify the play counts, and delete old plays.",
+    "Verify the play counts, and delete plays.",
     "plays recount --check",
-    "plays prune",
+    "plays list --user eve@example.test",
+    "plays withdraw --user eve@example.test --since 2h",
 )
+app.command("list")(reported_plays.list_)
+app.command()(reported_plays.withdraw)
 
 
 @app.command()

@@ -66,7 +66,7 @@ def takes_account(parameters: list[object]) -> bool:
 
 def test_user_is_an_option_of_every_command_that_takes_an_account() -> None:
     taking = {path: found.params for path, found in COMMANDS.items() if takes_account(list(found.params))}
-    assert len(taking) == 23
+    assert len(taking) == 25
     for path, parameters in taking.items():
         assert [part for part in parameters if "--user" in part.opts and not getattr(part, "hidden", False)], path
 
@@ -147,6 +147,8 @@ RANGES = {
     "insights show": {"number": IDS},
     "insights explain": {"number": IDS},
     "insights release": {"album": IDS, "--against": IDS, "--days": (1, 365)},
+    "plays list": {"--track": IDS, "--limit": (1, 1_000_000)},
+    "plays withdraw": {"--track": IDS},
     "activity": {"--token": IDS, "--limit": (1, 1_000_000)},
     "abuse explain": {"token_id": IDS},
     "cover": {"--template": (1, None), "--size": (16, 3_000)},

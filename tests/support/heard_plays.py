@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from functools import partial
 from typing import TYPE_CHECKING
 
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import listeners, withdrawal
-from tests.conftest import NOW
+from musicsvc.store.plays.rollups import listeners
+from tests.support.withdrawn_plays import withdraw_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,8 +40,7 @@ def import_plays(plays: Heard) -> None:
 
 def withdraw(store: Store) -> None:
     """Withdraw all plays of the import."""
-    while store.write(partial(withdrawal.withdraw, RUN, 0, NOW // SLOT * 2)).result():
-        pass
+    withdraw_import(store, RUN)
 
 
 def ignore(*_: object) -> None:

@@ -14,11 +14,12 @@ from musicsvc.store.insights.listening import listening, milestones, releases
 from musicsvc.store.models import Album, Track
 from musicsvc.store.plays import ingest, reattribution
 from musicsvc.store.plays.periods import SLOT, Window, to_date
-from musicsvc.store.plays.rollups import listeners, monthly, withdrawal
+from musicsvc.store.plays.rollups import listeners, monthly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from tests.support import listening_oracle as oracle
 from tests.support.listening_oracle import TimedPlay
 from tests.support.listening_world import Catalog, catalog
+from tests.support.withdrawn_plays import withdraw_import
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,8 +85,7 @@ class TimedWorld:
 
     def undo(self, number: int) -> None:
         """Take the plays of an import back."""
-        while self.store.write(partial(withdrawal.withdraw, number, 0, 1 << 40)).result():
-            pass
+        withdraw_import(self.store, number)
         for key in [key for key, by in self.imported.items() if by == number]:
             del self.plays[key], self.imported[key]
 

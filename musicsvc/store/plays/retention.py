@@ -6,24 +6,30 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.sql import fetch, run
-from musicsvc.store.plays.periods import SLOTS_PER_DAY, day_of
+from musicsvc.store.plays.periods import SLOTS_PER_DAY, day_of, to_date
 from musicsvc.store.plays.rollups import day_parts, tables
+from musicsvc.store.security import security_events
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from musicsvc.store.engine.store import Store
 
+COUNT = "SELECT count(*) FROM play WHERE slot < ?"
 OLDEST = "SELECT min(slot) FROM play"
 
 
 def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int, int], None]) -> tuple[int, int]:
     """Delete plays older than `keep_days`. Return (number of deleted plays, first day kept as days since 1970-01-01).
 
+    The first transaction, which also makes the service refuse older plays, logs it if there are plays to delete.
+
     `on_progress` is called with the number of finished days and the number of all days.
     """
     first = day_of(now) - keep_days
-    oldest = store.write(partial(_begin, first)).result()
+    count = store.read(lambda: fetch(COUNT, first * SLOTS_PER_DAY)[0][0]).result()
+    oldest = store.write(partial(_begin, first, count, now)).result()
     deleted = 0
     for day in range(oldest, first):
         deleted += store.write(partial(_delete, day)).result()
@@ -31,9 +37,15 @@ def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int,
     return deleted, first
 
 
-def _begin(first: int) -> int:
-    """Store that plays before the day `first` are refused. Return the oldest play's day, or `first` without plays."""
+def _begin(first: int, count: int, now: int) -> int:
+    """Store that plays before the day `first` are refused. Return the oldest play's day, or `first` without plays.
+
+    `count`: the number of plays before `first`, for the event.
+    """
     tables.lock()
+    if count:
+        about = f"{quantity(count, 'play')} before {to_date(first)}"
+        security_events.add("plays.pruned", reason=about, now=now, actor="cli")
     run("UPDATE play_mark SET kept_from = ? WHERE kept_from < ?", first, first)
     run("DELETE FROM play_part WHERE part < ?", first * day_parts.PER_DAY)
     ((slot,),) = fetch(OLDEST)

@@ -33,6 +33,9 @@ Kind = Literal[
     "import.stopped",
     "import.undo_started",
     "import.undone",
+    "plays.withdrawal_started",
+    "plays.withdrawn",
+    "plays.pruned",
     "db.restored",
     "activity.lost",
 ]

@@ -17,13 +17,14 @@ from musicsvc.store.insights import charts, explain, export_rows, overview
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Play, PlayMark
 from musicsvc.store.plays import history, ingest, periods, retention
-from musicsvc.store.plays.rollups import listeners, monthly, withdrawal
+from musicsvc.store.plays.rollups import listeners, monthly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 from tests.conftest import NOW
 from tests.support import export_files
 from tests.support.examples import fewer_on_postgres
 from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
 from tests.support.oracle import PlayOf, bounds, day
+from tests.support.withdrawn_plays import withdraw_import
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
@@ -69,8 +70,7 @@ def test_windows_that_begin_and_end_anywhere(
             store.write(partial(_import, later)).result()
         if number < rolled_up:
             _roll_up(store)
-    while store.write(partial(withdrawal.withdraw, RUN, 0, NOW // SLOT * 2)).result():
-        pass
+    withdraw_import(store, RUN)
 
     windows = [(TODAY - max(each), TODAY - min(each)) for each in dates]
     # The window before ends within a day that has plays.

@@ -36,8 +36,8 @@ def undo_a_track() -> None:
 CHANGES: list[Callable[[], object]] = [
     partial(ingest.record, []),
     partial(monthly.roll_up, 9),
-    partial(withdrawal.withdraw, 1, 0, 9),
-    partial(retention._begin, 9),
+    partial(withdrawal.withdraw, withdrawal.Selection("import_id = ?", (1,)), [9]),
+    partial(retention._begin, 9, 1, NOW),
     partial(verify._repair, compare_totals),
     rebuild,
     undo_a_track,

@@ -29,12 +29,13 @@ from musicsvc.store.models import (
     Track,
     User,
 )
-from musicsvc.store.plays.periods import SLOT
+from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import monthly, withdrawal
+from musicsvc.store.plays.rollups.withdrawal import Selection
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.undoing.made_rows import Step
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 MADE_BEFORE = (PlaylistTrack, Playlist, Follow, User)
 MADE_AFTER = (Track, Album, Artist, Genre, Tag)
 SPAN = "SELECT first_slot, last_slot FROM import_run WHERE id = ?"
+DAYS = f"""
+    SELECT DISTINCT slot / {SLOTS_PER_DAY} FROM play WHERE slot >= ? AND slot <= ? AND import_id = ? ORDER BY 1
+"""  # noqa: S608 - a constant
 ALL_IDS = 1 << 62  # more than any id
 
 
@@ -109,9 +113,12 @@ def _withdraw_plays(store: Store, run: int, summary: UndoSummary, progress: Call
     if first is None:
         return
     summary.pruned = first * SLOT < store.read(monthly.watermark).result().kept_from * DAY
-    while (done := store.write(partial(withdrawal.withdraw, run, first, last)).result()) is not None:
+    chosen = Selection("import_id = ?", (run,))
+    days: Sequence[int] = [day for (day,) in store.read(partial(fetch, DAYS, first, last, run)).result()]
+    while days:
+        done = store.write(partial(withdrawal.withdraw, chosen, days)).result()
+        days = done.days
         summary.plays += done.plays
-        first = done.next_slot
         progress()
 
 

@@ -1,4 +1,4 @@
-"""Delete the plays of an import and correct all counts, some thousands of plays per transaction."""
+"""Delete selected plays, such as those of an import, and correct all counts, some thousands of plays at a time."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from musicsvc.store.plays.rollups import day_parts, histograms, listeners, month
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from musicsvc.store.plays.rollups.tables import Key, Table
 
 TAKEN_AT_ONCE = 20_000  # plays, about 150 ms
 NO_LIMIT = 1 << 62
 READ_AT_ONCE = 200_000  # plays of all sources on the days that are counted again
-FIRST = "SELECT min(slot) FROM play WHERE slot >= ? AND slot <= ? AND import_id = ?"
-PLAYS = "SELECT slot, track_id FROM play WHERE slot >= ? AND slot < ? AND import_id = ? ORDER BY slot LIMIT ?"
-DELETE = "DELETE FROM play WHERE slot >= ? AND slot < ? AND import_id = ?"
+PLAYS = "SELECT slot, track_id FROM play WHERE slot >= ? AND slot < ? AND {chosen} ORDER BY slot LIMIT ?"
+DELETE = "DELETE FROM play WHERE slot >= ? AND slot < ? AND {chosen}"
 LEFT = "SELECT track_id, slot, listener_id, duration_ms FROM play WHERE slot >= ? AND slot < ?"
 MEMBERS = {
     ALBUM: "SELECT album_id, id FROM track WHERE album_id {among}",
@@ -34,46 +33,56 @@ TOTALS = "UPDATE track_plays SET plays = plays - ? WHERE track_id = ?"
 NO_TOTALS = "DELETE FROM track_plays WHERE plays = 0 AND track_id {among}"
 
 
+class Selection(NamedTuple):
+    """An SQL condition on rows of the table of plays, and its values.
+
+    It is applied to the plays of a day. An index of its columns would be read as a whole for each day.
+    """
+
+    condition: str
+    values: tuple[int, ...]
+
+
 class Withdrawn(NamedTuple):
-    """The number of deleted plays, and the first slot (30 seconds) in which the import may have more plays."""
+    """The number of deleted plays, and the days on which selected plays may remain."""
 
     plays: int
-    next_slot: int
+    days: Sequence[int]
 
 
-def withdraw(import_id: int, first: int, last: int) -> Withdrawn | None:
-    """Delete some of the import's plays in slots `first` to `last`, and correct all counts. Return None if none remain.
-
-    Slots are numbered periods of 30 seconds since 1970.
-    """
+def withdraw(chosen: Selection, days: Sequence[int]) -> Withdrawn:
+    """Delete some of the selected plays on the first of these `days` (since 1970-01-01), and correct all counts."""
     tables.lock()
     taken: dict[int, Counter[int]] = defaultdict(Counter)  # plays of tracks by day, which may take several parts
-    read = 0
-    while sum(each.total() for each in taken.values()) < TAKEN_AT_ONCE and read < READ_AT_ONCE:
-        ((slot,),) = fetch(FIRST, first, last, import_id)
-        if slot is None:
+    read = finished = 0
+    for day in days:
+        if sum(each.total() for each in taken.values()) >= TAKEN_AT_ONCE or read >= READ_AT_ONCE:
             break
-        day = slot // SLOTS_PER_DAY
-        first, tracks = _delete(import_id, slot, (day + 1) * SLOTS_PER_DAY)
-        taken[day] += tracks
-        read += _recount_tracks(day, tracks)
-    if not taken:
-        return None
-    _recount(taken)
-    return Withdrawn(sum(each.total() for each in taken.values()), first)
+        complete, tracks = _delete(chosen, day)
+        finished += complete
+        if tracks:
+            taken[day] += tracks
+            read += _recount_tracks(day, tracks)
+        if not complete:
+            break
+    if taken:
+        _recount(taken)
+    return Withdrawn(sum(each.total() for each in taken.values()), days[finished:])
 
 
-def _delete(import_id: int, first: int, end: int) -> tuple[int, Counter[int]]:
-    """Delete some of the import's plays in the slots `first` to `end` - 1, beginning with the earliest.
+def _delete(chosen: Selection, day: int) -> tuple[bool, Counter[int]]:
+    """Delete the selected plays of a day, or the earliest if there are many.
 
-    Return the slot at which to continue, and the numbers of deleted plays by track.
+    Return whether all are deleted, and the numbers of deleted plays by track.
     """
-    rows = fetch(PLAYS, first, end, import_id, TAKEN_AT_ONCE + 1)
-    if len(rows) > TAKEN_AT_ONCE:
-        end = max(rows[-1][0], first + 1)
-        rows = fetch(PLAYS, first, end, import_id, NO_LIMIT)
-    run(DELETE, first, end, import_id)
-    return end, Counter(track for _, track in rows)
+    first, end = day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY
+    plays, values = PLAYS.format(chosen=chosen.condition), chosen.values
+    rows = fetch(plays, first, end, *values, TAKEN_AT_ONCE + 1)
+    if many := len(rows) > TAKEN_AT_ONCE:
+        end = max(rows[-1][0], rows[0][0] + 1)
+        rows = fetch(plays, first, end, *values, NO_LIMIT)
+    run(DELETE.format(chosen=chosen.condition), first, end, *values)
+    return not many, Counter(track for _, track in rows)
 
 
 def _recount_tracks(day: int, taken: Collection[int]) -> int:
