@@ -1,5 +1,9 @@
 """Password rules and hashes."""
 
+import unicodedata
+from typing import Any
+
+import argon2
 import pytest
 
 from musicsvc.store.accounts import passwords
@@ -38,3 +42,55 @@ def test_the_commonest_are_refused_only_on_a_hosted_service() -> None:
         assert passwords.check(password, email=EMAIL, hosted=False) is None
         assert "most common" in str(passwords.check(password, email=EMAIL, hosted=True))
     assert passwords.check("an uncommon phrase", email=EMAIL, hosted=True) is None
+    assert "most common" in str(passwords.check("ＰＡＳＳＷＯＲＤ", email=EMAIL, hosted=True))
+
+
+TYPED = "cafe\u0301 au lait ﬁn"  # with two characters that NFKC replaces
+COMPOSED = "café au lait fin"
+
+
+@pytest.mark.parametrize("typed", [TYPED, COMPOSED, unicodedata.normalize("NFD", COMPOSED), "ｃafé au lait fin"])
+def test_a_password_is_right_however_its_characters_are_composed(typed: str) -> None:
+    for stored in (TYPED, COMPOSED):
+        assert passwords.matches(passwords.hash_password(stored), typed)
+    assert not passwords.matches(passwords.hash_password("cafe au lait fin"), typed)
+
+
+def test_a_hash_of_before_is_right_for_the_password_as_it_was_typed() -> None:
+    before = passwords.HASHER.hash(TYPED)
+    assert passwords.matches(before, TYPED)
+    assert not passwords.matches(before, COMPOSED)  # as before
+    assert not passwords.matches(before, TYPED[:-1])
+
+
+@pytest.mark.parametrize(("typed", "hashes"), [(COMPOSED, 1), (TYPED, 2), ("e\u0301" * 65, 1)])
+def test_the_number_of_hashes_depends_on_the_typed_text_alone(
+    monkeypatch: pytest.MonkeyPatch, typed: str, hashes: int
+) -> None:
+    counted: list[int] = []
+    verify = argon2.PasswordHasher.verify
+
+    def noted(*arguments: Any) -> bool:
+        counted[-1] += 1
+        return verify(*arguments)
+
+    monkeypatch.setattr(argon2.PasswordHasher, "verify", noted)
+    for hashed in (None, passwords.hash_password(typed), passwords.HASHER.hash(typed), passwords.hash_password("no")):
+        counted.append(0)
+        passwords.matches(hashed, typed)
+    assert counted == [hashes] * 4
+
+
+@pytest.mark.parametrize(
+    ("typed", "accepted"),
+    [
+        ("e\u0301" * 4, False),
+        ("e\u0301" * 8, True),
+        ("e\u0301" * 64, True),
+        ("e\u0301" * 65, False),
+        ("ﷺ", False),
+        ("ﷺ" * 128, True),
+    ],
+)
+def test_the_length_counts_what_was_typed_and_is_enough_in_nfkc(typed: str, *, accepted: bool) -> None:
+    assert (passwords.check(typed, email=EMAIL, hosted=False) is None) == accepted
