@@ -201,8 +201,13 @@ class Settings(BaseSettings):
     @property
     def backup_folder(self) -> Path:
         """The folder of backups: `backups.folder`, or by default `backups` beside the SQLite database."""
+        return self.backups.folder or self.own_folder / "backups"
+
+    @property
+    def own_folder(self) -> Path:
+        """The folder of the SQLite database; with PostgreSQL, the data folder."""
         file = self.store_url.removeprefix("sqlite:///")
-        return self.backups.folder or (self.data_dir if "://" in file else Path(file).parent) / "backups"
+        return self.data_dir if "://" in file else Path(file).parent
 
     @property
     def hosted(self) -> bool:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,7 +12,7 @@ import typer
 from musicsvc.cli import listening, meta_files, periods, progress, reporting, verifying
 from musicsvc.cli.command import group
 from musicsvc.cli.options import LARGEST_ID, option
-from musicsvc.cli.output_file import STDOUT, open_output
+from musicsvc.cli.output_file import STDOUT, folder_of, open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.reports.formats import FORMATS
@@ -101,7 +102,7 @@ def _add_command(type_: str, help_text: str) -> None:
                 begun = True
                 scope, days = reporting.scope(user, artist), history.adapt(window)
                 with _table(type_, scope, days, now, chosen, on_progress) as table:
-                    file.writelines(write(table))
+                    file.writelines(write(replace(table, folder=folder_of(out))))
                 return table.verification()
 
             verification = store.read(unit).result()

@@ -12,6 +12,11 @@ from musicsvc.errors import Failure
 STDOUT = Path("-")
 
 
+def folder_of(out: Path) -> Path | None:
+    """Return the folder of the output file, where temporary files can be written too. None if `out` is no file."""
+    return None if out == STDOUT or (out.exists() and not out.is_file()) else out.parent
+
+
 @contextmanager
 def open_output(out: Path) -> Iterator[IO[bytes]]:
     """Open the output file, or stdout for `-`. After an error, an existing file with this name is unchanged."""

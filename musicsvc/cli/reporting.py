@@ -7,7 +7,7 @@ import typer
 
 from musicsvc.cli import listening, meta_files
 from musicsvc.cli.output import JSON
-from musicsvc.cli.output_file import open_output
+from musicsvc.cli.output_file import folder_of, open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
 from musicsvc.reports.formats import FORMATS as ALL_FORMATS
@@ -76,7 +76,9 @@ def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) ->
 
             file.write(pdf.render(shapes.printed(found, wanted.now), paper))
         else:
-            file.writelines(_pieces(form, found, data, rows, described))
+            if form == "xlsx":
+                data = shapes.with_first_plays(data, found)
+            file.writelines(_pieces(form, data, rows, described, folder_of(out)))
     meta_files.write(out, form, described, () if form == "json" else rows)
     if found.last_played is not None:
         session.echo(f"There were no plays in these days. The newest plays are from {to_date(found.last_played)}.")
@@ -92,13 +94,16 @@ def _read(wanted: Wanted) -> "tuple[Scope, Overview]":
     return found, overview.build_for_print(found, history.adapt(wanted.window), wanted.now, compared)
 
 
-def _pieces(form: str, found: "Overview", data: JSON, rows: list[JSON], described: JSON) -> "Iterable[bytes]":
-    """Return the pieces of the report as a file in the format `form`: `json`, `csv` or `xlsx`."""
+def _pieces(form: str, data: JSON, rows: list[JSON], described: JSON, temporary: Path | None) -> "Iterable[bytes]":
+    """Return the pieces of the report as a file in the format `form`: `json`, `csv` or `xlsx`.
+
+    `temporary`: the folder for temporary files; None: that of the system.
+    """
     import orjson
 
     from musicsvc.reports import report_tables
-    from musicsvc.server.shapes import envelope, exports
+    from musicsvc.server.shapes import envelope
 
     if form == "json":
         return [orjson.dumps(envelope.success(data | {"verification": described}))]
-    return report_tables.csv(rows) if form == "csv" else report_tables.workbook(exports.with_first_plays(data, found))
+    return report_tables.csv(rows) if form == "csv" else report_tables.workbook(data, temporary)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import orjson
 
 from musicsvc import extras
+from musicsvc.reports import scratch
 from musicsvc.reports.tables import PIECE
 
 if TYPE_CHECKING:
@@ -30,12 +29,12 @@ def parquet(table: Table) -> Iterator[bytes]:
     """Yield a Parquet file in pieces, with days as dates. Raises Failure if the extra `parquet` is not installed."""
     with extras.required("parquet"):
         import duckdb  # noqa: PLC0415 - an extra
-    with TemporaryDirectory(prefix="musicsvc-") as folder:
-        source, target = Path(folder, "rows.json"), Path(folder, "rows.parquet")
+    with scratch.folder(table.folder) as folder:
+        source, target = folder / "rows.json", folder / "rows.parquet"
         with source.open("wb") as lines:
             lines.writelines(orjson.dumps(dict(zip(table.columns, row, strict=True))) + b"\n" for row in table.rows)
         types = {column: _type(column) for column in table.columns}
-        with duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": folder}) as connection:
+        with duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": str(folder)}) as connection:
             rows = connection.read_json(str(source), columns=types, format="newline_delimited")
             rows.write_parquet(str(target), compression="zstd")
         with target.open("rb") as written:

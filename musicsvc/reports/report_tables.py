@@ -10,6 +10,7 @@ from musicsvc.reports.xlsx import Sheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
 JSON = dict[str, Any]
 HEAD = ("period", "generated_at", "growth_basis")
@@ -33,10 +34,13 @@ def csv(rows: Sequence[Mapping[str, object]]) -> Iterator[bytes]:
     return tables.csv(tables.Table(("section", "key", *FIGURE), lines, {}))
 
 
-def workbook(report: JSON) -> Iterator[bytes]:
-    """Yield a workbook in pieces, with a sheet for each table of the report. `report`: the report as JSON."""
+def workbook(report: JSON, folder: Path | None = None) -> Iterator[bytes]:
+    """Yield a workbook in pieces, with a sheet for each table of the report. `report`: the report as JSON.
+
+    `folder`: where temporary files are written; None: in the system's folder.
+    """
     head = {"type": "report"} | {name: report[name] for name in HEAD if name in report}
-    return xlsx.workbook(list(_sheets(report)), head)
+    return xlsx.workbook(list(_sheets(report)), head, folder)
 
 
 def flat(figures: Mapping[str, Any]) -> JSON:

@@ -10,6 +10,7 @@ import orjson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
 PIECE = 64 * 1024
 END = b"\r\n"  # RFC 4180
@@ -21,13 +22,15 @@ _FORMULA = re.compile(r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?=[=\uf
 class Table:
     """The content of an export file. `head`: data about the whole export, which JSON files have before the rows.
 
-    `verification` returns the description of the export. It is complete once all rows were read.
+    `verification` returns the description of the export. It is complete once all rows were read. `folder`: where
+    temporary files are written; None: in the system's folder.
     """
 
     columns: Sequence[str]
     rows: Iterable[Sequence[object]]
     head: Mapping[str, object]
     verification: Callable[[], Mapping[str, object]] = dict
+    folder: Path | None = None
 
 
 def csv(table: Table) -> Iterator[bytes]:

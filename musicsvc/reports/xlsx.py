@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from musicsvc.reports import scratch
 from musicsvc.reports.tables import PIECE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from musicsvc.reports.tables import Table
 
@@ -35,11 +35,14 @@ class Sheet(NamedTuple):
 
 def xlsx(table: Table) -> Iterator[bytes]:
     """Yield a workbook in pieces: the rows, on several sheets if one is too small, and a sheet about the export."""
-    return _pieces(table.head, lambda book: write_rows(book, table))
+    return _pieces(table.head, lambda book: write_rows(book, table), table.folder)
 
 
-def workbook(sheets: Sequence[Sheet], head: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield a workbook in pieces: these sheets, and a sheet about the export. All rows are held in memory."""
+def workbook(sheets: Sequence[Sheet], head: Mapping[str, Any], folder: Path | None = None) -> Iterator[bytes]:
+    """Yield a workbook in pieces: these sheets, and a sheet about the export. All rows are held in memory.
+
+    `folder`: where temporary files are written; None: in the system's folder.
+    """
 
     def write(book: Any) -> None:
         for each in sheets:
@@ -49,17 +52,17 @@ def workbook(sheets: Sequence[Sheet], head: Mapping[str, Any]) -> Iterator[bytes
                 for place, value in enumerate(row):
                     _write_cell(sheet, (number, place), value, formats[place])
 
-    return _pieces(head, write)
+    return _pieces(head, write, folder)
 
 
-def _pieces(head: Mapping[str, Any], write: Callable[[Any], None]) -> Iterator[bytes]:
+def _pieces(head: Mapping[str, Any], write: Callable[[Any], None], parent: Path | None) -> Iterator[bytes]:
     import xlsxwriter  # noqa: PLC0415 - loaded when a file is written
     from xlsxwriter.exceptions import FileCreateError  # noqa: PLC0415 - the same
 
-    with TemporaryDirectory(prefix="musicsvc-") as folder:
-        target = Path(folder, "rows.xlsx")
+    with scratch.folder(parent) as folder:
+        target = folder / "rows.xlsx"
         try:
-            with xlsxwriter.Workbook(target, {"constant_memory": True, "tmpdir": folder}) as book:
+            with xlsxwriter.Workbook(target, {"constant_memory": True, "tmpdir": str(folder)}) as book:
                 book.set_properties({"created": datetime.fromisoformat(str(head["generated_at"]))})
                 write(book)
                 _write_about(book, head)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from musicsvc import config
 from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
+from musicsvc.reports import scratch
 from musicsvc.server import doctor, openapi
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.access.rate_limit_counter import RateLimitCounter
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 JOB_SECONDS = 1.0
+TEMPORARY = "temporary"  # the folder of temporary files
 REPORTS_CAPACITY = 8 * 1024 * 1024  # bytes of shared reports that are kept
 REPORTS_LIFETIME = 5 * SECOND
 
@@ -102,12 +104,14 @@ class App:
     def _sources(self, root: str, log: Log) -> dict[str, Any]:
         """Map names of handler parameters, such as `site`, to values that are the same for all requests."""
         settings = self._settings.model_copy(update={"database_url": self._store.url})  # the one that is open
+        self._temporary = settings.own_folder / TEMPORARY
         keep_days = settings.activity.keep_days
         return {
             "store": self._store,  # for handlers that run outside of a transaction
             "activity_log": log,
             "check_installation": partial(doctor.check, settings, config.file_of()),
             "backup_folder": settings.backup_folder,
+            "temporary": self._temporary,
             "replay_token": partial(replay.replay_token, self._store, log, settings.abuse, keep_days=keep_days),
             "site": Site(root),
             "pictures": Drawings(),
@@ -125,6 +129,8 @@ class App:
         capacity = min(-(-server.max_connections // server.workers), open_files.max_connections())
         slots = ConnectionSlots(capacity, server.max_connections_per_address, server.trusted_proxies)
         self._server = HttpServer(self._dispatcher, server, slots)
+        # Left by a process that was killed while it wrote exports.
+        await asyncio.to_thread(scratch.remove_leftovers, self._temporary)
         self._acceptor = Acceptor(listener, self._server, slots, tls, server.handshake_timeout)
         self._acceptor.open()
         for job in self._jobs:

@@ -131,7 +131,7 @@ def test_a_file_of_the_api_that_is_limited_to_a_subject_is_verified_with_its_lim
     each = {"artist": made.artists, "album": made.albums, "track": made.tracks}[kind][0]
     for type_ in TYPES:
         body = ExportIn(**{"type": type_, f"{kind}_id": each})
-        write = partial(exports.export_table("json"), body, made.manager, clock.now())
+        write = partial(exports.export_table("json"), body, made.manager, clock.now(), tmp_path)
         file = tmp_path / f"{type_}.json"
         with store.read(write).result().file as answer:
             file.write_bytes(answer.read())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from musicsvc.reports import pdf
@@ -14,6 +15,7 @@ from musicsvc.store.plays import history
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from musicsvc.reports.report import Report
     from musicsvc.server.schemas.exports import ExportIn, ReportIn, ScopeIn
@@ -32,7 +34,7 @@ def list_formats() -> JSON:
     return {"success": True, "formats": shapes.formats()}
 
 
-def export_table(format_id: str, *, attachment: bool = False) -> Callable[[ExportIn, Identity, int], Spooled]:
+def export_table(format_id: str, *, attachment: bool = False) -> Callable[[ExportIn, Identity, int, Path], Spooled]:
     """Return a handler that exports tables in this file format. Raises ValueError for PDF, which has no tables.
 
     `attachment`: browsers save the file even if they usually show files in this format.
@@ -42,14 +44,14 @@ def export_table(format_id: str, *, attachment: bool = False) -> Callable[[Expor
         raise ValueError(f"{format_id} cannot be used for tables")
     write = form.write_table
 
-    def handle(body: ExportIn, caller: Identity, now: int) -> Spooled:
+    def handle(body: ExportIn, caller: Identity, now: int, temporary: Path) -> Spooled:
         days = history.adapt(body.window(now))
         scope = body.scope(caller)
         name = shapes.file_name(body.type, scope, days, form.id)
         headers = _attachment(name) if attachment or form.attachment else None
         with export_rows.cells(body.type, scope, days) as rows:
             table = shapes.table(body.type, scope, days, now, rows, form)
-            return spool(write(table), form.media_type, headers)
+            return spool(write(replace(table, folder=temporary)), temporary, form.media_type, headers)
 
     handle.__name__ = f"export_{form.id}"
     handle.__doc__ = f"Export the figures of tracks, albums or artists, or daily plays, as {form.name}."

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
-from tempfile import SpooledTemporaryFile, gettempdir
+from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING
 
 from musicsvc.errors import Unavailable
+from musicsvc.reports import scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
 IN_MEMORY = 64 * 1024  # bytes; longer responses go to an unnamed file, which is deleted when it is closed
+FULL = {errno.ENOSPC, errno.EDQUOT}
+NO_SPACE = "There is not enough disk space for the export. Try again later."
+NOT_WRITABLE = "The server cannot write exports at the moment. Try again later, or ask its operator."
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +32,16 @@ class Spooled:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def spool(pieces: Iterable[bytes], content_type: str, headers: Mapping[str, str] | None = None) -> Spooled:
-    """Write the pieces to a file, so that a slow client keeps no transaction open. Raises Unavailable on errors."""
-    file: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - the sender closes it
+def spool(
+    pieces: Iterable[bytes], folder: Path, content_type: str, headers: Mapping[str, str] | None = None
+) -> Spooled:
+    """Write the pieces to a file in `folder`, so that a slow client keeps no transaction open.
+
+    Raises Unavailable if the file cannot be written.
+    """
+    with suppress(OSError):  # a short response needs no file
+        scratch.prepare(folder)
+    file: IO[bytes] = SpooledTemporaryFile(IN_MEMORY, dir=str(folder))  # noqa: SIM115 - the sender closes it
     try:
         for piece in pieces:  # may also write temporary files
             file.write(piece)
@@ -35,8 +49,8 @@ def spool(pieces: Iterable[bytes], content_type: str, headers: Mapping[str, str]
         file.seek(os.SEEK_SET)
     except OSError as error:
         file.close()
-        here = f"The temporary file of an export cannot be written in {gettempdir()}: {error.strerror}."
-        raise Unavailable("There is not enough disk space for the export. Try again later.", here) from None
+        here = f"The temporary file of an export cannot be written in {folder}: {error.strerror}."
+        raise Unavailable(NO_SPACE if error.errno in FULL else NOT_WRITABLE, here) from None
     except BaseException:
         file.close()
         raise

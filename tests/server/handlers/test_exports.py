@@ -31,6 +31,7 @@ from tests.support.serving import Answer, Client, person, running
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
 
     from musicsvc.store.engine.store import Store
 
@@ -293,22 +294,24 @@ async def test_a_long_export_is_whole(ask: Client, store: Store, made: Catalog) 
     assert len({line[0] for line in lines}) == len(lines)
 
 
-def test_an_export_whose_writer_finds_no_disk_space_is_unavailable() -> None:
+def test_an_export_whose_writer_finds_no_disk_space_is_unavailable(tmp_path: Path) -> None:
     def pieces() -> Iterator[bytes]:
         yield b"PK"
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(Unavailable, match="not enough disk space") as failure:
-        spool(pieces(), "application/zip")
+        spool(pieces(), tmp_path, "application/zip")
     assert "No space left on device" in failure.value.here
 
 
 @pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "No space left on device"), Unavailable("Locked.")])
-def test_an_export_that_fails_closes_its_file(monkeypatch: pytest.MonkeyPatch, fault: Exception) -> None:
+def test_an_export_that_fails_closes_its_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fault: Exception
+) -> None:
     files: list[SpooledTemporaryFile[bytes]] = []
 
-    def opened(size: int) -> SpooledTemporaryFile[bytes]:
-        files.append(SpooledTemporaryFile(size))  # noqa: SIM115 - `spool` closes it
+    def opened(size: int, *, dir: str) -> SpooledTemporaryFile[bytes]:  # noqa: A002 - the name of tempfile
+        files.append(SpooledTemporaryFile(size, dir=dir))  # noqa: SIM115 - `spool` closes it
         return files[-1]
 
     def pieces() -> Iterator[bytes]:
@@ -317,5 +320,5 @@ def test_an_export_that_fails_closes_its_file(monkeypatch: pytest.MonkeyPatch, f
 
     monkeypatch.setattr(spooled, "SpooledTemporaryFile", opened)
     with pytest.raises(Unavailable):
-        spool(pieces(), "text/csv")
+        spool(pieces(), tmp_path, "text/csv")
     assert [file.closed for file in files] == [True]

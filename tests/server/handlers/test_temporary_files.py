@@ -1,0 +1,130 @@
+"""Temporary files of exports: in the data folder, also where no folder of the system can be written."""
+
+from __future__ import annotations
+
+import csv
+import io
+import logging
+import stat
+import subprocess
+import sys
+import tempfile
+from typing import TYPE_CHECKING
+
+import openpyxl
+import pytest
+
+from musicsvc.config import Settings
+from musicsvc.reports import scratch
+from musicsvc.server.app import TEMPORARY
+from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.shapes import spooled
+from musicsvc.store.engine import bulk
+from musicsvc.store.models import Artist, Track, TrackArtist
+from tests.support.serving import person, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from musicsvc.clock import MovableClock
+    from musicsvc.store.engine.store import Store
+
+TRACKS = 1_500  # rows of some hundred bytes: more than a response has in memory
+
+
+@pytest.fixture
+def no_system_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Make the folder for temporary files a missing one, as where none can be written."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+
+
+@pytest.fixture
+def token(logged_store: Store, clock: MovableClock) -> str:
+    """The token of an account that manages 1,500 tracks."""
+    account, token = person(logged_store, clock, "many@label.test")
+
+    def fill() -> None:
+        artist = Artist.create(name="Prolific", manager=account, created_at=0).id
+        ids = bulk.ids(Track, TRACKS)
+        bulk.insert(Track, ("id", "name", "duration", "created_at"), [(each, "n" * 200, 1, 0) for each in ids])
+        bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, artist, 0) for each in ids])
+
+    logged_store.write(fill).result()
+    return token
+
+
+def folder_of(store: Store, settings: Settings) -> Path:
+    return settings.model_copy(update={"database_url": store.url}).own_folder / TEMPORARY
+
+
+@pytest.mark.usefixtures("no_system_folder")
+async def test_large_exports_need_no_folder_of_the_system(
+    logged_store: Store, clock: MovableClock, token: str, tmp_path: Path
+) -> None:
+    settings = Settings(data_dir=tmp_path)
+    async with running(logged_store, clock, settings) as anonymous:
+        client = anonymous.holding(token)
+        text = await client.post(f"{INSIGHTS}/export/csv", {})
+        assert len(text.body) > spooled.IN_MEMORY
+        assert len(list(csv.reader(io.StringIO(text.body.decode(), newline="")))) == 1 + TRACKS
+        book = await client.post(f"{INSIGHTS}/export/xlsx", {})
+        assert openpyxl.load_workbook(io.BytesIO(book.body))["tracks"].max_row == 1 + TRACKS
+        folder = folder_of(logged_store, settings)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert list(folder.iterdir()) == []
+
+
+@pytest.mark.usefixtures("no_system_folder")
+async def test_an_export_is_unavailable_where_the_data_folder_cannot_be_written_either(
+    logged_store: Store, clock: MovableClock, token: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(data_dir=tmp_path)
+    async with running(logged_store, clock, settings) as anonymous:
+        client = anonymous.holding(token)
+        folder = folder_of(logged_store, settings)
+        folder.write_text("a file in its place, which also root cannot write into")
+        for form in ("csv", "xlsx"):
+            with caplog.at_level(logging.WARNING):
+                answer = await client.post(f"{INSIGHTS}/export/{form}", {})
+            assert (answer.status, answer.json["error"]) == (503, "unavailable")
+            assert str(folder) not in answer.body.decode()
+        assert f"cannot be written in {folder}: " in caplog.text
+        assert (await client.post(f"{INSIGHTS}/export/csv", {"type": "artists"})).status == 200  # in memory
+
+
+WRITER = """
+import pathlib, sys, time
+from musicsvc.reports import scratch
+with scratch.folder(pathlib.Path(sys.argv[1])) as made:
+    (made / "rows.xlsx").write_bytes(b"PK")
+    print(made, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def writer(logged_store: Store, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that writes temporary files into the folder of the servers."""
+    folder = folder_of(logged_store, Settings(data_dir=tmp_path))
+    line = [sys.executable, "-c", WRITER, str(folder)]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.kill()
+
+
+async def test_a_server_removes_the_files_of_processes_that_were_killed(
+    logged_store: Store, clock: MovableClock, tmp_path: Path, writer: subprocess.Popen[str]
+) -> None:
+    settings = Settings(data_dir=tmp_path)
+    parent = folder_of(logged_store, settings)
+    assert writer.stdout is not None
+    made = writer.stdout.readline().strip()
+    with scratch.folder(parent) as own:
+        async with running(logged_store, clock, settings):
+            assert {str(each) for each in parent.iterdir()} == {made, str(own)}  # in use
+        writer.kill()
+        writer.wait()
+        async with running(logged_store, clock, settings):
+            assert list(parent.iterdir()) == [own]
+    assert list(parent.iterdir()) == []
