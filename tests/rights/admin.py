@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.periods import SLOT
 from tests.rights.page_right import OWNER, PageRight
 
 if TYPE_CHECKING:
@@ -17,6 +19,13 @@ REASON = {"reason": "See the terms."}
 
 def _account(world: PageWorld) -> Mapping[str, Any]:
     return {"id": world.ids[OWNER]}
+
+
+def _reporting(world: PageWorld) -> Mapping[str, Any]:
+    """Store a play that the owner reported."""
+    row = ingest.PlayRow(world.ids[OWNER], 1, 1, b"", world.ids[OWNER] * SLOT, None, world.ids[OWNER])
+    ingest.record([row])
+    return _account(world)
 
 
 def _request(world: PageWorld) -> Mapping[str, Any]:
@@ -50,6 +59,7 @@ PAGES: Mapping[str, PageRight] = {
     "POST /admin/accounts/{id}/reinstate": _act(_account),
     "POST /admin/accounts/{id}/grant-access": _act(_account),
     "POST /admin/accounts/{id}/revoke-access": _act(_account),
+    "POST /admin/accounts/{id}/withdraw-plays": _act(_reporting, status=200),  # it shows the plays
     "GET /admin/tokens": PageRight(query="?q=a"),
     "GET /admin/tokens/{id}": PageRight(_token),
     "POST /admin/tokens/{id}/revoke": _act(_token, REASON),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from musicsvc.server.handlers.admin import abuse, accounts, activity, health, requests, tokens
+from musicsvc.server.handlers.admin import abuse, accounts, activity, health, plays, requests, tokens
 from musicsvc.server.routes.pages import page
 from musicsvc.server.routes.route import Access, Route
 from musicsvc.server.schemas.pages.admin import (
@@ -15,6 +15,7 @@ from musicsvc.server.schemas.pages.admin import (
     ReasonForm,
     RequestsQuery,
     SearchQuery,
+    WithdrawalForm,
 )
 from musicsvc.store.accounts import api_access, users
 from musicsvc.store.accounts import tokens as stored_tokens
@@ -39,6 +40,7 @@ ROUTES: tuple[Route, ...] = (
     account("POST", f"{ACCOUNT}/reinstate", accounts.reinstate, form=ACCOUNT),
     account("POST", f"{ACCOUNT}/grant-access", accounts.grant, form=ACCOUNT),
     account("POST", f"{ACCOUNT}/revoke-access", accounts.revoke, form=ACCOUNT, urgent=True),
+    account("POST", f"{ACCOUNT}/withdraw-plays", plays.withdraw, body=WithdrawalForm, form=ACCOUNT),
     admin("GET", "/admin/tokens", tokens.search, query=SearchQuery),
     token("GET", TOKEN, tokens.show),
     token("POST", f"{TOKEN}/revoke", tokens.revoke, body=ReasonForm, form=TOKEN, urgent=True),

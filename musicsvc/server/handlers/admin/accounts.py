@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from musicsvc.server.handlers.admin import plays
 from musicsvc.server.shapes import newest
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access, password_links, tokens, users
+from musicsvc.store.plays.reported import account_plays
+from musicsvc.store.plays.reported.account_plays import Reports
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Administrator
 
@@ -43,6 +46,8 @@ def show(subject: User, now: int) -> View:
     actors = users.emails({event.actor_id for event in events if event.actor_id is not None})
     owned = [(token, tokens.state(token, now)) for token in tokens.list(subject, limit=newest.SHOWN)[::-1]]
     values = {"user": subject, "tokens": owned, "events": events, "emails": actors}
+    reported = account_plays.count(Reports(subject.id, since=now - plays.RECENT), plays.MOST_COUNTED)
+    values |= {"reported": reported, "most": plays.MOST_COUNTED}
     return View("admin/account.html", values)
 
 

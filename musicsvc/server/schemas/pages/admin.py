@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, Text
-from musicsvc.server.schemas.pages.form import Form
+from musicsvc.server.schemas.pages.form import Checkbox, Form
 from musicsvc.store.accounts import api_access, email_addresses, users
 
 LONGEST_ID = 2**63 - 1
@@ -54,6 +54,14 @@ class ReasonForm(Form):
     """A reason that is required."""
 
     reason: Annotated[str, Text(1, api_access.LONGEST["reason"])]
+
+
+class WithdrawalForm(Form):
+    """The plays of an account to withdraw. Unless they are `confirmed`, they are shown first."""
+
+    since: Annotated[str | None, Text(1, 64)] = None
+    track: Annotated[int | None, Field(ge=1, le=LONGEST_ID), DIGITS_ONLY] = None
+    confirmed: Checkbox = False
 
 
 class AccountForm(Form):

@@ -156,6 +156,19 @@ def _withdraw_some(
     return done
 
 
+def withdraw_batch(reports: Reports, *, now: int, actor: Actor) -> tuple[int, int]:
+    """Delete some thousands of these plays, the earliest, and log it. Return the numbers of deleted and remaining ones.
+
+    Call in a transaction.
+    """
+    summary = summarize(reports)
+    done = withdrawal.withdraw(reports.selection(summary.kept_from), summary.days)
+    if done.plays:
+        reason = describe(reports, done.plays, summary)
+        security_events.add("plays.withdrawn", account_id=reports.account, reason=reason, now=now, actor=actor)
+    return done.plays, summary.plays - done.plays
+
+
 def describe(reports: Reports, plays: int, summary: ReportsSummary) -> str:
     """Describe plays that an account reported, with their number, tracks and days."""
     if not plays:
