@@ -46,6 +46,13 @@ class Call:
     headers: dict[str, str] = field(default_factory=dict)
     reservation: Reservation | None = None
 
+    @property
+    def holder(self) -> str | None:
+        """The client that a response belongs to: a token, the account of a session, or None for the address."""
+        if self.token_id is not None:
+            return f"token {self.token_id}"
+        return None if self.session_id is None else f"account {self.account_id}"
+
 
 class Observer(Protocol):
     """A function that is called on the event loop with each completed call."""

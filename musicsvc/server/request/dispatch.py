@@ -199,7 +199,7 @@ class Dispatcher:
         caching = route.caching(anonymous=caller is None) if request.method in SAFE else None
         slot = self.answer_cache.find(request.raw_path, route.audience(caller)) if route.cacheable else None
         if isinstance(slot, Representation):
-            call.reservation = self.answer_memory.reservation(call.address, call.token_id)
+            call.reservation = self.answer_memory.reservation(call.address, call.holder)
             call.reservation.resize(len(slot.content))
             self.immediate.learn(request, call, given["peer"])
             return Reply(slot, 200, caching=caching)
@@ -225,7 +225,7 @@ class Dispatcher:
         fragments: FragmentReader | None = None,
     ) -> Any:
         """Run the handler and reserve memory for its result. `given`: handler arguments by parameter name."""
-        call.reservation = call.reservation or self.answer_memory.reservation(call.address, call.token_id)
+        call.reservation = call.reservation or self.answer_memory.reservation(call.address, call.holder)
         name = page_size_name(route, request)
         builder = AnswerBuilder(call.reservation, name, writes=route.writes, fragments=fragments)
         result = await self._run(route, values, request, parsed, given | {"answer": builder}, call, slot)

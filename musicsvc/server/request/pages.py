@@ -22,6 +22,7 @@ from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.responses.responses import Reply
 from musicsvc.server.routes.route import SAFE, Access
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
+from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
 from musicsvc.server.shapes.representation import Representation, represent
 from musicsvc.server.visits import ExpiredForm, Visit
@@ -214,13 +215,16 @@ class Pages:
         if isinstance(result, Redirect):
             return _redirect(request, result, visit)
         if not isinstance(result, View):
-            return Reply(result, status, dict(HEADERS), cookies=visit.cookies)  # a file
+            if isinstance(result, Download):
+                _reserve(call, len(result.content))
+            return Reply(result, status, dict(HEADERS), cookies=visit.cookies)
         part = request.headers.get(PART[0]) == PART[1]
         context = page_context.build(request, visit) | {
             "form": given["form"],
             "notice": None if part else visit.take_notice(),
         }
         rendered = await self._in_line(lambda: _represent(html.render(result, context, part=part)), call)
+        _reserve(call, len(rendered.content))
         return Reply(rendered, max(status, result.status), dict(HEADERS), cookies=visit.cookies)
 
     async def error_page(self, request: BaseRequest, failure: Failure, peer: Peer, call: Call) -> Reply:
@@ -253,6 +257,12 @@ class Pages:
         """Render a page on the thread for pages of such clients. Raises Overloaded if too many wait for it."""
         rendered: Representation = await self._executors.run(Work.RENDERING, render, token_holder=call.token_holder)
         return rendered
+
+
+def _reserve(call: Call, size: int) -> None:
+    """Reserve memory for a page until it is sent. Raises Overloaded if too little is free."""
+    if call.reservation is not None:
+        call.reservation.resize(size)
 
 
 def _represent(content: bytes) -> Representation:

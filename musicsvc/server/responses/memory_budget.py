@@ -10,7 +10,7 @@ from musicsvc.networks import client_network
 
 UNCOUNTED = 64 * 1024  # bytes; responses up to this size are ignored
 SHARE = 4  # one client may hold this fraction of the budget
-WITHOUT_TOKEN = 2  # all clients without a token together may hold this fraction
+ANONYMOUS = 2  # all clients without a token or session together may hold this fraction
 MEBIBYTE = 1 << 20
 
 
@@ -22,32 +22,32 @@ class AnswerMemory:
         self._lock = threading.Lock()
         self._held: Counter[str] = Counter()
         self._total = 0
-        self._without_token = 0
+        self._anonymous = 0
 
     @property
     def total(self) -> int:
         """The number of bytes that unsent responses hold."""
         return self._total
 
-    def reservation(self, address: str, token_id: int | None) -> Reservation:
-        """Return an empty reservation for a response to a client, identified by its token or else by its address."""
-        return Reservation(self, address, token_id)
+    def reservation(self, address: str, holder: str | None) -> Reservation:
+        """Return an empty reservation for a response to a client: `holder`, or if that is None its address."""
+        return Reservation(self, address, holder)
 
-    def take(self, client: str, size: int, *, token: bool) -> None:
+    def take(self, client: str, size: int, *, anonymous: bool) -> None:
         """Reserve `size` bytes for the client, or free bytes if `size` is negative. Raises Overloaded.
 
-        `token`: whether the client has a token.
+        `anonymous`: whether the client has neither a token nor a session.
         """
         with self._lock:
             if size > 0:
-                self._require_room(client, size, token=token)
+                self._require_room(client, size, anonymous=anonymous)
             self._total += size
-            self._without_token += 0 if token else size
+            self._anonymous += size if anonymous else 0
             self._held[client] += size
             if not self._held[client]:
                 del self._held[client]
 
-    def _require_room(self, client: str, size: int, *, token: bool) -> None:
+    def _require_room(self, client: str, size: int, *, anonymous: bool) -> None:
         share = self._limit // SHARE
         if size > share:
             raise Overloaded(f"The response takes {_mebibytes(size)}; {_mebibytes(share)} are allowed per client.")
@@ -56,7 +56,7 @@ class AnswerMemory:
                 f"Responses you have not read yet use all of the {_mebibytes(share)} allowed per client."
                 " Read them, then try again."
             )
-        full = not token and self._without_token + size > self._limit // WITHOUT_TOKEN
+        full = anonymous and self._anonymous + size > self._limit // ANONYMOUS
         if full or self._total + size > self._limit:
             raise Overloaded("Too many large responses are waiting to be read. Try again in a second.")
 
@@ -64,10 +64,10 @@ class AnswerMemory:
 class Reservation:
     """The part of the memory budget that the response to one request holds."""
 
-    def __init__(self, memory: AnswerMemory, address: str, token_id: int | None) -> None:
+    def __init__(self, memory: AnswerMemory, address: str, holder: str | None) -> None:
         self._memory = memory
         self._address = address
-        self._token_id = token_id
+        self._holder = holder
         self._lock = threading.Lock()
         self._held = 0
         self._released = False
@@ -87,12 +87,11 @@ class Reservation:
 
     @property
     def _client(self) -> str:
-        by_address = self._token_id is None
-        return f"address {client_network(self._address)}" if by_address else f"token {self._token_id}"
+        return self._holder or f"address {client_network(self._address)}"
 
     def _hold(self, size: int) -> None:
         if size != self._held:
-            self._memory.take(self._client, size - self._held, token=self._token_id is not None)
+            self._memory.take(self._client, size - self._held, anonymous=self._holder is None)
             self._held = size
 
 

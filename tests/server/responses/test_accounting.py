@@ -22,7 +22,7 @@ ROOM = 16_000  # bytes; about six answers
 TARGETS = ("a", "bb", "c" * 700)
 TABLES = ("album", "track")
 UNIT = 1024 * 1024
-CLIENTS = (("192.0.2.1", None), ("192.0.2.2", None), ("192.0.2.1", 7), ("2001:db8::1", 8))
+CLIENTS = (("192.0.2.1", None), ("192.0.2.2", None), ("192.0.2.1", "token 7"), ("2001:db8::1", "account 8"))
 RESERVATIONS = 10
 STEPS = 1500
 PEERS = ("192.0.2.1", "192.0.2.2", "127.0.0.1", "2001:db8:1:2::1", "2001:db8:1:2::2")
@@ -71,8 +71,8 @@ def test_the_memory_of_unsent_answers() -> None:
     reservations = [memory.reservation(*CLIENTS[number % len(CLIENTS)]) for number in range(RESERVATIONS)]
     held = [0] * RESERVATIONS
 
-    def by_client() -> Counter[tuple[str, int | None]]:
-        found: Counter[tuple[str, int | None]] = Counter()
+    def by_client() -> Counter[tuple[str, str | None]]:
+        found: Counter[tuple[str, str | None]] = Counter()
         for number, size in enumerate(held):
             found[CLIENTS[number % len(CLIENTS)]] += size
         return found
@@ -88,7 +88,7 @@ def test_the_memory_of_unsent_answers() -> None:
             held[number] = 0 if wanted == UNCOUNTED else wanted
         clients = by_client()
         without = sum(size for (_, token), size in clients.items() if token is None)
-        assert (memory.total, memory._without_token) == (sum(held), without)
+        assert (memory.total, memory._anonymous) == (sum(held), without)
         assert sorted(memory._held.values()) == sorted(filter(None, clients.values()))
         most = [*map(max, most, (sum(held), max(clients.values()), without))]
     assert most == [8 * UNIT, 2 * UNIT, 4 * UNIT]

@@ -250,7 +250,7 @@ def test_an_answer_is_refused_before_it_is_made_and_never_after_a_write() -> Non
 
 def answering(memory: AnswerMemory, address: str, token: int | None = None) -> Reservation:
     """Return the reservation of the answer to this address and token."""
-    return memory.reservation(address, token)
+    return memory.reservation(address, None if token is None else f"token {token}")
 
 
 def test_who_has_no_token_holds_half_of_the_budget_at_most_and_leaves_a_share_to_who_has_one() -> None:
