@@ -85,7 +85,7 @@ class Authenticator:
             return None
         call.account_id, call.token_holder = caller.user_id, caller.api_access and not caller.suspended
         call.token_id = caller.token_id if call.token_holder else None
-        if caller.expires_at - self._clock.now() <= EXPIRY_NOTICE:
+        if route.access is not Access.OPEN and caller.expires_at - self._clock.now() <= EXPIRY_NOTICE:
             call.headers[EXPIRY_HEADER] = isoformat(caller.expires_at)
         await self.limiter.count(route, call)
         if route.access is Access.OPEN:

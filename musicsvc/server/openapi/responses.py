@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TEXTS = ("text/html", "text/plain")
 UNCHANGED = 304
 TOO_MANY = 429
+# An example of the OpenAPI document itself, the only JSON without a schema.
+OUTLINE = {"openapi": "3.1.0", "info": {"title": "musicsvc", "version": "1.0.0"}, "paths": {}, "components": {}}
 # The meaning of each failure, and an example of it.
 FAILURES: tuple[tuple[str, Failure], ...] = (
     ("Malformed HTTP request or JSON body.", words.Malformed("The body is not valid JSON in UTF-8.")),
@@ -114,7 +116,7 @@ def _content(route: Route, models: Models) -> JSON:
         return {"schema": {"type": "string", **({} if route.media in TEXTS else {"format": "binary"})}}
     schemas = [models.reference(model) for model in answers(route)]
     if not schemas:
-        return {"schema": {"type": "object"}}
+        return {"schema": {"type": "object"}, "example": OUTLINE}
     if len(schemas) == 1:
         return {"schema": schemas[0], "example": models.example(schemas[0])}
     tiers = zip(("with a token", "without a token"), schemas, strict=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from musicsvc.store.catalog import sizes
 from musicsvc.store.catalog.sizes import AlbumSize
 from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.engine.sql import run_many
 from musicsvc.store.importing.batch import Batch, ItemState, Key
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, AlbumArtist
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 KIND = "albums"
 FIELDS = ("name", "release_date", "image", "upc", "label")
+MOVE = "UPDATE album_artist SET position = ? WHERE album_id = ? AND artist_id = ?"
 COLUMNS = (Album.id, Album.external_id, *(getattr(Album, name) for name in FIELDS))
 
 
@@ -94,6 +96,7 @@ def _merge(row: CatalogRow, artists: Mapping[str, int], batch: Batch) -> ItemSta
     offered = {"name": row.album, "release_date": row.release_date, "image": row.image}
     altered, differs = state.apply(offered | {"upc": row.upc, "label": row.label})
     altered |= state.add_members("artists", dict.fromkeys(credit))
+    altered |= state.put_first([artists[name] for name in row.album_artists])
     if altered:
         batch.bounds.growth[row.line] = _growth(before, state, fresh, batch)
     batch.count(KIND, state, altered=altered)
@@ -129,11 +132,12 @@ def _save(states: Sequence[ItemState], batch: Batch) -> None:
         if state.changed:
             changes = {name: state.values[name] for name in state.changed}
             Album.update(**changes).where(Album.id == state.id).execute()
+        if state.order_before is not None:
+            run_many(MOVE, [(at, state.id, artist) for at, artist in enumerate(state.values["artists"])])
     runs.changed(batch.scope.run, Album, {s.id: s.changes(artists=[*s.added["artists"]]) for s in old})
     bulk.insert(AlbumArtist, ("album", "artist", "position"), [link for state in states for link in _links(state)])
 
 
 def _links(state: ItemState) -> Iterable[tuple[int, int, int]]:
     added = state.added.get("artists", {})
-    first = len(state.values["artists"]) - len(added)
-    return ((state.id, artist_id, first + at) for at, artist_id in enumerate(added))
+    return ((state.id, artist, at) for at, artist in enumerate(state.values["artists"]) if artist in added)

@@ -12,12 +12,14 @@ from musicsvc.store.importing.summary import KINDS, Counts, Refusal
 from musicsvc.store.importing.undoing.runs import ADDED, NO_RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from musicsvc.store.catalog.sizes import AlbumSize
     from musicsvc.store.importing.undoing.runs import Changes
 
-COUNTED = 1 << 30  # bit of ItemState.given: the item has been counted; lower bits are fields
+# Bits of ItemState.given; lower ones are fields.
+COUNTED = 1 << 30  # the item has been counted
+LED = 1 << 29  # a row has named the artists that come first on the album
 Key = tuple[Any, ...]
 
 
@@ -48,6 +50,7 @@ class ItemState:
     changed: set[str] = field(default_factory=set)
     before: dict[str, Any] = field(default_factory=dict)  # the values of the changed fields before this batch
     added: dict[str, dict[Any, Any]] = field(default_factory=dict)
+    order_before: list[int] | None = None  # the artists before this batch, if their order has changed
     size: AlbumSize = sizes.NEW_ALBUM  # of the album before this batch; unused for tracks
 
     def apply(self, offered: Mapping[str, Any]) -> tuple[bool, bool]:
@@ -79,23 +82,37 @@ class ItemState:
         self.added.setdefault(name, {}).update(fresh)
         return bool(fresh)
 
+    def put_first(self, artists: Sequence[int]) -> bool:
+        """Put these artists of the album first, unless an earlier row of the import has. Return True if any moved."""
+        if not artists or self.given & LED:
+            return False
+        self.given |= LED
+        before = list(self.values["artists"])
+        self.values["artists"] = dict.fromkeys([*artists, *before])
+        moved = list(self.values["artists"]) != before
+        if moved:
+            self.order_before = [each for each in before if each not in self.added.get("artists", {})]
+        return moved
+
     def changes(self, **added: list[int]) -> Changes:
         """Return the old and new values of changed fields, and the ids in `added`, as stored to undo the import.
 
         `added`: for each field (artists, genres, tags), the ids that were added to the album or track.
         """
         fields = {name: [self.before[name], self.values[name]] for name in sorted(self.changed)}
+        if self.order_before is not None:
+            fields["artists"] = [self.order_before, [*self.values["artists"]]]
         return fields | {ADDED + name: ids for name, ids in added.items() if ids}
 
     @property
     def altered(self) -> bool:
-        """True if the batch has changed a field, or added an artist, genre or tag."""
-        return bool(self.changed or any(self.added.values()))
+        """True if the batch has changed a field or the order of artists, or added an artist, genre or tag."""
+        return bool(self.changed or any(self.added.values()) or self.order_before is not None)
 
     def copy(self) -> ItemState:
         """Return an independent copy with the current values, in which no field counts as changed."""
         values = {name: dict(value) if isinstance(value, dict) else value for name, value in self.values.items()}
-        return replace(self, values=values, new=False, changed=set(), before={}, added={})
+        return replace(self, values=values, new=False, changed=set(), before={}, added={}, order_before=None)
 
 
 @dataclass(slots=True)

@@ -64,6 +64,10 @@ async def test_responses_name_the_expiry_in_the_last_14_days_of_a_token(client: 
     clock.advance(1)
     assert await told() == [expires] * 4
     assert "Token-Expires-At" not in (await client.holding(None).get(PUBLIC)).headers
+    # Where the token is ignored, nothing is said of it.
+    registered = await client.post(f"{V1}/auth/register", {"email": "eve@label.test", "password": "long enough"})
+    ignoring = [registered, await client.get(f"{V1}/openapi.json")]
+    assert [(answer.status, "Token-Expires-At" in answer.headers) for answer in ignoring] == [(200, False)] * 2
     clock.advance(14 * DAY)
     assert await told() == [None] * 4  # it is no token any more
 

@@ -110,6 +110,21 @@ def test_nothing_has_a_default_which_generated_clients_would_send(document: dict
     } == {"1.", "20."}
 
 
+def test_every_json_answer_and_body_has_an_example(document: dict[str, Any]) -> None:
+    contents = [
+        (path, method, content[JSON_MEDIA])
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        for content in (
+            operation.get("requestBody", {}).get("content", {}),
+            *(promised.get("content", {}) for promised in operation["responses"].values()),
+        )
+        if JSON_MEDIA in content
+    ]
+    assert len(contents) > 100
+    assert [each[:2] for each in contents if not each[2].keys() & {"example", "examples"}] == []
+
+
 def test_binary_answers_have_a_binary_format(document: dict[str, Any]) -> None:
     formats = {
         media: content["schema"].get("format")

@@ -19,6 +19,8 @@ from musicsvc.store.engine import sql
 from musicsvc.store.importing import batches, catalog, histories, readers
 from musicsvc.store.importing.undoing import made_rows, restoring, runs, undo
 from musicsvc.store.models import (
+    AlbumArtist,
+    Artist,
     Comment,
     Play,
     Track,
@@ -46,6 +48,8 @@ CATALOG = some.fixed_dictionaries(
         "artist": some.sampled_from(["Ann", "Bea", "Ann;Bea", "Cleo", "Cleo;Ann"]),
         "external_id": some.sampled_from([None, "1", "2", "3"]),
         "album": some.sampled_from([None, "One", "Two"]),
+        "album_external_id": some.sampled_from([None, "a"]),
+        "album_artist": some.sampled_from([None, None, "Bea", "Cleo;Ann"]),
         "genre": some.sampled_from([None, "jazz", "pop;rock"]),
         "tags": some.sampled_from([None, "old", "loud;slow"]),
         "release_date": some.sampled_from([None, "2001", "2002-05-06"]),
@@ -128,6 +132,33 @@ def test_whatever_is_imported_and_undone_in_any_order_the_state_is_as_before(
         assert undone(store, run).run.state == "undone"
     assert dump(store) == before
     require_sound(store)
+
+
+@pytest.mark.usefixtures("world")
+def test_the_artists_of_an_album_return_to_their_earlier_order(store: Store, imported: Import) -> None:
+    def order() -> list[str]:
+        rows = AlbumArtist.select(Artist.name).join(Artist).where(AlbumArtist.album == 2)
+        rows = rows.order_by(AlbumArtist.position)
+        return [name for (name,) in rows.tuples().iterator()]
+
+    row = {"album": "Two", "album_external_id": "a"}
+    imported("catalog", [row | {"track": "A", "artist": "Bea"}, row | {"track": "B", "artist": "Cleo"}])
+    orders = [store.read(order).result()]
+    runs = []
+    for more in ({"artist": "Dora", "album_artist": "Various"}, {"artist": "Dora", "album_artist": "Dora;Eve"}):
+        runs.append(imported("catalog", [row | {"track": "C"} | more, row | {"track": "D", "artist": "Finn"}]).run)
+        orders.append(store.read(order).result())
+    assert orders == [
+        ["Bea", "Cleo"],
+        ["Various", "Bea", "Cleo", "Dora", "Finn"],
+        ["Dora", "Eve", "Various", "Bea", "Cleo", "Finn"],
+    ]
+    assert undone(store, runs[0]).kept[("album", "artists changed since")] == [2]
+    assert store.read(order).result() == orders[2]
+    undone(store, runs[1])
+    assert store.read(order).result() == orders[1]
+    undone(store, runs[0])
+    assert store.read(order).result() == orders[0]
 
 
 def song(track: str, **more: object) -> dict[str, object]:

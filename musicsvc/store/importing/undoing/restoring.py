@@ -31,6 +31,7 @@ UNMARK = """
     AND NOT EXISTS (SELECT 1 FROM import_item t WHERE t.run_id = ? AND t.kind = 'track' AND t.changes IS NOT NULL)
 """
 KEEP = "UPDATE import_item SET changes = ? WHERE run_id = ? AND kind = ? AND item = ?"
+MOVE = "UPDATE album_artist SET position = ? WHERE album_id = ? AND artist_id = ?"
 CHANGED_SINCE = "changed since"
 ARTISTS = "artists"
 
@@ -50,10 +51,15 @@ def restore_albums(import_id: int, below: int) -> Taken | None:
     """Restore a batch of albums with ids below `below` that the import changed. Return None if no album remains."""
     lock_imports()
     items = _changed(Album, import_id, below)
-    kept = {}
+    kept: dict[int, Changes] = {}
     for album, changes in items:
-        _unlink(AlbumArtist, AlbumArtist.album, AlbumArtist.artist, album, changes.pop(ADDED + ARTISTS, ()))
-        kept[album] = _restore_fields(Album, album, changes)
+        order, added = changes.pop(ARTISTS, None), changes.pop(ADDED + ARTISTS, ())
+        if order is None or _restore_order(album, *order):
+            _unlink(AlbumArtist, AlbumArtist.album, AlbumArtist.artist, album, added)
+            kept[album] = {}
+        else:
+            kept[album] = {ARTISTS: order, ADDED + ARTISTS: added}
+        kept[album] |= _restore_fields(Album, album, changes)
     return _taken(Album, import_id, kept)
 
 
@@ -79,7 +85,10 @@ def _taken(table: type[Model], import_id: int, kept: Mapping[int, Changes]) -> T
     forget(import_id, name, [item for item, changes in kept.items() if not changes])
     left = {item: changes for item, changes in kept.items() if changes}
     run_many(KEEP, [(orjson.dumps(changes).decode(), import_id, name, item) for item, changes in left.items()])
-    reasons = {item: f"{', '.join(changes)} {CHANGED_SINCE}" for item, changes in left.items()}
+    reasons = {
+        item: f"{', '.join(dict.fromkeys(each.removeprefix(ADDED) for each in changes))} {CHANGED_SINCE}"
+        for item, changes in left.items()
+    }
     return Taken(name, min(kept), len(kept) - len(left), reasons)
 
 
@@ -99,6 +108,17 @@ def _restore_track(track: int, changes: Changes, artists: Sequence[int]) -> Chan
         [{"track": track, "artist": artist, "position": at} for at, artist in enumerate(old)]
     ).execute()
     return kept
+
+
+def _restore_order(album: int, old: Sequence[int], new: Sequence[int]) -> bool:
+    """Restore the order of an album's artists. Return False if others were put first since. Ignores missing artists."""
+    rows: Any = AlbumArtist.select(AlbumArtist.artist).where(AlbumArtist.album == album).order_by(AlbumArtist.position)
+    now = [artist for (artist,) in rows.tuples().iterator()]
+    expected = [artist for artist in new if artist in now]
+    if now[: len(expected)] != expected:
+        return False
+    run_many(MOVE, [(at, album, artist) for at, artist in enumerate(dict.fromkeys([*old, *now]))])
+    return True
 
 
 def _restore_fields(table: Any, item: int, changes: Changes) -> Changes:

@@ -1,0 +1,49 @@
+"""The album artist comes first among the artists of an album, whichever row of the file names it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+import pytest
+
+from musicsvc.store.catalog import albums
+from musicsvc.store.importing import batches, catalog, readers
+from tests.conftest import NOW
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from musicsvc.store.engine.store import Store
+
+
+@pytest.mark.parametrize("rows_a_batch", [1, 2, 500])
+@pytest.mark.parametrize("dry_run_before", [False, True])
+def test_an_album_lists_its_album_artist_first(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_a_batch: int, dry_run_before: bool
+) -> None:
+    monkeypatch.setattr(batches, "ROWS_A_UNIT", rows_a_batch)
+    rows = [
+        {"track": "A", "artist": "Ann;Bea"},
+        {"track": "B", "artist": "Cleo"},
+        {"track": "C", "artist": "Dora;Bea", "album_artist": "Bea;Various"},
+        {"track": "D", "artist": "Ann", "album_artist": "Late"},
+    ]
+    file = tmp_path / "songs.jsonl"
+    file.write_bytes(b"".join(orjson.dumps(row | {"album": "One", "album_external_id": "1"}) + b"\n" for row in rows))
+
+    def run(*, dry_run: bool) -> tuple[int, int]:
+        with readers.open_file(file) as reader:
+            options = catalog.CatalogOptions(dry_run=dry_run)
+            counts = catalog.run(store, reader, options, now=NOW, on_progress=lambda _: None).counts
+        return counts["albums"].new, counts["albums"].changed
+
+    if dry_run_before:
+        assert run(dry_run=True) == (1, 0)
+    assert run(dry_run=False) == (1, 0)
+    (album,) = store.read(lambda: albums.with_contents(albums.find([1]))).result()
+    names = ["Bea", "Various", "Ann", "Cleo", "Dora", "Late"]
+    assert [artist.name for artist in album.artists] == names
+    assert run(dry_run=False) == (0, 0)
+    (album,) = store.read(lambda: albums.with_contents(albums.find([1]))).result()
+    assert [artist.name for artist in album.artists] == names
