@@ -70,6 +70,8 @@ class Filter:
     statuses: tuple[int, int] | None = None  # the lowest and the highest
     since: int | None = None  # inclusive
     until: int | None = None  # exclusive
+    without_routes: tuple[str, ...] = ()
+    without_clicks_of: int | None = None  # an account, whose calls without a token are left out
 
 
 ALL = Filter()
@@ -160,6 +162,11 @@ def _select(conditions: Filter, *more: Any) -> Any:
         if conditions.statuses[0] >= LOWEST_INDEXED:
             query = query.where(INDEXED)
         query = query.where(Activity.status >= conditions.statuses[0], Activity.status <= conditions.statuses[1])
+    if conditions.without_routes:
+        query = query.where(Activity.route.is_null() | Activity.route.not_in(conditions.without_routes))
+    if (clicker := conditions.without_clicks_of) is not None:
+        others = Activity.account_id.is_null() | (Activity.account_id != clicker)
+        query = query.where(others | ~Activity.token_id.is_null())
     if conditions.since is not None:
         query = query.where(Activity.at >= conditions.since)
     return query if conditions.until is None else query.where(Activity.at < conditions.until)

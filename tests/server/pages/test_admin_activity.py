@@ -131,6 +131,41 @@ async def test_activity_is_filtered_and_continues(office: Office) -> None:
 
 
 @on_shared_loop
+async def test_files_and_own_clicks_are_hidden_until_they_are_asked_for(office: Office) -> None:
+    now = office.shared.clock.now()
+    click = CALL._replace(account_id=office.admin, token_id=None, route="/insights", at=now, address="198.51.100.79")
+    rows = [
+        click._replace(request_id="own-click"),
+        click._replace(request_id="own-call", token_id=7),
+        click._replace(request_id="click-of-ben", account_id=office.account()),
+        click._replace(request_id="file", account_id=None, route="/static/{name}"),
+        click._replace(request_id="script", account_id=None, route="/docs/{name}"),
+        click._replace(request_id="stranger", account_id=None, route=None),
+    ]
+    with activity_log.build(office.shared.store.url) as log:
+        log.prepare()
+        log.write(lambda: calls.add(rows)).result()
+
+    async def shown(query: str) -> set[str]:
+        page = await office.page(f"/admin/activity?{query}")
+        return {row.request_id for row in rows} & {*re.findall(r"<code>([a-z-]+)</code>", page)}
+
+    everything = {row.request_id for row in rows}
+    usual = {"own-call", "click-of-ben", "stranger"}
+    assert await shown("address=198.51.100.79") == usual
+    assert await shown("address=198.51.100.79&hidden=shown") == everything
+    assert await shown(f"address=198.51.100.79&account=ann@{office.domain}") == {"own-click", "own-call"}
+    assert await shown("address=198.51.100.79&route=static") == {"file"}
+    page = await office.page("/admin/activity?address=198.51.100.79")
+    assert 'Files of pages and your own clicks are hidden. <a href="?address=198.51.100.79&hidden=shown">' in page
+    back = await office.page("/admin/activity?address=198.51.100.79&hidden=shown")
+    assert '<a href="/admin/activity?address=198.51.100.79">Hide them</a>' in back
+    assert "are hidden" not in await office.page("/admin/activity?kind=events")
+    cells = re.findall(r"<t[dh] ?[^>]*>", back.partition("<tbody>")[2])
+    assert all("data-label=" in cell for cell in cells)  # names the column where rows are cards
+
+
+@on_shared_loop
 async def test_faulty_filters_are_marked(office: Office) -> None:
     query = "account=nobody@x.test&token=x&status=9xx&since=yesterday&kind=events&address=192.0.2.1&route=art"
     answer = await office.browser.get(f"/admin/activity?{query}")
@@ -158,6 +193,8 @@ async def test_faulty_filters_are_marked(office: Office) -> None:
         "[9xx] '9xx' is not a valid status. Write 429, or 4xx for all from 400 to 499. 429 or 4xx",
         "Route contains",
         "[art]",
+        "Files and your own clicks",
+        "hidden shown",
         "Show [/admin/activity] Clear the filters",
     ]
     assert "[open]" in await lines(office, "/admin/activity?kind=calls")

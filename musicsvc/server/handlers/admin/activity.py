@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.clock import parse_time_or_age
@@ -21,23 +22,38 @@ if TYPE_CHECKING:
     from musicsvc.store.activity.log_store import Log
     from musicsvc.store.engine.store import Store
     from musicsvc.store.security import security_events
+    from musicsvc.store.security.sessions import SessionIdentity
 
     Filters = tuple[calls.Filter | None, security_events.Filter | None]
 
 PATH = "/admin/activity"
+FILES = ("/static/{name}", "/docs/{name}")
 
 
-def show(query: ActivityQuery, store: Store, activity_log: Log, settings: Settings, now: int) -> View:
-    """Show API calls and security events."""
+def show(
+    query: ActivityQuery, caller: SessionIdentity, store: Store, activity_log: Log, settings: Settings, now: int
+) -> View:
+    """Show API calls and security events. Calls for static files and of the caller are hidden by default."""
     keep_days = settings.activity.keep_days
     filters, errors = _filters(query, store, now)
+    filters = _without_noise(filters, query, caller)
     found = [] if errors else Timeline(store, activity_log, *filters).newest(newest.WANTED)[::-1]
     ids = {each for row in found for each in (row.account_id, getattr(row, "actor_id", None)) if each is not None}
     emails = store.read(lambda: users.emails(ids)).result()
     form = FormState(PATH, query.model_dump(), errors)
     kept = query.model_dump(exclude={"before"}, exclude_defaults=True)
     values = {"list": newest.by_time(found), "emails": emails, "filters": form, "kept": kept, "keep_days": keep_days}
+    values["without_noise"] = {name: value for name, value in kept.items() if name != "hidden"}
     return View("admin/activity.html", values, status=422 if errors else 200)
+
+
+def _without_noise(filters: Filters, query: ActivityQuery, caller: SessionIdentity) -> Filters:
+    """Return the filters without calls that rarely matter, unless the query asks for them, also by account or route."""
+    of_calls, of_events = filters
+    if of_calls is None or query.hidden:
+        return filters
+    files, clicks = () if query.route else FILES, None if query.account else caller.user_id
+    return replace(of_calls, without_routes=files, without_clicks_of=clicks), of_events
 
 
 def _filters(query: ActivityQuery, store: Store, now: int) -> tuple[Filters, dict[str, str]]:

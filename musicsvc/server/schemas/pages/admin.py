@@ -32,7 +32,10 @@ class OlderQuery(Query):
 
 
 class ActivityQuery(Query):
-    """Filters of the activity log, as they were typed. `before`: only older entries; in microseconds since 1970."""
+    """Filters of the activity log, as they were typed. `before`: only older entries; in microseconds since 1970.
+
+    `hidden`: whether calls that are hidden by default are shown: for static files, and the clicks of the reader.
+    """
 
     kind: Literal["all", "calls", "events"] = "all"
     account: Typed = ""
@@ -41,6 +44,7 @@ class ActivityQuery(Query):
     status: Typed = ""
     route: Typed = ""
     since: Typed = ""
+    hidden: Literal["", "shown"] = ""
     before: Before = None
 
 

@@ -126,6 +126,9 @@
     };
     new ResizeObserver(() => plot?.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    // On paper, charts have light colours. Their width follows the style for print.
+    addEventListener("beforeprint", () => { document.documentElement.dataset.theme = "light"; redraw(); });
+    addEventListener("afterprint", () => { delete document.documentElement.dataset.theme; redraw(); });
     redraw();
   }
 

@@ -1,0 +1,117 @@
+"""What only a browser shows: wide tables on a phone, pages on paper, dark colours of the documentation."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pypdf
+import pytest
+
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
+from tests.browser.test_every_page import FITS, demo_session
+from tests.cli.test_activity import CALL
+from tests.support.program import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from playwright.sync_api import ViewportSize
+
+    from musicsvc.store.engine.store import Store
+    from tests.browser.test_every_page import Sample
+    from tests.browser.visit import Visit
+
+__all__ = ["demo_session"]  # a fixture
+pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
+WIDE: ViewportSize = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 800}
+LINES = """cells => cells.map(cell => {
+    const range = document.createRange(); range.selectNodeContents(cell); return range.getClientRects().length;
+})"""
+DRAWING = "document.querySelector('.chart canvas').toDataURL()"
+
+
+def test_numbers_of_hours_stay_on_a_line_and_an_edge_shows_that_the_table_scrolls(
+    visit: Callable[..., Visit], demo_session: Sample
+) -> None:
+    window = visit(viewport=PHONE)
+    window.add_cookie("musicsvc", demo_session.session)
+    window.page.goto("/insights/artist/3?period=1-year")
+    hours = window.page.locator("table.hours")
+    for number in ("0", "1,234,567"):
+        hours.locator("td").evaluate_all("(cells, text) => cells.forEach(cell => { cell.textContent = text; })", number)
+        assert set(hours.locator("th, td").evaluate_all(LINES)) == {1}
+        frame = hours.locator("..")
+        assert frame.evaluate("frame => frame.scrollWidth > frame.clientWidth + 100")
+        assert window.page.evaluate(FITS)
+    layers = frame.evaluate("frame => getComputedStyle(frame).backgroundAttachment")
+    assert layers == "local, local, scroll, scroll"
+    assert "rgba(0, 0, 0, 0)" in hours.locator("thead th").last.evaluate(
+        "cell => getComputedStyle(cell).backgroundColor"
+    )
+
+
+def test_activity_is_a_table_in_a_wide_window_and_cards_on_a_phone(
+    visit: Callable[..., Visit], demo_session: Sample, store: Store
+) -> None:
+    with activity_log.build(store.url) as log:
+        log.prepare()
+        rows = [CALL._replace(request_id=f"{number:0128x}", account_id=1) for number in range(3)]
+        log.write(lambda: calls.add(rows)).result()
+    window = visit()
+    window.add_cookie("musicsvc", demo_session.session)
+    for size, display in ((WIDE, "table-row"), (PHONE, "block")):
+        window.page.set_viewport_size(size)
+        window.page.goto("/admin/activity")
+        row = window.page.locator("tbody tr").first
+        assert row.evaluate("row => getComputedStyle(row).display") == display
+        frame = window.page.locator(".scroll")
+        assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth") == (size == PHONE)
+        assert window.page.evaluate(FITS)
+
+
+def test_a_printed_page_has_figures_and_charts_in_light_colours_without_navigation(
+    visit: Callable[..., Visit], demo_session: Sample
+) -> None:
+    light, dark = visit(viewport=WIDE, color_scheme="light"), visit(viewport=WIDE, color_scheme="dark")
+    for path in ("/insights/artist/3", demo_session.values["/reports/{link}"]):
+        for window in (light, dark):
+            window.add_cookie("musicsvc", demo_session.session)
+            window.page.goto(path if path.startswith("/") else f"/reports/{path}")
+            window.page.locator(".chart canvas").first.wait_for()
+        drawn, usual = dark.page.evaluate(DRAWING), light.page.evaluate(DRAWING)
+        assert drawn != usual
+        dark.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert dark.page.evaluate(DRAWING) == usual
+        dark.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert dark.page.evaluate(DRAWING) == drawn
+
+        text = " ".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(dark.page.pdf())).pages)
+        assert "Hours of the week" in text
+        for left_out in ("Sign out", "Share this report", "Download", "Last month", "Numbers by day", "documentation"):
+            assert left_out not in text
+        dark.page.emulate_media(media="print", color_scheme="dark")
+        assert dark.page.locator(".chart canvas").first.is_visible()
+        assert dark.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        ink = dark.page.locator("h1").evaluate("title => getComputedStyle(title).color")
+        assert max(map(int, ink.removeprefix("rgb(").removesuffix(")").split(","))) < 90
+        dark.page.set_viewport_size({"width": 700, "height": 900})  # of paper
+        assert dark.page.evaluate(FITS)
+        dark.page.emulate_media(media="null", color_scheme="dark")
+        dark.page.set_viewport_size(WIDE)
+
+
+def test_the_documentation_follows_the_theme_and_leads_back(visit: Callable[..., Visit]) -> None:
+    window = visit(color_scheme="dark")
+    window.page.goto("/docs")
+    window.page.get_by_text("/api/v1/albums").first.wait_for()
+    background = "getComputedStyle(document.documentElement).backgroundColor"
+    dark = window.page.evaluate(background)
+    assert max(map(int, dark.removeprefix("rgb(").removesuffix(")").split(","))) < 60
+    window.page.emulate_media(color_scheme="light")
+    until(lambda: window.page.evaluate(background) != dark)
+    window.page.get_by_role("link", name="musicsvc").first.click()
+    window.page.wait_for_url("**/")
+    assert window.errors == []
