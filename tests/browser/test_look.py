@@ -1,4 +1,4 @@
-"""What only a browser shows: wide tables on a phone, pages on paper, dark colours of the documentation."""
+"""Looks that only a browser shows: wide tables on a phone, pages on paper, dark colours of the documentation."""
 
 from __future__ import annotations
 
