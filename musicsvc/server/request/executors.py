@@ -32,7 +32,7 @@ class Work(Enum):
     EXPORTING = ("exporting", 2, 32)  # fewer threads than the store has readers, so that other requests can still read
     PARSING = ("parsing", 1, 512)
     FIGURES = ("figures", 1, 16)  # of pages, few for the same reason as exports
-    RENDERING = ("rendering", 1, 64)
+    RENDERING = ("rendering", 1, 256)  # takes milliseconds
 
 
 # The work of `Route.prepare`, by the limit of the route: strangers who register cannot keep others from signing in.
