@@ -108,12 +108,13 @@ def check_report(past: Past, period: Named, report: bytes, pdf: bytes) -> None:
     }
     assert data["top_tracks"] == [row for row in past.artist(0, period, NOW, 0)["top_tracks"] if row["plays"]["period"]]
     assert f"Plays of all time {everything['plays']['total']:,} " in text
-    growth = everything["growth"]
+    growth, first = everything["growth"], past.first_plays("artist", 0, period, NOW)
+    after = "" if period.name == "all" or first else " vs"
     for label, count, change in (
         ("Plays", everything["plays"]["period"], growth["plays_change"]),
         ("Listeners", everything["listeners"]["unique"], growth["listeners_change"]),
     ):
-        assert f"{label} {count:,} {in_print(change) + ' vs' if period.name != 'all' else ''}" in text
+        assert f"{label} {count:,} {'' if period.name == 'all' else in_print(change, first)}{after}" in text
 
 
 def check_details(world: TimedWorld, period: Named, report: dict[str, Any]) -> None:

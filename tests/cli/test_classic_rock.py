@@ -132,7 +132,7 @@ class Check:
         songs = {number: song for song, number in ids["track"].items()}
         days = [tuple(row.values()) for row in export_files.rows(self.export("plays", form))]
         expected_days = self.week.by_day(self.period, self.clock.now())
-        assert {(day, songs[track]): counts for day, track, _, *counts in days} == expected_days
+        assert {(day, songs[track]): counts for day, track, _, _, *counts in days} == expected_days
         assert len(days) == len(expected_days)
         self.report()
         return ids

@@ -73,8 +73,8 @@ def test_an_album_has_its_hours_and_milestones(run: Run, made: Catalog) -> None:
     assert shown[:13] == [
         f"album               {album}: Album 0",
         "period              2024-03: 2024-03-01 to 2024-03-31",
-        "plays               1,002 (nothing before); of all time 1,002",
-        "listeners           2 (nothing before); of all time 2",
+        "plays               1,002 (first plays 4 Mar 2024); of all time 1,002",
+        "listeners           2 (first plays 4 Mar 2024); of all time 2",
         "likes               0",
         "reposts             0",
         "skips               0 of 0 plays with a known completion",

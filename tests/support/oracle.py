@@ -92,6 +92,14 @@ class Past:
             "period": {"name": name_of(period), "start": first.isoformat(), "end": last.isoformat()},
         }
 
+    def first_plays(self, noun: str, number: int, period: AnyPeriod, now: int) -> date | None:
+        """Return the day of the first play of a subject if it is after the start of the window before, else None."""
+        tracks = self.tracks(noun, number)
+        first = min((day(play.at) for play in self.plays if play.track in tracks), default=None)
+        start, _, earlier, until = bounds(period, now)
+        compared = (earlier, until) != (start, start)
+        return first if compared and first is not None and first > day(earlier) else None
+
     def album(self, number: int, period: AnyPeriod, now: int) -> JSON:
         """Return an album's figures with the rows of its tracks."""
         rows = self._rows("track", self.on_album.get(number, []), self.names, period, now)

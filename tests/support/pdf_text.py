@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import date
 
 import pypdf
 
@@ -13,8 +14,10 @@ def printed(document: bytes, pages: int | None = None) -> str:
     return " ".join(" ".join(page.extract_text() for page in chosen).split())
 
 
-def in_print(figure: float | None) -> str:
-    """Return a figure or a growth as the report prints it."""
+def in_print(figure: float | None, first_plays: date | None = None) -> str:
+    """Return a figure or a growth as the report prints it. `first_plays`: the day that stands instead of the growth."""
+    if first_plays is not None:
+        return f"first plays {first_plays:%-d %b %Y}"
     if figure is None:
         return "\u2013"
     if isinstance(figure, int):

@@ -30,7 +30,7 @@ def test_a_body_names_the_resource_of_the_call(body: type[Body], sent: object, r
 
 def nouns(route: Route) -> set[str]:
     """Return the kinds of resources that ids in the path and body of an endpoint refer to."""
-    if route.family is Family.INSIGHTS and route.parameters:
+    if route.family is Family.INSIGHTS and (route.parameters or (route.body and route.body.subjects)):
         return {"insights"}
     parts = route.path.split("/")
     in_path = {parts[at - 1] for at, part in enumerate(parts) if part.startswith("{")}

@@ -37,7 +37,7 @@ ALLOWED = {
     '"email_key" = ': "the accounts of one mailbox",
     r'ORDER BY COALESCE\("t3"."plays"': "artists with at most 4,096 tracks; others have ranks",
     'ORDER BY "t1"."release_date"': "the albums of one artist",
-    "ORDER BY b.release_date DESC, b.id DESC LIMIT": "the albums of one account",
+    "ORDER BY release_date DESC, id DESC LIMIT": "the albums of one account",
     'ORDER BY "t1"."last_at"': "the conversations of one account",
     '"external_id" = ': "the tracks with one external id: at most one per account",
     "DELETE FROM name_change": "the names that one transaction has changed",

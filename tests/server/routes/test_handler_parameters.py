@@ -25,6 +25,8 @@ SOURCES = {
     "prepared",
     "answer",
     "pictures",
+    "drawn_reports",
+    "temporary",
     "verified",
     "visit",
     "form",
@@ -49,14 +51,14 @@ def test_every_parameter_of_a_handler_has_a_source(route: Route) -> None:
         "visit": on_page,
         "form": on_page,
     }
-    sources = {name for name in SOURCES if there.get(name, True)} | (set() if route.find else {*route.parameters})
+    sources = {name for name in SOURCES if there.get(name, True)} | {*route.parameters}
     assert taken_by(route.handler) <= sources
     assert taken_by(route.prepare) <= sources - {"subject", "prepared"}
     if route.find is not None:
         assert len(route.parameters) == 1
         _, *rest = inspect.signature(route.find).parameters
-        assert rest in ([], ["actor"])
-        assert not rest or route.access in {Access.TOKEN, Access.SESSION, Access.ADMIN}
+        assert set(rest) <= {"actor", "now"}
+        assert "actor" not in rest or route.access in {Access.TOKEN, Access.SESSION, Access.ADMIN}
     if route.access is Access.PUBLIC:
         assert "caller" in taken_by(route.handler) or route.answer == route.public_answer
 
