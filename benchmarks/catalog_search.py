@@ -1,6 +1,9 @@
 """Speed of `GET /search` and of `GET /tracks` with a text, in the store; and of writing what they find.
 
-    python benchmarks/catalog_search.py [--tracks 1000000] [--store sqlite|postgres] [--file DATABASE]
+    python benchmarks/catalog_search.py [--tracks 1000000] [--store sqlite|postgres] [--file DATABASE] [--managed]
+
+With `--managed`, of `/insights?q=` instead: one account manages the tracks with even ids, and the titles of all others
+contain the word "strange".
 
 A tenth as many albums and a twentieth as many artists. `--file` keeps the SQLite database for the next run.
 """
@@ -22,14 +25,18 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from search import names, new_store
 
 from musicsvc.store import opening
+from musicsvc.store.accounts import users
 from musicsvc.store.catalog import search, track_lists
 from musicsvc.store.catalog.track_lists import TrackFilters
+from musicsvc.store.dashboards import catalog_search
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.pagination import Page
+from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Track, TrackArtist
 from musicsvc.store.playlists import playlists
+from musicsvc.store.plays import periods
 from musicsvc.store.schema import schema
 
 BATCH, ROUNDS = 10_000, 11
@@ -165,12 +172,38 @@ def measure(store: Store) -> None:
     print(f"a page of all tracks {median(store, lambda: track_lists.find(TrackFilters(), Page(500)).rows):.2f} ms")
 
 
+def assign(store: Store) -> int:
+    """Give the artists of the tracks with even ids to one account, mark the titles of others; return its id."""
+    for (user,) in store.read(
+        lambda: fetch("SELECT manager_id FROM artist WHERE manager_id IS NOT NULL LIMIT 1")
+    ).result():
+        return int(user)
+    made = store.write(lambda: users.create("label@label.test", now=1).id).result()
+    last = store.read(lambda: Track.select().count()).result()
+    store.write(lambda: run("UPDATE artist SET manager_id = ? WHERE id % 2 = 1", made)).result()
+    for first in range(0, last, BATCH):
+        rename = "UPDATE track SET name = name || ' Strange' WHERE id > ? AND id <= ? AND id % 2 = 1"
+        store.write(partial(run, rename, first, first + BATCH)).result()
+    return made
+
+
+def measure_managed(store: Store, user: int) -> None:
+    """Print milliseconds of a search on the page of figures, by text."""
+    window = periods.window("30-days", 1_772_366_400_000_000)
+    for text in ("love", "l", "lo", "ove", "love night", "zeppelin", "strange", "strange x", "xqzw", "GBAYE0000011"):
+        for page in (1, 5):
+            unit = partial(catalog_search.find, text, user, window, page)
+            found = len(store.read(unit).result().results)
+            print(f"{text:14} page {page}  {median(store, unit):8.2f} ms  {found:3} results")
+
+
 def main() -> None:
     """Fill a database, then search it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tracks", type=int, default=1_000_000)
     parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
     parser.add_argument("--file", type=Path)
+    parser.add_argument("--managed", action="store_true")
     options = parser.parse_args()
     if options.file and not options.file.exists():
         files.create(options.file)
@@ -178,7 +211,10 @@ def main() -> None:
         schema.upgrade(url)
         with opening.connect(url) as store:
             fill(store, options.tracks)
-            measure(store)
+            if options.managed:
+                measure_managed(store, assign(store))
+            else:
+                measure(store)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from musicsvc.server.shapes.envelope import JSON
+    from musicsvc.store.dashboards.catalog_search import Result, ResultPage
     from musicsvc.store.dashboards.dashboards import Dashboard, Related
     from musicsvc.store.dashboards.report_links import SharedReport
     from musicsvc.store.insights.listening.releases import Release
@@ -55,9 +56,18 @@ def artists(found: Sequence[Ranked], window: Window, now: int) -> JSON:
     return period(window, now) | {"artists": [insights.ranked(row) for row in found], "formats": _formats()}
 
 
-def found(results: Sequence[Related], text: str, window: Window, now: int) -> JSON:
-    """Return the tracks, albums and artists that a search for `text` found."""
-    return period(window, now) | {"text": text, "results": [_related(each) for each in results]}
+def found(results: ResultPage, text: str, page: int, window: Window, now: int) -> JSON:
+    """Return a page of the tracks, albums and artists that a search for `text` found, with links to other pages."""
+    shaped = period(window, now)
+    rows = [
+        _related(each) | {"artists": ", ".join(each.artists), "plays": each.plays, "plays_total": each.plays_total}
+        for each in results.results
+    ]
+    links = {"previous": page - 1 if page > 1 else None, "next": page + 1 if results.more else None}
+    shaped |= {
+        name: number and urlencode({**shaped["chosen"], "q": text, "page": number}) for name, number in links.items()
+    }
+    return shaped | {"text": text, "number": page, "results": rows}
 
 
 def dashboard(found: Dashboard, now: int) -> JSON:
@@ -131,7 +141,7 @@ def _releases(found: Sequence[Release], now: int) -> JSON:
     return shaped | {"releases": [data | {"open": open_day(release, now)} for release, data in lines]}
 
 
-def _related(found: Related) -> JSON:
+def _related(found: Related | Result) -> JSON:
     return {"kind": figures.noun(found.subject), "id": found.subject.id, "name": found.name}
 
 

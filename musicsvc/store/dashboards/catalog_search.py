@@ -2,46 +2,110 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from musicsvc.store.dashboards.dashboards import Related
-from musicsvc.store.engine import sql
-from musicsvc.store.engine.names.name_index import fold
+from musicsvc.store.catalog import identifiers
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.names.changed_names import ALBUMS, ARTISTS, TRACKS
+from musicsvc.store.engine.names.name_index import rank
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights import export_rows
+from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
-MOST = 20  # results of each kind
+    from musicsvc.store.engine.names.name_index import NameIndex
+    from musicsvc.store.plays.periods import Window
+
+PER_PAGE = 20  # results of each kind
+FEW = 1000  # names of an account that are compared one by one, whatever the catalogs of others contain
+# Whether the account manages the artist, album or track {id}.
 MANAGED = {
-    ARTIST: "SELECT id, name, NULL FROM artist WHERE manager_id = ?",
+    ARTIST: "EXISTS (SELECT 1 FROM artist a WHERE a.id = {id} AND a.manager_id = ?)",
     **{
-        kind: f"""
-            SELECT DISTINCT t.id, t.name, t.{code} FROM artist a JOIN {noun}_artist l ON l.artist_id = a.id
-            JOIN {noun} t ON t.id = l.{noun}_id WHERE a.manager_id = ?
-        """  # noqa: S608 - our own nouns
-        for noun, kind, code in (("album", ALBUM, "upc"), ("track", TRACK, "isrc"))
+        kind: f"""EXISTS (SELECT 1 FROM {noun}_artist l JOIN artist a ON a.id = l.artist_id
+                          WHERE l.{noun}_id = {{id}} AND a.manager_id = ?)"""  # noqa: S608 - our own nouns
+        for noun, kind in (("album", ALBUM), ("track", TRACK))
     },
 }
+NAMES = {
+    ARTIST: "SELECT id, name FROM artist WHERE manager_id = ? LIMIT ?",
+    **{
+        kind: f"""
+            SELECT DISTINCT t.id, t.name FROM artist a JOIN {noun}_artist l ON l.artist_id = a.id
+            JOIN {noun} t ON t.id = l.{noun}_id WHERE a.manager_id = ? LIMIT ?
+        """  # noqa: S608 - our own nouns
+        for noun, kind in (("album", ALBUM), ("track", TRACK))
+    },
+}
+BY_CODE = {
+    ALBUM: "SELECT t.id FROM album t WHERE t.upc {among} AND {managed} ORDER BY t.id DESC LIMIT ?",
+    TRACK: "SELECT t.id FROM track t WHERE t.isrc {among} AND {managed} ORDER BY t.id DESC LIMIT ?",
+}
+INDEXES: dict[int, NameIndex] = {ARTIST: ARTISTS, ALBUM: ALBUMS, TRACK: TRACKS}
 
 
-def find(text: str, user_id: int) -> list[Related]:
-    """Return artists, albums and tracks of the account with the text in their names, ignoring case and accents.
+class Result(NamedTuple):
+    """A track, album or artist with the names of its artists, its plays in a window, and its plays of all time."""
 
-    Of each kind, results with the text as their ISRC (with or without hyphens) or UPC come first, then names that begin
-    with the text, then all other names. Within each of these groups, shorter names come first.
+    subject: Subject
+    name: str
+    artists: tuple[str, ...]
+    plays: int
+    plays_total: int
+
+
+class ResultPage(NamedTuple):
+    """Results of one page, artists first, then albums, then tracks. `more`: whether there is another page."""
+
+    results: list[Result]
+    more: bool
+
+
+def find(text: str, user_id: int, window: Window, page: int = 1) -> ResultPage:
+    """Return a page of the artists, albums and tracks of the account that match the text.
+
+    Of each kind, results with the text as their ISRC (with or without hyphens) or UPC come first, then names in the
+    order of the search index. A page has PER_PAGE results of each kind.
     """
-    wanted = fold(text)
-    found: list[Related] = []
-    for kind in MANAGED if wanted else ():
-        best = sorted(_matching(kind, wanted, user_id))[:MOST]
-        found += [Related(Subject(kind, each), name) for *_, name, each in best]
-    return found
+    found: list[Result] = []
+    more = False
+    for kind in INDEXES:
+        ids = _ids(kind, text, user_id, page * PER_PAGE + 1)
+        more = more or len(ids) > page * PER_PAGE
+        found += _results(kind, ids[(page - 1) * PER_PAGE : page * PER_PAGE], window)
+    return ResultPage(found, more)
 
 
-def _matching(kind: int, wanted: str, user_id: int) -> Iterator[tuple[bool, bool, int, str, int]]:
-    spelled = wanted.replace("-", "").upper()
-    for each, name, code in sql.stream_rows(MANAGED[kind], user_id):
-        folded = fold(name)
-        if wanted in folded or code == spelled:
-            yield code != spelled, not folded.startswith(wanted), len(folded), name, each
+def _ids(kind: int, text: str, user_id: int, limit: int) -> list[int]:
+    names = fetch(NAMES[kind], user_id, FEW + 1)
+    if len(names) <= FEW:
+        ranked = ((rank(name, text), each) for each, name in names)
+        named = [each for _, each in sorted((place, each) for place, each in ranked if place is not None)]
+    else:
+        named = INDEXES[kind].find(text, limit, (MANAGED[kind], user_id))
+    return list(dict.fromkeys(_by_code(kind, text.strip(), user_id, limit) + named))[:limit]
+
+
+def _by_code(kind: int, text: str, user_id: int, limit: int) -> list[int]:
+    """Return the albums with the text as their UPC, or the tracks with it as their ISRC, newest first."""
+    code = identifiers.as_isrc(text)
+    codes = {ALBUM: identifiers.spellings_of_upc(text), TRACK: [code] if code else []}.get(kind)
+    if not codes:
+        return []
+    among, value = dialect.in_list(codes)
+    query = BY_CODE[kind].format(among=among, managed=MANAGED[kind].format(id="t.id"))
+    return [each for (each,) in fetch(query, value, user_id, limit)]
+
+
+def _results(kind: int, ids: Sequence[int], window: Window) -> list[Result]:
+    if not ids:
+        return []
+    names, artists = export_rows.names(kind, ids), export_rows.authors(kind, ids)
+    within, ever = Reader(window, all_time=False).plays(kind, sorted(ids)), all_time_plays(kind, ids)
+    return [
+        Result(Subject(kind, each), names[each], tuple(artists.get(each, ())), within.get(each, 0), ever.get(each, 0))
+        for each in ids
+    ]

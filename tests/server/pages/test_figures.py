@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import pytest
 
 from musicsvc.server.routes.paths import INSIGHTS
-from musicsvc.store.models import Artist
+from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.support.figures_world import EMPTY, World
 from tests.support.html_page import HtmlPage
 from tests.support.oracle import DAY, LENGTHS
@@ -258,7 +258,36 @@ async def test_the_list_has_the_artists_of_the_account(world: World) -> None:
     found = await world.page("/insights?q=TRACK+3&period=7-days")
     assert f"/insights/track/{world.made.tracks[3]}?period=7-days" in found.links()
     assert len([link for link in found.links() if "/insights/track/" in link]) == 1
+    track = await world.api(f"tracks/{world.made.tracks[3]}?period=7-days")
+    plays = [shown(track["plays"][name]) for name in ("period", "total")]
+    assert found.table("Track") == [["Track 3", "Artist 2, Artist 0, Artist 1", *plays]]
+    artist = await world.api(f"artists/{world.made.artists[1]}?period=7-days")
+    plays = [shown(artist["plays"][name]) for name in ("period", "total")]
+    assert (await world.page("/insights?q=artist+1&period=7-days")).table("Artist") == [["Artist 1", *plays]]
     assert "has “nothing” in its name" in (await world.page("/insights?q=nothing")).text
+
+
+async def test_results_page_on(world: World) -> None:
+    def fill() -> list[str]:
+        names = [f"Nocturne {'x' * length}" for length in range(1, 46)]
+        for name in names:
+            track = Track.create(name=name, duration=1, created_at=0).id
+            TrackArtist.create(track=track, artist=world.made.artists[0], position=0)
+        return names
+
+    names = world.shared.store.write(fill).result()
+    path, seen = "/insights?q=nocturne&period=7-days", []
+    for number in (1, 2, 3):
+        page = await world.page(path)
+        seen += [row[0] for row in page.table("Track")]
+        links = {found["rel"]: found["href"] for tag, found in page.attributes if tag == "a" and found.get("rel")}
+        assert set(links) == {*(["prev"] if number > 1 else []), *(["next"] if number < 3 else [])}
+        path = links.get("next") or ""
+    assert seen == names
+    assert links["prev"] == "/insights?period=7-days&q=nocturne&page=2"
+    assert "There are no more results for “nocturne”" in (await world.page("/insights?q=nocturne&page=4")).text
+    for wrong in ("0", "51", "x"):
+        assert (await world.browser.get(f"/insights?q=nocturne&page={wrong}")).status == 422
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ def show_artists(query: ArtistsQuery, caller: SessionIdentity, now: int) -> View
     """Show the plays of the account's artists or, with `q`, search its artists, albums and tracks."""
     days = history.adapt(query.window(now))
     if query.q:
-        found = catalog_search.find(query.q, caller.user_id)
-        return View("insights/found.html", {"page": shapes.found(found, query.q, days, now)})
+        found = catalog_search.find(query.q, caller.user_id, days, query.page)
+        return View("insights/found.html", {"page": shapes.found(found, query.q, query.page, days, now)})
     ranked = rankings.artists_of_account(caller.user_id, days)
     return View("insights/list.html", {"page": shapes.artists(ranked, days, now)})
 

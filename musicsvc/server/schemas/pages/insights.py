@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.periods import Window
 
 
+LAST_PAGE = 50  # of results; a longer name leads to fewer
 FormId = Annotated[int | None, Field(ge=1, le=MAX_ID), DIGITS_ONLY]
 
 
@@ -53,6 +54,7 @@ class ArtistsQuery(PagePeriod):
     """Query string of the list of artists. `q`: a part of the name of an artist, album or track to find."""
 
     q: Annotated[str, Text(0, 255)] = ""
+    page: Annotated[int, Field(ge=1, le=LAST_PAGE), DIGITS_ONLY] = 1  # of the results
 
 
 class ExportForm(ScopeFields, PeriodChoice, Form):

@@ -27,14 +27,14 @@ ID_MASK = (1 << ID_BITS) - 1
 ORDERED = 2  # fewer results are in order
 SHORTEST = 3000  # names that PostgreSQL scans before it uses the trigram index
 LONGEST_START = 5  # the longest beginning of a name, with its mark, for which PostgreSQL has an index
-PHRASES = "SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rowid LIMIT ?"
-STARTS = "SELECT key FROM {table} WHERE left(name, {length}) = ? ORDER BY key LIMIT ?"
+PHRASES = "SELECT rowid FROM {table} WHERE {table} MATCH ? {also} ORDER BY rowid LIMIT ?"
+STARTS = "SELECT key FROM {table} WHERE left(name, {length}) = ? {also} ORDER BY key LIMIT ?"
 # Two statements, because a single one takes a second for a pattern that no name contains.
 AMONG_SHORTEST = """
     WITH shortest AS MATERIALIZED (SELECT key, name FROM {table} ORDER BY key LIMIT ?)
-    SELECT key FROM shortest WHERE name LIKE ? ORDER BY key LIMIT ?
+    SELECT key FROM shortest WHERE name LIKE ? {also} ORDER BY key LIMIT ?
 """
-AMONG_ALL = "SELECT key FROM {table} WHERE name LIKE ? ORDER BY key + 0 LIMIT ?"
+AMONG_ALL = "SELECT key FROM {table} WHERE name LIKE ? {also} ORDER BY key + 0 LIMIT ?"
 IDS = "SELECT {key} & {mask} AS id FROM {table} WHERE "
 COUNT = "SELECT count(*) FROM ({ids}) AS found"
 NEWEST = "{ids} ORDER BY id DESC LIMIT ? OFFSET ?"
@@ -42,6 +42,8 @@ INSERT = "INSERT INTO {table} (rowid, name) VALUES (?, ?)"
 DELETE = "DELETE FROM {table} WHERE {key} = ?"
 IGNORED = {"Cc", "Cf", "Me"}
 PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe"})
+
+Condition = tuple[str, int]
 
 
 def fold(text: str) -> str:
@@ -65,21 +67,22 @@ class NameIndex:
 
     table: str
 
-    def find(self, text: str, limit: int) -> list[int]:
+    def find(self, text: str, limit: int, condition: Condition | None = None) -> list[int]:
         """Return up to `limit` ids of rows whose names contain `text`, best matches first.
 
+        `condition`: SQL that a row must fulfil, with `{id}` in place of its id and one placeholder, and its value.
         Names that begin with `text` come first, then names with a word that begins with `text`. All other names follow
         only if `text` has three characters or more. Within each of these groups, shorter names come first.
         """
         starts, anywhere = _patterns(fold(text))
         # The results of better patterns match the others too, so request as many more.
-        others = [key & ID_MASK for each in anywhere for key in self._keys(each, 2 * limit)]
+        others = [key & ID_MASK for each in anywhere for key in self._keys(each, 2 * limit, condition)]
         if anywhere and len(others) < ORDERED:
             return others[:limit]
         ids: dict[int, None] = {}
         for pattern in starts:
             if len(ids) < limit:
-                ids |= dict.fromkeys(key & ID_MASK for key in self._keys(pattern, limit + len(ids)))
+                ids |= dict.fromkeys(key & ID_MASK for key in self._keys(pattern, limit + len(ids), condition))
         return list(ids | dict.fromkeys(others))[:limit]
 
     def newest(self, text: str, limit: int, offset: int) -> tuple[list[int], int]:
@@ -106,15 +109,18 @@ class NameIndex:
         key, condition = ("rowid", f"{self.table} MATCH ") if is_sqlite() else ("key", "name LIKE ")
         return IDS.format(table=self.table, key=key, mask=ID_MASK) + condition, f" OR {condition}"
 
-    def _keys(self, pattern: str, limit: int) -> Sequence[int]:
+    def _keys(self, pattern: str, limit: int, condition: Condition | None) -> Sequence[int]:
         """Return the lowest `limit` keys of names that contain the pattern. Lower keys are better matches."""
+        of = f"({f'{self.table}.rowid' if is_sqlite() else 'key'} & {ID_MASK})"
+        also, values = ("", []) if condition is None else (f"AND {condition[0].format(id=of)}", [condition[1]])
+        parts = {"table": self.table, "also": also}
         if is_sqlite():
-            return _first_column(PHRASES.format(table=self.table), _phrase(pattern), limit)
+            return _first_column(PHRASES.format(**parts), _phrase(pattern), *values, limit)
         if pattern.startswith(NAME_BEGINS) and len(pattern) <= LONGEST_START:
-            return _first_column(STARTS.format(table=self.table, length=len(pattern)), pattern, limit)
-        found = _first_column(AMONG_SHORTEST.format(table=self.table), SHORTEST, _like(pattern), limit)
+            return _first_column(STARTS.format(length=len(pattern), **parts), pattern, *values, limit)
+        found = _first_column(AMONG_SHORTEST.format(**parts), SHORTEST, _like(pattern), *values, limit)
         if len(found) < limit:
-            found = _first_column(AMONG_ALL.format(table=self.table), _like(pattern), limit)
+            found = _first_column(AMONG_ALL.format(**parts), _like(pattern), *values, limit)
         return found
 
     def add(self, names: Iterable[tuple[int, str]]) -> None:
@@ -134,6 +140,18 @@ class NameIndex:
         key = "rowid" if is_sqlite() else "key"
         rows = [(_key(row_id, fold(name)),) for row_id, name in names]
         run_many(DELETE.format(table=self.table, key=key), rows)
+
+
+def rank(name: str, text: str) -> tuple[int, int] | None:
+    """Return the place of a name in the order in which an index finds names by `text`, or None if it does not match."""
+    folded, wanted = fold(name), fold(text)
+    if wanted not in folded:
+        return None
+    marked = NAME_BEGINS + _marked(folded)
+    starts, anywhere = _patterns(wanted)
+    places = (place for place, pattern in enumerate(starts + anywhere) if pattern in marked)
+    place = next(places, None)
+    return None if place is None else (place, min(len(folded), LONGEST))
 
 
 def _patterns(folded: str) -> tuple[list[str], list[str]]:
