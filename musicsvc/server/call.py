@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from musicsvc.server.responses.memory_budget import Reservation
     from musicsvc.server.routes.route import Route
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from musicsvc.store.rate_limits.window import Hit
 
 BUSY = "busy"
+ACCEPTED, FAILED_SIGN_IN = "accepted", "failed_sign_in"  # in `Call.tally`; all else there are reasons of refused plays
 
 # The id of the request that the current task processes, for log lines.
 request_id: ContextVar[str | None] = ContextVar("musicsvc_request_id", default=None)
@@ -42,6 +43,7 @@ class Call:
     milliseconds: float = 0.0
     retry_after: int | None = None
     refused_by: str | None = None  # the name of the exceeded rate limit, or BUSY for lack of capacity
+    tally: Mapping[str, int] | None = None  # numbers for metrics, by name: failed sign-ins, or see `Route.tally`
     counted: Sequence[Hit] = ()  # the rate limits toward which the request was counted
     headers: dict[str, str] = field(default_factory=dict)
     reservation: Reservation | None = None

@@ -157,6 +157,7 @@ class ReloadableServer:
         store = await asyncio.to_thread(opening.connect, settings.store_url)
         try:
             collectors.add_backups(self._metrics, settings, self._clock)
+            collectors.add_installation(self._metrics, settings)
             app = App(settings, store, self._clock, configuration.root(self._listener), self._metrics)
             if backups := backup_scheduler.build(settings, self._clock):
                 app.add_job(backups)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from musicsvc.server.call import ACCEPTED
 from musicsvc.server.shapes.envelope import JSON, ok
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
@@ -13,6 +15,16 @@ if TYPE_CHECKING:
     from musicsvc.server.schemas.plays import PlaysIn
     from musicsvc.store.accounts.tokens import Identity
 
+# Names of the reasons for which plays are refused, for metrics. Other reasons are those of `OWN`.
+REASONS = {
+    ingest.UNKNOWN_TRACK: "unknown_track",
+    ingest.FUTURE: "future",
+    ingest.TOO_OLD: "old",
+    ingest.PRUNED: "pruned",
+    ingest.FOR_OTHERS: "for_others",
+}
+OWN = "own"  # the rules for the account's own plays
+
 
 def report(body: PlaysIn, caller: Identity, settings: Settings, now: int) -> JSON:
     """Report plays of the caller or, if permitted, of other listeners; each play is accepted or refused separately."""
@@ -20,3 +32,9 @@ def report(body: PlaysIn, caller: Identity, settings: Settings, now: int) -> JSO
     outcome = ingest.report(plays, now=now, actor=caller, own_accepted=settings.plays.own)
     refused = [{"index": index, "reason": reason} for index, reason in outcome.refused]
     return ok(accepted=outcome.accepted, repeated=outcome.repeated, refused=refused)
+
+
+def count_outcomes(answer: JSON) -> Counter[str]:
+    """Return the number of accepted plays (ACCEPTED), and of refused plays by the name of the reason."""
+    refused = Counter(REASONS.get(play["reason"], OWN) for play in answer["refused"])
+    return refused + Counter({ACCEPTED: answer["accepted"]})

@@ -1,10 +1,12 @@
-"""Metrics of connections, the activity log, unsent responses, backups, log lines and the store."""
+"""Metrics of connections, the installation, the activity log, unsent responses, backups, log lines and the store."""
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 from musicsvc.clock import SECOND
+from musicsvc.server.network import tls
 from musicsvc.server.network.protocol import HttpConnection
 from musicsvc.store.backups.folder import known_damaged, newest
 from musicsvc.store.engine.sqlite.files import database_bytes, wal_bytes
@@ -92,6 +94,18 @@ def add_backups(metrics: Metrics, settings: Settings, clock: Clock) -> None:
 
     metrics.on_scrape("musicsvc_backup_age_seconds", "Time since the last good backup.", age)
     metrics.on_scrape("musicsvc_backup_bytes", "Size of the last good backup.", size)
+
+
+def add_installation(metrics: Metrics, settings: Settings) -> None:
+    """Add metrics of the end of the certificate in use, and of the free space on the disk of the data folder."""
+    validities = tls.validities(settings.server.tls_cert) if settings.server.tls_cert is not None else []
+    ends = min((validity.ends for validity in validities), default=None)
+    text = "Time at which the TLS certificate, or an earlier one of its chain, expires, in seconds since 1970."
+    metrics.on_scrape("musicsvc_tls_certificate_not_after_timestamp_seconds", text, lambda: ends and ends / SECOND)
+    path = path_of(settings.store_url)
+    folder = settings.data_dir if path is None else path.parent
+    text = "Free space on the disk of the database or, with PostgreSQL, of the data folder."
+    metrics.on_scrape("musicsvc_data_disk_free_bytes", text, lambda: shutil.disk_usage(folder).free)
 
 
 def add_logs(metrics: Metrics, writer: LogWriter) -> None:

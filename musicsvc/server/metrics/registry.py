@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from musicsvc import __version__
 from musicsvc.errors import Failure
+from musicsvc.server.call import ACCEPTED, FAILED_SIGN_IN
 from musicsvc.server.process.proc_stats import WorkerProcessCollector
 
 if TYPE_CHECKING:
@@ -63,6 +64,13 @@ class Metrics:
             ("limit",),
             registry=self._own,
         )
+        self._plays_accepted = Counter("musicsvc_plays_accepted", "Plays accepted by POST /plays.", registry=self._own)
+        self._plays_refused = Counter(
+            "musicsvc_plays_refused", "Plays refused by POST /plays.", ("reason",), registry=self._own
+        )
+        self._failed_sign_ins = Counter(
+            "musicsvc_sign_ins_failed", "Sign-ins with a wrong e-mail or password.", registry=self._own
+        )
         self._by_request: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._gauges: dict[str, tuple[Gauge, Callable[[], float]]] = {}
         self._counters: dict[str, tuple[Counter, Callable[[], float]]] = {}
@@ -83,6 +91,16 @@ class Metrics:
             durations.observe(call.milliseconds / 1000)
         if call.refused_by is not None:
             self._refusals.labels(call.refused_by).inc()
+        for name, number in (call.tally or {}).items():
+            self._add(name, number)
+
+    def _add(self, name: str, number: int) -> None:
+        if name == ACCEPTED:
+            self._plays_accepted.inc(number)
+        elif name == FAILED_SIGN_IN:
+            self._failed_sign_ins.inc(number)
+        else:
+            self._plays_refused.labels(name).inc(number)
 
     def gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
         """Add a gauge, summed over all workers. `read` returns its value and must neither block nor raise.

@@ -258,6 +258,7 @@ class Dispatcher:
         if route.nests_tracks and isinstance(query, fields.Pages) and query.large and given["caller"] is not None:
             given["answer"].expect_large()
         result = await self._run_unit(route, unit, given["answer"], call)
+        call.tally = route.tally(result) if route.tally else call.tally
         if route.call_render is None or isinstance(result, Download):
             return result
         draw = partial(route.call_render, sources | {"drawing": result})
@@ -267,8 +268,7 @@ class Dispatcher:
         if route.constant:
             return unit()
         if route.no_store:
-            # The handler may read files, which would block the event loop.
-            return await asyncio.to_thread(unit)
+            return await asyncio.to_thread(unit)  # the handler may read files, which would block the event loop
         if route.urgent:
             return await asyncio.wrap_future(self._store.write_urgently(unit))
         if route.writes and not route.heavy:

@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from musicsvc.server.call import FAILED_SIGN_IN
 from musicsvc.server.request.executors import Work
 from musicsvc.server.routes.route import PasswordOf
 from musicsvc.store.accounts import email_addresses, passwords, sign_in
@@ -46,4 +47,6 @@ class PasswordVerifier:
             await self._limiter.settle(attempt, right=None)
             raise
         await self._limiter.settle(attempt, right=right)
+        if not (right or own):
+            call.tally = {FAILED_SIGN_IN: 1}
         return credentials if right else None

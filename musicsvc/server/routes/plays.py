@@ -8,6 +8,6 @@ from musicsvc.server.schemas.plays import PlaysIn, Reported
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/plays", plays.report, status=201, body=PlaysIn, extension=True, answer=Reported,
-          counters_only=True),
+          counters_only=True, tally=plays.count_outcomes),
 )
 # fmt: on

@@ -81,6 +81,7 @@ class Route:
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
     - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
       Before `prepare`, the object of the path is looked up, so that a path without one costs no slow work.
+    - `tally`: returns numbers for metrics, by name, from the handler's result.
     - `urgent`: revokes a right, so it also succeeds on a full disk, in disk space reserved for revocations.
     - `reads`: a method other than GET that writes nothing; `no_store`: the handler uses no database.
     - `counters_only`: writes nothing but counters, which cached responses may show up to 5 seconds later.
@@ -112,6 +113,7 @@ class Route:
     enabled_if: Callable[[Settings], None] | None = None
     prepare: Callable[..., Any] | None = None
     render: Callable[..., Any] | None = None
+    tally: Callable[[Any], Mapping[str, int]] | None = None
     reads: bool = False
     urgent: bool = False
     slow: bool = False

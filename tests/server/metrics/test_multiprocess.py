@@ -15,18 +15,23 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 
+from musicsvc.clock import DAY, MINUTE, Clock, isoformat
 from musicsvc.server.call import Call
 from musicsvc.server.metrics import multiprocess
 from musicsvc.server.metrics.multiprocess import SIZES, SharedMetrics
 from musicsvc.server.metrics.registry import METHODS, Metrics
 from musicsvc.server.responses.errors import STATUSES
 from musicsvc.server.routes.table import ROUTES
+from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.models import Track
 from tests.support.program import PATIENCE, Program, held, until
 from tests.support.prometheus import Figures, read, scraped, series, total
 from tests.support.serving import Client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+
+    from musicsvc.store.engine.store import Store
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
 REQUESTS = "musicsvc_requests_total"
@@ -82,6 +87,36 @@ async def test_the_sum_over_all_workers_is_exact_also_when_one_was_killed(progra
         assert total(figures, REQUESTS, route=route, status="200") == 20
         assert total(figures, "musicsvc_request_seconds_count", route=route) == 20
     assert sum(1 for each in series(figures, REQUESTS) if each["route"] == route) == 1
+
+
+async def test_plays_and_failed_sign_ins_are_summed_over_all_workers(
+    program: Program, client: Client, store: Store
+) -> None:
+    now = Clock().now()
+    token, track = store.write(lambda: _reporter(now)).result()
+    wrong = {"email": "ann@label.test", "password": "a wrong phrase", "token_name": "first"}
+    for number, pid in enumerate(program.workers):
+        with held(pid):  # the other worker answers
+            plays = [{"track_id": track, "played_at": isoformat(now - (9 * number + at) * MINUTE)} for at in range(2)]
+            sound = [play | {"listener": "ada"} for play in plays]
+            faulty = [{"track_id": 99, "played_at": isoformat(now)}, sound[0] | {"played_at": isoformat(now + DAY)}]
+            sent = await client.holding(token).post("plays", {"plays": [*sound, *faulty, faulty[1]]})
+            assert (sent.status, sent.json["accepted"], len(sent.json["refused"])) == (201, 2, 3)
+            assert (await client.holding(None).post("auth/login", wrong)).status == 422
+    for _ in range(4):
+        figures = await scraped(client)
+        assert total(figures, "musicsvc_plays_accepted_total") == 4
+        assert total(figures, "musicsvc_plays_refused_total", reason="future") == 4
+        assert total(figures, "musicsvc_plays_refused_total") == 6
+        assert total(figures, "musicsvc_sign_ins_failed_total") == 2
+
+
+def _reporter(now: int) -> tuple[str, int]:
+    """Create an account that may report plays of others, and a track. Return its token, and the track's id."""
+    user = users.create("ann@label.test", api_access=True, now=now)
+    api_access.grant(user, plays=True, now=now)
+    track = Track.create(name="Rag", duration=1, created_at=now).id
+    return tokens.create(user, "player", now=now)[1], int(track)
 
 
 async def test_what_only_a_living_worker_has_goes_with_it(program: Program, client: Client) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from musicsvc import __version__
-from musicsvc.clock import MINUTE
+from musicsvc.clock import MINUTE, SECOND
 from musicsvc.config import Backups, Limits, Metrics, Server, Settings
 from musicsvc.errors import NotFound
 from musicsvc.server.call import Call
@@ -17,6 +18,7 @@ from musicsvc.server.handlers.metrics import expose
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import METHODS, OTHER, UNKNOWN
 from musicsvc.server.metrics.registry import Metrics as Counting
+from musicsvc.server.network import tls
 from musicsvc.server.peer import Peer
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.backups import create, folder
@@ -241,3 +243,23 @@ def test_there_are_no_backups_of_postgresql(clock: MovableClock) -> None:
     metrics = Counting()
     collectors.add_backups(metrics, Settings(database_url="postgresql://db/music"), clock)
     assert "musicsvc_backup" not in metrics.text().decode()
+
+
+def test_the_end_of_the_certificate_and_free_disk_space_are_metrics(certified: tuple[str, str], tmp_path: Path) -> None:
+    certificate, key = certified
+    url = f"sqlite:///{tmp_path / 'musicsvc.db'}"
+    plain, encrypted = Server(), Server(tls_cert=Path(certificate), tls_key=Path(key))
+    found = []
+    for server in (plain, encrypted):
+        metrics = Counting()
+        collectors.add_installation(metrics, Settings(database_url=url, server=server))
+        found.append(read(metrics.text().decode()))
+    name = "musicsvc_tls_certificate_not_after_timestamp_seconds"
+    ends = min(validity.ends for validity in tls.validities(Path(certificate)))
+    assert (series(found[0], name), total(found[1], name)) == ([], ends / SECOND)
+    free = shutil.disk_usage(tmp_path).free
+    assert total(found[0], "musicsvc_data_disk_free_bytes") == pytest.approx(free, rel=0.2)
+    metrics = Counting()
+    missing = Settings(database_url="postgresql://127.0.0.1/none", data_dir=tmp_path / "missing")
+    collectors.add_installation(metrics, missing)
+    assert series(read(metrics.text().decode()), "musicsvc_data_disk_free_bytes") == []
