@@ -85,8 +85,8 @@ async def lost(wire: Wire) -> float:
 
 
 def told(program: Program) -> list[dict[str, Any]]:
-    """Return all lines but the first one, which names the address."""
-    return [json.loads(line) for line in program.err.splitlines()[1:]]
+    """Return all lines but the first one, which names the address, and the last one, which says that it stopped."""
+    return [json.loads(line) for line in program.err.splitlines()[1:] if "stopped (" not in line]
 
 
 async def test_each_request_is_one_valid_line_whatever_its_headers_are(
@@ -138,7 +138,8 @@ async def test_the_log_of_several_processes_stays_whole() -> None:
         program.terminate()
         program.wait(20)
         reader.join(20)
-    assert [json.loads(line)["status"] for line in got[1:]] == [200] * 800
+    assert [json.loads(line)["status"] for line in got[1:-1]] == [200] * 800
+    assert json.loads(got[-1])["message"] == "stopped (SIGTERM)"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")

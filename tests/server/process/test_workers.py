@@ -57,8 +57,8 @@ async def test_workers_are_replaced_and_end_together(serve: Callable[..., Progra
     os.killpg(program.process.pid, signal.SIGINT)  # to all processes, as a terminal does
     assert program.process.wait(30) == 0
     until(lambda: not any(map(is_running, workers)), 20)
-    (told,) = program.err.splitlines()[1:]
-    line = json.loads(told)
+    line, stop = map(json.loads, program.err.splitlines()[1:])
+    assert stop["message"] == "stopped (SIGINT)"
     assert (line["level"], line["logger"]) == ("warning", "musicsvc")
     assert line["message"] == f"worker process {killed} exited (SIGKILL); starting a replacement"
 
