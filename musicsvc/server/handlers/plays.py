@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from musicsvc.server.call import ACCEPTED
 from musicsvc.server.shapes.envelope import JSON, ok
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
@@ -35,6 +34,6 @@ def report(body: PlaysIn, caller: Identity, settings: Settings, now: int) -> JSO
 
 
 def count_outcomes(answer: JSON) -> Counter[str]:
-    """Return the number of accepted plays (ACCEPTED), and of refused plays by the name of the reason."""
+    """Return the number of `accepted` plays, and of refused plays by the name of the reason."""
     refused = Counter(REASONS.get(play["reason"], OWN) for play in answer["refused"])
-    return refused + Counter({ACCEPTED: answer["accepted"]})
+    return refused + Counter({"accepted": answer["accepted"]})
