@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.models import Track
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.periods import SLOT
+from musicsvc.store.plays.rollups import listeners
 from tests.rights.page_right import OWNER, PageRight
 
 if TYPE_CHECKING:
@@ -23,7 +25,9 @@ def _account(world: PageWorld) -> Mapping[str, Any]:
 
 def _reporting(world: PageWorld) -> Mapping[str, Any]:
     """Store a play that the owner reported."""
-    row = ingest.PlayRow(world.ids[OWNER], 1, 1, b"", world.ids[OWNER] * SLOT, None, world.ids[OWNER])
+    (listener,) = listeners.ensure([listeners.opaque_key("fan")]).values()
+    track = Track.create(name="Air", duration=1000, created_at=3).id
+    row = ingest.PlayRow(world.ids[OWNER], track, listener, b"", world.ids[OWNER] * SLOT, None, world.ids[OWNER])
     ingest.record([row])
     return _account(world)
 

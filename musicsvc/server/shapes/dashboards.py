@@ -75,6 +75,10 @@ def dashboard(found: Dashboard, now: int) -> JSON:
     shaped = report(found, now) | {"related": [_related(each) for each in found.related], "formats": _formats()}
     if found.realtime is not None:
         shaped["realtime"] = insights.realtime(found.subject.id, found.realtime, now)
+    if found.own_plays is not None:
+        unknown = found.own_plays.known_from > found.figures.window.first
+        known_from = to_date(found.own_plays.known_from).isoformat() if unknown else None
+        shaped["own_plays"] = {"plays": found.own_plays.plays, "known_from": known_from}
     if found.milestones is not None:
         shaped["milestones"] = listening.milestones(found.milestones)
     if found.releases:

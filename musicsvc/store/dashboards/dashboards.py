@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, collaborations, export_rows, figures, rankings, realtime
 from musicsvc.store.insights.listening import first_plays, listening, milestones, releases
+from musicsvc.store.plays.reported import own_counts
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.rankings import Ranked
     from musicsvc.store.insights.realtime import Realtime
     from musicsvc.store.plays.periods import Window
+    from musicsvc.store.plays.reported.own_counts import OwnPlays
 
 # The artists of a track or album that an account manages, and the album of a track.
 MANAGED_ARTISTS = """
@@ -74,6 +76,7 @@ class Dashboard(NamedTuple):
     milestones: Milestones | None = None
     releases: Sequence[Release] = ()
     related: Sequence[Related] = ()
+    own_plays: OwnPlays | None = None
 
 
 def report(subject: Subject, window: Window) -> Dashboard:
@@ -103,7 +106,8 @@ def report(subject: Subject, window: Window) -> Dashboard:
 
 def build(subject: Subject, window: Window, user_id: int, now: int) -> Dashboard:
     """Return the statistics that the page shows to an account, with links to other pages that the account may see."""
-    found = report(subject, window)._replace(milestones=milestones.build(subject))
+    own = own_counts.of_period(subject, window.first, window.last)
+    found = report(subject, window)._replace(milestones=milestones.build(subject), own_plays=own)
     if subject.kind == ARTIST:
         return found._replace(collaborations=collaborations.load(subject.id))
     found = found._replace(related=_related(subject, user_id))

@@ -20,7 +20,17 @@ from musicsvc.store.models.catalog import (
 from musicsvc.store.models.imports import ImportItem, ImportRun
 from musicsvc.store.models.installation import Secret
 from musicsvc.store.models.messaging import Conversation, Device, Message, NotificationChoice, Participant
-from musicsvc.store.models.plays import Listener, Play, PlayBlock, PlayDay, PlayMark, PlayPart, PlayStretch, TrackPlays
+from musicsvc.store.models.plays import (
+    Listener,
+    OwnPlayDay,
+    Play,
+    PlayBlock,
+    PlayDay,
+    PlayMark,
+    PlayPart,
+    PlayStretch,
+    TrackPlays,
+)
 from musicsvc.store.models.social import (
     Collection,
     CollectionTrack,
@@ -55,6 +65,7 @@ __all__ = [
     "Listener",
     "Message",
     "NotificationChoice",
+    "OwnPlayDay",
     "Participant",
     "PasswordLink",
     "Play",

@@ -116,6 +116,18 @@ class PlayMark(Table):
     subject = BigIntegerField()
     kept_from = IntegerField()  # the first day whose individual plays were not deleted
     stretch = IntegerField(default=0)  # the next `stretch` of `PlayStretch` to write
+    own_from = IntegerField(default=0)  # the first day whose own plays are known
+
+
+class OwnPlayDay(Table):
+    """Plays of a track on a day that the listeners' own accounts reported. Days without such plays have no row."""
+
+    track = BigIntegerField(column_name="track_id")
+    day = IntegerField()
+    plays = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("track", "day")
 
 
 class TrackPlays(Table):

@@ -13,7 +13,7 @@ from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import dialect
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
-from musicsvc.store.plays.reported import own_plays
+from musicsvc.store.plays.reported import own_counts, own_plays
 from musicsvc.store.plays.rollups import day_parts, listeners, monthly, tables, weekly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
@@ -107,10 +107,11 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity, own_acce
     ids = listeners.ensure(keys.values())
     rows = [_row(play, ids[keys[play.listener]], actor, now) for play in valid]
     second: list[int] = []
-    if None in keys:
-        rows, second = own_plays.select(rows, ids[keys[None]])
+    own = ids[keys[None]] if None in keys else None
+    if own is not None:
+        rows, second = own_plays.select(rows, own)
         outcome.refused = sorted([*outcome.refused, *((places[at], own_plays.SECOND_PLAY) for at in second)])
-    outcome.accepted = record(rows)
+    outcome.accepted = record(rows, own)
     outcome.repeated = len(valid) - len(second) - outcome.accepted
     roll_up(outcome.accepted)
     return outcome
@@ -152,12 +153,17 @@ def client_key(source: str, client_id: str) -> bytes:
     return hashlib.blake2b(f"{source}\x00{client_id}".encode(), digest_size=16).digest()
 
 
-def record(rows: Iterable[PlayRow]) -> int:
-    """Store the plays that are not stored yet, and add them to the play counts. Return the number of new plays."""
+def record(rows: Iterable[PlayRow], own: int | None = None) -> int:
+    """Store the plays that are not stored yet, and add them to the play counts. Return the number of new plays.
+
+    `own`: the listener whose plays are own plays, if there are any.
+    """
     tables.lock()
     new = dialect.insert_new("play", COLUMNS, sorted(rows, key=PLAYED_AT))
     if new:
         _add_to_rollups(new)
+    if own is not None:
+        own_counts.add(Counter((row[1], row[0] // SLOTS_PER_DAY) for row in new if row[2] == own))
     return len(new)
 
 

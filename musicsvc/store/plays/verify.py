@@ -19,6 +19,7 @@ from musicsvc.store.plays.expected.counts import (
     compare_week,
 )
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
+from musicsvc.store.plays.reported import own_counts
 from musicsvc.store.plays.rollups import monthly, tables
 from musicsvc.store.plays.subjects import KINDS
 
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 
     from musicsvc.store.engine.store import Store
     from musicsvc.store.plays.expected.parts import PartsComparison
+    from musicsvc.store.plays.reported.own_counts import OwnComparison
 
-Compare: TypeAlias = "Callable[[], Comparison | PartsComparison | EngagementComparison]"
+Compare: TypeAlias = "Callable[[], Comparison | PartsComparison | EngagementComparison | OwnComparison]"
 SHOWN = 100
 SUBJECTS_PER_BATCH = 2000
 SPAN = f"""
@@ -110,6 +112,7 @@ def _from_days(store: Store) -> Iterator[Compare]:
         yield partial(compare_week, week)
     for each in store.read(parts.months).result():
         yield partial(parts.compare_parts, each)
+    yield own_counts.compare
     yield compare_totals
     yield compare_engagement
 

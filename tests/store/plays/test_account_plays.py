@@ -59,7 +59,7 @@ def stored() -> Counter[Row]:
 
 
 def clear() -> None:
-    for name in ("play", "play_day", "play_block", "play_stretch", "play_part", "track_plays"):
+    for name in ("play", "play_day", "play_block", "play_stretch", "play_part", "track_plays", "own_play_day"):
         run(f"DELETE FROM {name}")
 
 

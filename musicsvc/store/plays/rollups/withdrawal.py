@@ -9,6 +9,7 @@ from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays import daily, ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
+from musicsvc.store.plays.reported import own_counts
 from musicsvc.store.plays.rollups import day_parts, histograms, listeners, monthly, tables, weekly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
@@ -63,6 +64,7 @@ def withdraw(chosen: Selection, days: Sequence[int]) -> Withdrawn:
         if tracks:
             taken[day] += tracks
             read += _recount_tracks(day, tracks)
+            own_counts.recount(day, tracks)
         if not complete:
             break
     if taken:

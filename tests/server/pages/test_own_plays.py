@@ -1,0 +1,63 @@
+"""The page of an artist, album or track says how many plays were reported by the listeners' own accounts."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from musicsvc.clock import DAY, MINUTE
+from musicsvc.store.accounts import tokens
+from musicsvc.store.engine.sql import run
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.ingest import ReportedPlay
+from musicsvc.store.plays.periods import day_of
+from tests.support.page_client import add_session, page_client
+from tests.support.shared_server import on_shared_loop
+
+if TYPE_CHECKING:
+    from tests.support.office import Office
+
+SENTENCE = re.compile(r"<p><span data-own-plays>([^<]*)</span>([^<]*)</p>")
+
+
+@on_shared_loop
+async def test_pages_say_how_many_plays_the_listeners_own_accounts_reported(office: Office) -> None:
+    user_id = office.account("manager", api_access=True)
+    value, now = office.token(user_id)[1], office.shared.clock.now()
+
+    def make() -> dict[str, int]:
+        artist = Artist.create(name="Trio", manager=user_id, created_at=1).id
+        album = Album.create(name="Suite", created_at=1).id
+        AlbumArtist.create(album=album, artist=artist, position=0)
+        made = [Track.create(name="Air", duration=1, album=each, created_at=1).id for each in (album, None)]
+        for track in made:
+            TrackArtist.create(track=track, artist=artist, position=0)
+        actor = tokens.identify(tokens.digest(value))
+        assert actor is not None
+        heard = [ReportedPlay(made[at % 4 == 3], now - at * MINUTE, "a" if at % 3 else None) for at in range(1, 12)]
+        heard.append(ReportedPlay(made[0], now - 12 * DAY))
+        ingest.report(heard, now=now, actor=actor._replace(reports_plays=True))
+        return {"artist": artist, "album": album, "track": made[1]}
+
+    subjects = office.do(make)
+    async with page_client(office.shared.client.root) as browser:
+        browser.cookies = {"musicsvc": add_session(office.shared, user_id)}
+
+        async def sentence(kind: str, period: str) -> list[tuple[str, str]]:
+            answer = await browser.get(f"/insights/{kind}/{subjects[kind]}?period={period}")
+            assert answer.status == 200
+            return SENTENCE.findall(answer.body.decode())
+
+        told = " of {} plays were reported by the listeners' own accounts."
+        assert await sentence("artist", "30-days") == [("4", told.format(12))]
+        assert await sentence("artist", "7-days") == [("3", told.format(11))]
+        assert await sentence("album", "7-days") == [("2", told.format(8))]
+        assert await sentence("track", "7-days") == [("1", told.format(3))]
+        office.do(lambda: run("UPDATE play_mark SET own_from = ?", day_of(now) - 8))
+        try:
+            ((_, unknown),) = await sentence("artist", "30-days")
+            assert re.search(r" Of plays before \d+ \w+ \d{4} it is not known\.$", unknown)
+            assert await sentence("artist", "7-days") == [("3", told.format(11))]
+        finally:
+            office.do(lambda: run("UPDATE play_mark SET own_from = 0"))
