@@ -56,7 +56,8 @@ def test_the_cells_of_the_heat_map_are_legible_and_darker_for_more_plays() -> No
 def test_the_lines_of_releases_are_told_apart_by_colour_and_dash() -> None:
     found = details.releases([release(each) for each in range(10)], 28)
     assert found is not None
-    assert len({(line["colour"], line["dash"]) for line in found["lines"]}) == 10
+    assert len({line["dash"] for line in found["lines"]}) == 10  # also without colour
+    assert len({line["colour"] for line in found["lines"][:5]}) == 5
     assert min(contrast(line["colour"], "#ffffff") for line in found["lines"]) >= 4.5
 
 
@@ -149,3 +150,26 @@ def place_of_first_legend(name: str) -> float:
 def test_a_name_from_right_to_left_begins_where_others_begin(name: str) -> None:
     """Otherwise the first number of its date stands before it."""
     assert place_of_first_legend(name) == place_of_first_legend("Album")
+
+
+@pytest.mark.parametrize("paper", ["a4", "letter"])
+def test_a_long_name_above_the_table_of_releases_stays_within_its_columns_and_on_its_page(paper: str) -> None:
+    names = [f"{word} " * 6 for word in ("Alpha", "Bravo", "Civil", "Delta")]
+    albums = [replace(release(each), name=name) for each, name in enumerate(names)]
+    report = replace(detailed(), releases=albums)
+    page = next(
+        page
+        for page in pypdf.PdfReader(io.BytesIO(pdf.render(report, paper))).pages
+        if "Releases" in page.extract_text()
+    )
+    found: list[tuple[float, float, str]] = []
+    page.extract_text(visitor_text=lambda text, cm, tm, *_: found.append((cm[4] + tm[4], cm[5] + tm[5], text.strip())))
+    below = next(y for _, y, text in found if text.startswith("day 0"))
+    margin, first = 51, 40  # points: of the page, and the width of the column of days
+    width = (float(page.mediabox.width) - 2 * margin - first) / 4
+    for number, name in enumerate(names):
+        lines = [x for x, y, text in found if y < below and text.startswith(name[:5])]
+        left = margin + first + number * width
+        assert len(lines) > 1  # of the heading
+        assert all(left <= x < left + width / 2 for x in lines), (name, lines)
+    assert any(text == "All" for *_, text in found)  # the last row

@@ -169,10 +169,22 @@ def test_a_graph_of_many_days_has_averages() -> None:
     drawn = graphs.graph("Plays", graphs.Line(date(2025, 1, 1), [*range(7)] * 20 + [9], unfinished=True), [3] * 141)
 
     assert drawn["title"] == "Plays, averages of 7 days"
-    assert drawn["points"] == [[pytest.approx(place / 20), 0.3] for place in range(20)]
-    assert drawn["open"] == [[pytest.approx(19 / 20), 0.3], [1, 9 / 10]]
+    assert drawn["points"] == [[pytest.approx(place / 20), 0.75] for place in range(19)]
+    last = [pytest.approx(19 / 20), pytest.approx((21 + 9) / 8 / 4)]  # of eight days
+    assert drawn["open"] == [[pytest.approx(18 / 20), 0.75], last]
     assert drawn["peak"] == {"at": None, "label": "9 on 21 May 2025"}
     assert len(graphs.graph("Plays", graphs.Line(date(1926, 1, 1), [1] * 36_600))["points"]) < 130
+
+
+@pytest.mark.parametrize("rest", range(7))
+def test_the_last_point_of_a_year_is_an_average_of_a_week_at_least(rest: int) -> None:
+    """A single quiet day at the end is no week of its own."""
+    values = [10] * (52 * 7) + [0] * rest
+    points = graphs.graph("Plays", graphs.Line(date(2025, 1, 1), values))["points"]
+    assert len(points) == 52
+    assert points[-1][1] == pytest.approx(points[0][1] * 7 / (7 + rest))
+    short = graphs.graph("Plays", graphs.Line(date(2025, 1, 1), [4, 8]), [1] * 400)  # fewer days than a point has
+    assert (len(short["points"]), len(short["before"])) == (1, 57)
 
 
 @pytest.mark.parametrize(("longest", "averages"), [(131, 1), (911, 7), (3_901, 30), (11_701, 90), (36_600, 365)])

@@ -24,8 +24,20 @@ LEVELS = (
 )
 CELL, LARGEST, SIGN = 17.5, 7.5, 0.58  # points: the width of a cell, its largest text; the width of a digit in em
 MOST_NUMBERS = 4  # columns of milestones; the highest ones
-LINES = ("#2f5bea", "#b3362b", "#12805c", "#7a5200", "#6a3fb5")  # colours; then again with another dash
-DASHES = ("solid", "dashed")
+LINES = ("#2f5bea", "#b3362b", "#12805c", "#7a5200", "#6a3fb5")  # colours
+# Lengths of dashes and gaps in points, so that the ten lines differ without colour; the first line has none.
+DASHES = (
+    (),
+    (6, 3),
+    (0.1, 3),
+    (9, 3, 0.1, 3),
+    (3, 3),
+    (14, 4),
+    (9, 3, 0.1, 3, 0.1, 3),
+    (14, 3, 4, 3),
+    (0.1, 6),
+    (4, 3, 0.1, 3, 0.1, 3, 0.1, 3),
+)
 ALBUMS_PER_TABLE = 4
 MOST_ROWS = 28  # of a table of releases; more days are left out between
 DAY_STEPS = (1, 2, 5, 7, 14, 28, 56)
@@ -117,7 +129,7 @@ def _line(of: ReportRelease, place: int, points: list[list[float]]) -> JSON:
         "name": named(of.name, LONGEST_SHORT),
         "date": "no release date" if of.released is None else dates.day(of.released),
         "colour": LINES[place % len(LINES)],
-        "dash": DASHES[place // len(LINES) % len(DASHES)],
+        "dash": DASHES[place % len(DASHES)],
         "points": points[:-1] if of.unfinished else points,
         "open": points[-2:] if of.unfinished else [],
     }

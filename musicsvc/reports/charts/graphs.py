@@ -66,8 +66,9 @@ def nice_step(most: int) -> int:
 
 
 def _averages(values: Sequence[int], step: int) -> list[float]:
-    """Return the average of each group of `step` days. The last group may have fewer days."""
-    parts = [values[start : start + step] for start in range(0, len(values), step)]
+    """Return the average of each group of `step` days. The days after the last whole group belong to that group."""
+    starts = range(0, max(len(values) - step + 1, min(len(values), 1)), step)
+    parts = [values[start : start + step] for start in starts[:-1]] + [values[start:] for start in starts[-1:]]
     return [sum(part) / len(part) for part in parts]
 
 
