@@ -180,10 +180,12 @@ def assign(store: Store) -> int:
         return int(user)
     made = store.write(lambda: users.create("label@label.test", now=1).id).result()
     last = store.read(lambda: Track.select().count()).result()
-    store.write(lambda: run("UPDATE artist SET manager_id = ? WHERE id % 2 = 1", made)).result()
+    store.write(lambda: run("UPDATE artist SET manager_id = ? WHERE id & 1 = 1", made)).result()
     for first in range(0, last, BATCH):
-        rename = "UPDATE track SET name = name || ' Strange' WHERE id > ? AND id <= ? AND id % 2 = 1"
+        rename = "UPDATE track SET name = name || ' Strange' WHERE id > ? AND id <= ? AND id & 1 = 1"
         store.write(partial(run, rename, first, first + BATCH)).result()
+    if store.url.startswith("postgres"):
+        store.write(lambda: run("ANALYZE")).result()
     return made
 
 

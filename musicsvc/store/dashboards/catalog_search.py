@@ -34,7 +34,7 @@ NAMES = {
     ARTIST: "SELECT id, name FROM artist WHERE manager_id = ? LIMIT ?",
     **{
         kind: f"""
-            SELECT DISTINCT t.id, t.name FROM artist a JOIN {noun}_artist l ON l.artist_id = a.id
+            SELECT t.id, t.name FROM artist a JOIN {noun}_artist l ON l.artist_id = a.id
             JOIN {noun} t ON t.id = l.{noun}_id WHERE a.manager_id = ? LIMIT ?
         """  # noqa: S608 - our own nouns
         for noun, kind in (("album", ALBUM), ("track", TRACK))
@@ -82,7 +82,7 @@ def find(text: str, user_id: int, window: Window, page: int = 1) -> ResultPage:
 def _ids(kind: int, text: str, user_id: int, limit: int) -> list[int]:
     names = fetch(NAMES[kind], user_id, FEW + 1)
     if len(names) <= FEW:
-        ranked = ((rank(name, text), each) for each, name in names)
+        ranked = ((rank(name, text), each) for each, name in set(names))  # credits of several artists repeat
         named = [each for _, each in sorted((place, each) for place, each in ranked if place is not None)]
     else:
         named = INDEXES[kind].find(text, limit, (MANAGED[kind], user_id))
