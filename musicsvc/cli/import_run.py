@@ -103,8 +103,10 @@ class _Run:
             show_progress = stack.enter_context(progress.bar(self._session, self._options.file.name))
 
             def on_progress(summary: "ImportSummary") -> None:
-                self._summary, self._through = summary, summary.rows
                 self._warn(summary.run)
+                if not summary.rows:  # the import has begun, and no batch is finished
+                    return
+                self._summary, self._through = summary, summary.rows
                 if self._file is not None:
                     self._file.add(summary.refused)
                 show_progress(reader.position, reader.size)
