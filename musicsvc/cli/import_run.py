@@ -103,10 +103,8 @@ class _Run:
             show_progress = stack.enter_context(progress.bar(self._session, self._options.file.name))
 
             def on_progress(summary: "ImportSummary") -> None:
-                self._warn(summary.run)
-                if not summary.rows:  # the import has begun, and no batch is finished
-                    return
                 self._summary, self._through = summary, summary.rows
+                self._warn(summary.run)
                 if self._file is not None:
                     self._file.add(summary.refused)
                 show_progress(reader.position, reader.size)
@@ -140,7 +138,7 @@ class _Run:
         """
         from musicsvc.cli import refusals
 
-        refused = self._summary.refused if self._summary is not None else []
+        refused = self._summary.refused if self._summary is not None and self._through else []
         if self._file is not None:
             self._file.add(refused)
             self._file.write()
