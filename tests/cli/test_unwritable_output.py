@@ -48,7 +48,7 @@ def full_store(template: databases.Template, tmp_path_factory: pytest.TempPathFa
     def fill(store: Store) -> None:
         with pytest.MonkeyPatch.context() as environment:
             environment.setenv("MUSICSVC_DATABASE_URL", store.url)
-            for line in (["seed"], ["seed", "--scale", "0.1"]):
+            for line in (["seed", "--accounts"], ["seed", "--scale", "0.1"]):
                 assert run_in_process(line).returncode == 0
 
     with databases.filled(template, tmp_path_factory.mktemp("full"), fill) as (url, _):

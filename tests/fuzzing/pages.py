@@ -57,7 +57,7 @@ def check_page(answer: Answer) -> None:
 def check_outside_document(answer: Answer, sent: FuzzRequest) -> bool:
     """Check the answer unless the OpenAPI document describes it; return whether it was checked.
 
-    `sent` has no session, so that pages for signed-in people redirect to `/sign-in`.
+    `sent` has no session, so that pages for signed-in people redirect to `/sign-in`, or are 401 for clients of JSON.
     """
     route, allowed = _matched(sent)
     of_page = route is not None and route.family is Family.PAGE
@@ -86,7 +86,8 @@ def _check(answer: Answer, sent: FuzzRequest, route: Route | None, allowed: set[
         check_page(answer)
     else:
         assert answer.headers["Content-Type"] == "application/json; charset=utf-8", place
-        assert not answer.body or list(json.loads(answer.body)) == ["status", "message", "errors"], place
+        keys = ["message"] if answer.status == 401 else ["status", "message", "errors"]
+        assert not answer.body or list(json.loads(answer.body)) == keys, place
     if answer.status == 303:
         page, _, back = answer.headers["Location"].partition("?next=")
         assert page == "/sign-in", place
@@ -96,7 +97,7 @@ def _check(answer: Answer, sent: FuzzRequest, route: Route | None, allowed: set[
 def _statuses(route: Route, sent: FuzzRequest) -> set[int]:
     """Return the statuses that somebody without a session may get from this page."""
     if route.access is not Access.OPEN:
-        return {303}
+        return {303} if _wants_page(sent, route) else {401}
     if sent.method not in SAFE:
         return BAD_FORM if sent.headers.count("Sec-Fetch-Site: same-origin") == 1 else {403}
     return {404} if route.parameters else {200, 422}  # no link of the fuzzer is a valid one

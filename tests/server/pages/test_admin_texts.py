@@ -113,6 +113,19 @@ async def test_accounts_are_listed_with_their_state(world: World) -> None:
     ]
 
 
+def withdrawal(path: str) -> list[str]:
+    """Return the lines of the form that withdraws plays, on the page of an account."""
+    return [
+        "Withdraw reported plays …",
+        "The next page shows which plays these are, and asks.",
+        f"[{path}/withdraw-plays]",
+        "Reported since",
+        "[] A time (2026-01-31T12:00:00Z) or an age (15m, 7d). Empty: all plays that the account reported.",
+        "Id of the track",
+        "[] Empty: of all tracks. Show the plays",
+    ]
+
+
 @on_shared_loop
 async def test_an_account_has_its_tokens_and_last_events(world: World) -> None:
     path, domain = f"/admin/accounts/{world.ben}", world.office.domain
@@ -124,6 +137,7 @@ async def test_an_account_has_its_tokens_and_last_events(world: World) -> None:
         "Name: Ben B.",
         "Password: set",
         "Reports plays: of all listeners",
+        "Reported: 0 plays in the last 30 days",
         f"Created: {at(0)}",
         f"[{path}/password-link] Make a password link",
         f"[{path}/revoke-access] Revoke API access [/admin/activity?account=ben%40{domain}] Activity",
@@ -132,6 +146,7 @@ async def test_an_account_has_its_tokens_and_last_events(world: World) -> None:
         f"[{path}/suspend]",
         "Reason",
         "Suspend",
+        *withdrawal(path),
         "Tokens",
         TOKENS,
         *world.token_rows(),
@@ -161,9 +176,11 @@ async def test_a_suspended_account_can_be_reinstated(world: World) -> None:
         "Name: Cleopatra",
         "Password: not set",
         "Reports plays: of their own only",
+        "Reported: 0 plays in the last 30 days",
         f"Created: {at(0)}",
         f"[{path}/reinstate] Reinstate the account",
         f"[{path}/grant-access] Grant API access [/admin/activity?account=cleo%40{domain}] Activity",
+        *withdrawal(path),
         "Tokens",
         "The account has no tokens. Its owner creates them in the settings, under Developers.",
         "Last security events",

@@ -16,9 +16,11 @@ from musicsvc.store.seeding import fixtures
 
 EMAIL = "ada@example.test"
 # Kinds of events that other tests show.
-ELSEWHERE = {"activity.lost", "report.shared", "report.unshared", "db.restored"} | {
-    f"import.{kind}" for kind in ("started", "done", "stopped", "undo_started", "undone")
-}
+ELSEWHERE = (
+    {"activity.lost", "report.shared", "report.unshared", "db.restored"}
+    | {f"import.{kind}" for kind in ("started", "done", "stopped", "undo_started", "undone")}
+    | {f"plays.{kind}" for kind in ("withdrawal_started", "withdrawn", "pruned")}
+)
 
 
 @pytest.fixture
