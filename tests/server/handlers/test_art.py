@@ -88,10 +88,11 @@ async def test_an_account_has_an_avatar_that_the_service_draws(client: Client) -
 
 
 async def test_addresses_follow_the_public_url_and_never_the_host_header(store: Store, clock: MovableClock) -> None:
-    settings = Settings(server=Server(public_url="https://music.test", local_http=True))
+    settings = Settings(server=Server(public_url="https://music.test"))
     async with running(store, clock, settings) as anonymous:
         client = anonymous.holding(person(store, clock, "ann@label.test")[1])
-        answer = await client.post("cover-art/preview", BODY, headers={"Host": "evil.test"})
+        through_the_proxy = {"Host": "evil.test", "X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+        answer = await client.post("cover-art/preview", BODY, headers=through_the_proxy)
     assert answer.json["preview_url"].startswith("https://music.test/")
 
 
