@@ -105,8 +105,9 @@ class RateLimiter:
         return found
 
     async def uncount(self, call: Call) -> None:
-        if call.counted:
-            await self._counter.uncount(call.counted)
+        counted, call.counted = call.counted, ()
+        if counted:
+            await self._counter.uncount(counted)
 
     async def count_attempt(self, account: str, call: Call, *, sign_in: bool) -> Attempt:
         """Count a password check for `account` as failed and, if it is a `sign_in`, as successful too.
@@ -122,8 +123,8 @@ class RateLimiter:
         subjects = (f"account {digest}", f"network {network}") if sign_in else ()
         attempt = Attempt(failures, [Hit(self._sign_in, subject) for subject in subjects])
         exceeded = [status for status in await self._counter.count(attempt.hits) if not status.allowed]
-        if spent := [status for status in exceeded if status.limit is self._sign_in]:
-            call.headers.update(headers(spent))
+        if exceeded:
+            call.headers.update(headers(exceeded))
         _refuse(exceeded, call)
         return attempt
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import date, datetime
 from functools import lru_cache
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,12 @@ def render(view: View, context: Mapping[str, Any], *, part: bool = False) -> byt
         return template.render(values).encode()
     block = template.blocks[view.part]
     return "".join(block(template.new_context(values))).encode()
+
+
+def plain(title: str, message: str) -> bytes:
+    """Return a page with only these texts. It costs next to nothing."""
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)} · musicsvc</title>'
+    return f"{head}<h1>{escape(title)}</h1><p>{escape(message)}</p></html>".encode()
 
 
 def hidden_field(name: str, value: str) -> Any:

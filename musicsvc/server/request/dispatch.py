@@ -127,11 +127,10 @@ class Dispatcher:
         return replace(reply, headers={**call.headers, **reply.headers}) if call.headers else reply
 
     async def _refusal(self, request: BaseRequest, failure: Failure, call: Call) -> Reply:
-        """Return the error response for the failure, as a page if the client wants one and there is capacity for it."""
+        """Return the error response for the failure, as a page if the client wants one."""
         if wants_page(request, call.route):
-            with suppress(Overloaded):
-                peer = self._peers.resolve(_remote_address(request), request.headers, tls=request.secure)
-                return await self._pages.error_page(request, failure, peer, call)
+            peer = self._peers.resolve(_remote_address(request), request.headers, tls=request.secure)
+            return await self._pages.error_page(request, failure, peer, call)
         path = request.rel_url.raw_path  # those of the insights API have their own error format
         body = errors.body_of(failure, insights=path == INSIGHTS or path.startswith(f"{INSIGHTS}/"))
         return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))

@@ -177,8 +177,7 @@ class Pages:
         visit.require_own_site(request.headers)
         user_id = visit.caller and visit.caller.user_id
         context = {"hosted": self._settings.hosted, "caller_id": user_id, "now": self._clock.now()}
-        schema = route.body or Form
-        return await self._bodies.receive(request, schema, context, token_holder=call.token_holder)
+        return await self._bodies.receive(request, route.body or Form, context, token_holder=call.token_holder)
 
     async def _show_again(
         self,
@@ -228,7 +227,7 @@ class Pages:
         return Reply(rendered, max(status, result.status), dict(HEADERS), cookies=visit.cookies)
 
     async def error_page(self, request: BaseRequest, failure: Failure, peer: Peer, call: Call) -> Reply:
-        """Return an error response as a page, with the navigation of a signed-in account. Raises Overloaded."""
+        """Return an error response as a page, with the navigation of a signed-in account if there is capacity."""
         status = errors.status_of(failure)
         visit = call.visit or await self._visit(request, failure, peer, call)
         faults = failure.errors if isinstance(failure, Invalid) else {}
@@ -237,11 +236,14 @@ class Pages:
         view = View("error.html", {"title": title, "message": failure.message, "errors": faults, "back": back})
         key = title, failure.message, tuple(faults.items()), back
         rendered = None if visit.caller else self._errors.get(key)
-        if visit.caller is not None:
-            context = page_context.build(request, visit) | {"notice": None}
-            rendered = await self._in_line(lambda: _represent(html.render(view, context)), call)
-        elif rendered is None:
-            rendered = await self._in_line(lambda: self._errors.draw(key, lambda: render_for_anybody(view)), call)
+        try:
+            if visit.caller is not None:
+                context = page_context.build(request, visit) | {"notice": None}
+                rendered = await self._in_line(lambda: _represent(html.render(view, context)), call)
+            elif rendered is None:
+                rendered = await self._in_line(lambda: self._errors.draw(key, lambda: render_for_anybody(view)), call)
+        except Overloaded:
+            rendered = _represent(html.plain(title, failure.message))
         whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
         return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, NotFound
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.models import PasswordLink, User
 from musicsvc.store.security import security_events
 
@@ -63,6 +64,7 @@ def use(secret: str, password_hash: str, *, now: int, actor: Actor = "page") -> 
     Revokes the tokens that were created before the account first had API access.
     """
     user = find(secret, now=now)
+    lock_rows(User.select(User.id).where(User.id == user.id)).first()  # first, as other changes of the account do
     # Of two requests with the same link, only the one that deletes the row sets the password.
     if not PasswordLink.delete().where(PasswordLink.digest == _digest(secret)).execute():
         raise NotFound(UNKNOWN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.models import User
 
 WRONG = "The e-mail or the password is wrong."
@@ -28,10 +29,14 @@ def by_id(user_id: int) -> Credentials | None:
 
 
 def still_valid(verified: Credentials | None) -> User | None:
-    """Return the account, or None if it was suspended or its password changed after `verified` was loaded."""
-    if verified is None or by_id(verified.user_id) != verified:
+    """Lock and return the account, or None if it was suspended or its password changed after `verified` was loaded.
+
+    A change of the password waits for the lock, so that it also ends the session that the caller creates.
+    """
+    if verified is None:
         return None
-    return users.get(verified.user_id)
+    lock_rows(User.select(User.id).where(User.id == verified.user_id)).first()
+    return users.get(verified.user_id) if by_id(verified.user_id) == verified else None
 
 
 def _of(user: User | None) -> Credentials | None:

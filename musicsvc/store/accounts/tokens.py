@@ -246,8 +246,9 @@ def revoke_before_access(user: User, *, now: int, actor: Actor = "cli") -> None:
     granted = security_events.first_at("access.granted", user.id)
     if granted is None and user.api_access:
         return  # access was granted before events were recorded
+    early = set() if granted is None else security_events.tokens_created_before(granted, user.id)
     for token in list(user):
-        if granted is None or token.created_at < granted:
+        if granted is None or token.created_at < granted or token.id in early:
             revoke(token.id, BEFORE_ACCESS, now=now, actor=actor)
 
 
@@ -292,8 +293,7 @@ def touch(last_used: Mapping[int, int]) -> None:
     """Store each token's time of last use from `last_used` (token id → time), unless a later time is stored."""
     statement = "UPDATE token SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) < ?"
     # Ordered by id, so that two processes that update the same tokens do not deadlock.
-    rows = [(moment, token_id, moment) for token_id, moment in sorted(last_used.items())]
-    run_many(statement, rows)
+    run_many(statement, [(moment, token_id, moment) for token_id, moment in sorted(last_used.items())])
 
 
 def _with_accounts() -> Any:

@@ -144,9 +144,10 @@ def set_password(
     user: User, password_hash: str, *, now: int, actor: Actor = "cli", session_id: int | None = None
 ) -> None:
     """Set the password. Deletes the account's link to set it, and its sessions except `session_id`."""
-    sessions.end_all(user.id, but=session_id)
     user.password_hash = password_hash
+    # Changing the account waits for sign-ins, which lock it, so that none of their sessions remains.
     User.update(password_hash=password_hash).where(User.id == user.id).execute()
+    sessions.end_all(user.id, but=session_id)
     PasswordLink.delete().where(PasswordLink.user == user.id).execute()
     security_events.add("password.set", account_id=user.id, now=now, actor=actor)
 
@@ -170,9 +171,9 @@ def suspend(user: User, *, now: int, reason: str | None = None, actor: Actor = "
     if isinstance(actor, Administrator):
         _check_suspender(actor.account_id, user.id)
     if user.suspended_at is None:
-        sessions.end_all(user.id)
         user.suspended_at, user.suspended_reason = now, reason
         _save_suspension(user)
+        sessions.end_all(user.id)
         security_events.add("account.suspended", account_id=user.id, reason=reason, now=now, actor=actor)
 
 

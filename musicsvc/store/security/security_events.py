@@ -112,6 +112,13 @@ def first_at(kind: Kind, account_id: int) -> int | None:
     return int(row[0]) if row else None
 
 
+def tokens_created_before(at: int, account_id: int) -> set[int]:
+    """Return the ids of the account's tokens that were created before `at`, even if they were regenerated since."""
+    conditions = SecurityEvent.account_id == account_id, SecurityEvent.kind == "token.created", SecurityEvent.at < at
+    rows = SecurityEvent.select(SecurityEvent.token_id).where(*conditions).tuples()
+    return {int(row[0]) for row in rows.iterator()}
+
+
 def last_id() -> int:
     """Return the id of the newest event, or 0 if there is none."""
     row = SecurityEvent.select(SecurityEvent.id).order_by(SecurityEvent.id.desc()).tuples().first()

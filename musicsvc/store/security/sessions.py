@@ -52,10 +52,10 @@ def create(user: User, *, address: str, agent: str, now: int, instead_of: Sessio
     those that were used until the end of their lifetime are deleted twelve hours later. `address`, `agent`: the
     client's address and User-Agent, shown to the owner.
     """
+    lock_rows(User.select(User.id).where(User.id == user.id)).first()  # one sign-in after the other
     Session.delete().where(Session.last_used_at <= now - IDLE).execute()
     if instead_of is not None:
         end(instead_of.session_id)
-    lock_rows(User.select(User.id).where(User.id == user.id)).first()  # one sign-in after the other
     last_used = Session.select(Session.id).where(Session.user == user.id)
     last_used = last_used.order_by(Session.last_used_at.desc(), Session.id.desc()).limit(MOST - 1)
     Session.delete().where(Session.user == user.id, Session.id.not_in(last_used)).execute()

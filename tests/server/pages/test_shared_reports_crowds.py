@@ -176,7 +176,10 @@ async def test_rendering_has_a_bounded_line_too(world: World, monkeypatch: pytes
         waiting = await fill(world.anybody, ["/"] * (room(Work.RENDERING) + 5), Work.RENDERING)
         async with asyncio.timeout(PATIENCE / 2):
             refused = await world.anybody.get("/sign-in")
-            assert (busy(refused), refused.json["message"]) == (True, BUSY)
+            assert (busy(refused), refused.headers["Content-Type"]) == (True, html.HTML_TYPE)
+            assert f"<h1>Something is wrong</h1><p>{BUSY}</p>" in refused.body.decode()
+            unknown = await world.anybody.get("/nowhere%3Cb%3E", headers={"Accept": "text/html"})
+            assert (unknown.status, "<h1>Page not found</h1>" in unknown.body.decode()) == (404, True)
             assert (await world.anybody.get("albums")).status == 200
         gate.open()
         assert {answer.status for answer in await asyncio.gather(*waiting)} == {200}

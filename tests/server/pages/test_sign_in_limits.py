@@ -26,6 +26,8 @@ async def test_after_ten_wrong_passwords_the_address_waits_and_others_do_not(
     refused = await browser.sign_in("GUESSED@way.test", PASSWORD)
     assert refused.status == 429
     assert 200 < int(refused.headers["Retry-After"]) <= 300
+    assert refused.headers["RateLimit-Policy"] == '"sign_in_account";q=10;w=300'
+    assert refused.headers["X-RateLimit-Remaining"] == "0"
     assert "There were too many wrong passwords. Try again in 5 minutes." in text(refused)
     assert 'value="GUESSED@way.test"' in text(refused)
     assert (await browser.sign_in("other@way.test")).status == 303

@@ -12,7 +12,7 @@ from musicsvc.store.engagement import engagement_days, likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from tests.conftest import NOW
-from tests.support.advisory_locks import require_wait
+from tests.support.postgres_locks import require_wait
 from tests.support.reported_plays import account, world
 
 FANS = 5

@@ -14,7 +14,7 @@ from musicsvc.store.importing.batches import lock_imports
 from musicsvc.store.importing.undoing import made_rows, restoring, undo
 from musicsvc.store.models import Track
 from tests.conftest import NOW
-from tests.support.advisory_locks import require_begun_waits, require_wait
+from tests.support.postgres_locks import require_begun_waits, require_wait
 from tests.support.reported_plays import account, world
 from tests.support.undoing import LABEL, MODULES, OPTIONS, quiet
 
@@ -70,7 +70,7 @@ def test_imports_wait_for_each_other_and_for_undos(store: Store, run_import: Run
         partial(restoring.restore_tracks, RUN, ALL),
         partial(restoring.restore_albums, RUN, ALL),
         partial(restoring.forget_earlier, RUN),
-        partial(undo._begin, RUN),
+        partial(undo._begin, RUN, 1),
     ]
     for step in steps:
         require_wait(store, lock_imports, step)

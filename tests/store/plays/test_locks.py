@@ -14,7 +14,7 @@ from musicsvc.store.plays import ingest, reattribution, retention, verify
 from musicsvc.store.plays.expected.counts import compare_totals
 from musicsvc.store.plays.rollups import monthly, tables, withdrawal
 from tests.conftest import NOW
-from tests.support.advisory_locks import require_wait
+from tests.support.postgres_locks import require_wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable

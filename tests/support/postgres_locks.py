@@ -1,4 +1,4 @@
-"""Advisory locks of PostgreSQL."""
+"""Waiting for locks of PostgreSQL: advisory locks, and those of rows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 WAITING = """
-    SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-    WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
 """
+
+
+def one_waits(store: Store) -> bool:
+    """Return whether one transaction waits for another."""
+    return store.read(lambda: fetch(WAITING)).result() == [(1,)]
 
 
 def require_wait(store: Store, lock: Callable[[], None], change: Callable[[], object]) -> None:
@@ -38,7 +42,7 @@ def require_begun_waits(store: Store, lock: Callable[[], None], begin: Callable[
     assert locked.wait(PATIENCE)
     try:
         begun = begin()
-        until(lambda: begun.done() or store.read(lambda: fetch(WAITING)).result() == [(1,)])
+        until(lambda: begun.done() or one_waits(store))
         assert not begun.done()
     finally:
         done.set()
