@@ -55,7 +55,7 @@ def list_(
     ]
     output.print_table(session, rows, ("played_at", "track_id", "track", "listener", "reported_at"), json=json)
     if count > len(plays):
-        more = "more than " if count == COUNTED else ""
+        more = "at least " if count == COUNTED else ""
         session.echo(f"The newest {len(plays):,} of {more}{count:,} plays. --limit shows more.")
 
 

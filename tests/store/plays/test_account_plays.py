@@ -202,6 +202,17 @@ def test_a_withdrawal_in_several_transactions_is_logged_at_its_begin_and_at_its_
     ]
 
 
+def test_a_withdrawal_that_another_one_forestalled_is_no_event(store: Store, eve: Identity) -> None:
+    report(store, [ReportedPlay(1, NOW - at * DAY, "a") for at in range(4)], eve)
+    summary = store.read(lambda: account_plays.summarize(Reports(eve.user_id))).result()
+    for expected in (4, 0):
+        taken = account_plays.withdraw(store, Reports(eve.user_id), summary, now=NOW, actor="cli", on_progress=quiet)
+        assert taken == expected
+    events = store.read(lambda: security_events.find(limit=9)).result()
+    assert [event.kind for event in events if event.kind.startswith("plays.")] == ["plays.withdrawn"]
+    require_sound(store)
+
+
 def test_imported_plays_and_fixtures_are_of_no_account(store: Store, eve: Identity) -> None:
     row = ingest.PlayRow(NOW // SLOT, 1, 1, b"", NOW, None, 0, 7)
     store.write(lambda: ingest.record([row])).result()

@@ -150,7 +150,8 @@ def _withdraw_some(
     done = withdrawal.withdraw(reports.selection(summary.kept_from), days)
     about = partial(security_events.add, account_id=reports.account, now=now, actor=actor)
     if not done.days:
-        about("plays.withdrawn", reason=describe(reports, deleted + done.plays, summary))
+        if deleted + done.plays:  # nothing if another withdrawal was faster
+            about("plays.withdrawn", reason=describe(reports, deleted + done.plays, summary))
     elif not deleted:
         about("plays.withdrawal_started", reason=describe(reports, summary.plays, summary))
     return done
@@ -163,10 +164,11 @@ def withdraw_batch(reports: Reports, *, now: int, actor: Actor) -> tuple[int, in
     """
     summary = summarize(reports)
     done = withdrawal.withdraw(reports.selection(summary.kept_from), summary.days)
+    left = summary.plays - done.plays
     if done.plays:
-        reason = describe(reports, done.plays, summary)
+        reason = f"{done.plays:,} of " * bool(left) + describe(reports, summary.plays, summary)
         security_events.add("plays.withdrawn", account_id=reports.account, reason=reason, now=now, actor=actor)
-    return done.plays, summary.plays - done.plays
+    return done.plays, left
 
 
 def describe(reports: Reports, plays: int, summary: ReportsSummary) -> str:

@@ -19,7 +19,7 @@ TOO_OLD = (
     "The time is more than 14 days ago. Report your own plays within 14 days;"
     " the operator of the service can import older ones with: musicsvc import plays"
 )
-SECOND_PLAY = "Another track is counted for your account in that half minute. Only one of your own plays is."
+SECOND_PLAY = "Your account played another track in that half minute. One of its own plays is accepted per half minute."
 TURNED_OFF = (
     "This service does not accept plays of an account's own listening."
     " To report plays of listeners, ask its operator for the permission."
