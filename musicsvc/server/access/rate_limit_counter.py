@@ -37,6 +37,7 @@ class RateLimitCounter:
         self._batch = HitBatch(self._count_now, clock)
         self._ahead = HitsAhead(_loop_time)
         self._giving_back: asyncio.Task[None] | None = None
+        self._returning: asyncio.Future[None] | None = None  # requests that are being given back in a thread
         self._refused: dict[str, float] = {}  # when each exceeded limit was found to be so after a pause
         self._memory = MemoryHitCounter(self._milliseconds)
         self._threads = ThreadPoolExecutor(self._shared.threads, "counting")
@@ -123,7 +124,8 @@ class RateLimitCounter:
             if self._shared.is_local:
                 self._shared.give_back(unused)
             else:
-                await self._run_in_thread(lambda: self._shared.give_back(unused))
+                self._returning = asyncio.ensure_future(self._run_in_thread(lambda: self._shared.give_back(unused)))
+                await self._returning
         except Busy:
             self._ahead.keep(unused)  # for the next time
         except Unavailable as reason:
@@ -149,6 +151,8 @@ class RateLimitCounter:
 
         But if a limit turns out to be exceeded, each waiting request is counted by itself.
         """
+        if self._returning is not None:
+            await asyncio.wait([self._returning])  # otherwise too few requests would seem to remain
         keys, others = tuple(hit.key for hit in hits), 0
         while (counting := self._counting.get(keys)) is not None:
             await counting.wait()
@@ -178,10 +182,9 @@ class RateLimitCounter:
     async def _open(self) -> None:
         try:
             await self._run_in_thread(self._shared.open)
+            self._is_shared = True
         except Unavailable as reason:
             self._fall_back(reason.message)
-        else:
-            self._is_shared = True
 
     def _fall_back(self, reason: str) -> None:
         """Switch to counting in memory, and log the reason."""
@@ -231,8 +234,7 @@ class CountInThread:
     @property
     def is_refused(self) -> bool:
         """Whether the request was counted and refused."""
-        task = self._task
-        return task.exception() is None and not all(status.allowed for status in task.result())
+        return self._task.exception() is None and not all(status.allowed for status in self._task.result())
 
     async def wait(self) -> None:
         """Wait until the request is counted, or counting has failed."""

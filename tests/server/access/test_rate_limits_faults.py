@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import threading
 import time
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -14,12 +15,16 @@ import pytest
 from blockbuster import blockbuster_ctx
 
 from musicsvc.config import Limits, Settings
+from musicsvc.server.access import hits_ahead, rate_limit_counter
+from musicsvc.server.access.rate_limit_counter import RateLimitCounter
 from musicsvc.store.rate_limits import sqlite as sqlite_counter
+from musicsvc.store.rate_limits.postgres import PostgresHitCounter
+from musicsvc.store.rate_limits.window import Hit, Limit
 from tests.support.serving import Client, person, running
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from musicsvc.clock import Clock
     from musicsvc.store.engine.store import Store
@@ -214,3 +219,31 @@ async def test_counting_does_not_block_the_event_loop(store: Store, clock: Clock
             body = {"template_id": 1, "title": "Rags", "artist": "Joplin"}
             assert (await client.holding(token).post("cover-art/preview", body)).status == 200
             await asyncio.sleep(0.2)
+
+
+@pytest.mark.only_on("postgres")  # SQLite gives back on the event loop
+async def test_a_request_waits_while_those_counted_in_advance_are_given_back(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise its answer would tell of too few remaining ones, or refuse it too early."""
+    begun, free = threading.Event(), threading.Event()
+    give_back = PostgresHitCounter.give_back
+
+    def held(self: PostgresHitCounter, unused: Sequence[tuple[Hit, int, int]]) -> None:
+        begun.set()
+        assert free.wait(PATIENCE)
+        give_back(self, unused)
+
+    monkeypatch.setattr(PostgresHitCounter, "give_back", held)
+    monkeypatch.setattr(hits_ahead, "KEPT_SECONDS", 2.0)  # two requests take less, even on a busy machine
+    monkeypatch.setattr(rate_limit_counter, "KEPT_SECONDS", 2.0)
+    monkeypatch.setattr(rate_limit_counter, "PATIENCE_SECONDS", PATIENCE)
+    counter, hits = RateLimitCounter(store.url, clock), [Hit(Limit("token", 300, 60_000), "1")]
+    assert [(await counter.count(hits))[0].remaining for _ in range(2)] == [299, 298]
+    await until(begun.is_set)
+    waiting = asyncio.create_task(counter.count(hits))
+    await asyncio.wait([waiting], timeout=0.2)
+    assert not waiting.done()
+    free.set()
+    assert (await waiting)[0].remaining == 297
+    await counter.close()
