@@ -53,7 +53,7 @@ async def test_pages_say_how_many_plays_the_listeners_own_accounts_reported(offi
         assert await sentence("artist", "30-days") == [("4", told.format(12))]
         assert await sentence("artist", "7-days") == [("3", told.format(11))]
         assert await sentence("album", "7-days") == [("2", told.format(8))]
-        assert await sentence("track", "7-days") == [("1", told.format(3))]
+        assert await sentence("track", "7-days") == [("1", told.format(3).replace("were", "was"))]
         office.do(lambda: run("UPDATE play_mark SET own_from = ?", day_of(now) - 8))
         try:
             ((_, unknown),) = await sentence("artist", "30-days")
