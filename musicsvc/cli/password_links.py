@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.store.accounts.password_links import NewLink
 
+EVERY_ADDRESS = ("0.0.0.0:", "[::]:")
+
 
 def link_json(session: Session, link: "NewLink | None") -> JSON:
     """Return the link's address and expiry for the output of `--json`, null if there is no link."""
@@ -26,6 +28,8 @@ def print_link(session: Session, email: str, link: "NewLink") -> None:
     """Print the address alone on stdout, so that it can be piped. In a terminal, add a hint on stderr."""
     root, found = _root(session.settings())
     hints = [] if found else [f"No running server was found: the link has the address of the settings, {root}."]
+    if root.partition("://")[2].startswith(EVERY_ADDRESS):
+        hints.append("The server listens on every address: replace the one in the link by the name of its machine.")
     if sys.stdout.isatty():
         hints[:0] = [f"Give this link to {email}. It sets the password once, within 24 hours, and is not shown again."]
     if hints:

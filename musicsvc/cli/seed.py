@@ -21,6 +21,7 @@ WITHOUT_ACCESS = (
     "The accounts have no password, no token and no API access: nobody can sign in or call the API with them."
     " To make accounts with valid tokens, use --accounts with a new database."
 )
+KEPT = "Accounts that exist already keep their rights and got no token. Use --accounts with a new database."
 GRANTED = (
     "The accounts have API access and valid tokens. For a token's value: musicsvc token list, token regenerate ID."
 )
@@ -49,6 +50,8 @@ def seed(
     output.print_result(session, message, added, json=json)
     if added.get("accounts"):
         session.echo(GRANTED if accounts else WITHOUT_ACCESS)
+    elif accounts:
+        session.echo(KEPT)
 
 
 def _add_fixtures(session: Session, *, rights: bool) -> JSON:

@@ -30,6 +30,8 @@ PHONE: ViewportSize = {"width": 390, "height": 800}
 LINES = """cells => cells.map(cell => {
     const range = document.createRange(); range.selectNodeContents(cell); return range.getClientRects().length;
 })"""
+HEIGHTS = "cells => cells.map(cell => cell.clientHeight / parseFloat(getComputedStyle(cell).lineHeight))"
+ALIGNED = "cell => getComputedStyle(cell).textAlign"
 DRAWING = "document.querySelector('.chart canvas').toDataURL()"
 
 
@@ -51,6 +53,19 @@ def test_numbers_of_hours_stay_on_a_line_and_an_edge_shows_that_the_table_scroll
     assert "rgba(0, 0, 0, 0)" in hours.locator("thead th").last.evaluate(
         "cell => getComputedStyle(cell).backgroundColor"
     )
+
+
+def test_a_long_name_takes_two_lines_of_a_table_and_names_of_artists_stand_at_the_left(
+    visit: Callable[..., Visit], demo_session: Sample
+) -> None:
+    window = visit(viewport=PHONE)
+    window.add_cookie("musicsvc", demo_session.session)
+    for path in (f"/reports/{demo_session.values['/reports/{link}']}", "/insights?q=clavier"):
+        window.page.goto(path)
+        lines = window.page.locator(".ranking tbody th > :first-child").evaluate_all(HEIGHTS)
+        assert max(lines) == pytest.approx(2, abs=0.1), path
+    artists = window.page.locator("[data-found=track] td").first
+    assert (artists.inner_text(), artists.evaluate(ALIGNED)) == ("Johann Sebastian Bach", "left")
 
 
 def test_activity_is_a_table_in_a_wide_window_and_cards_on_a_phone(
