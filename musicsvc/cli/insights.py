@@ -64,8 +64,9 @@ def show(
 
     def unit() -> "tuple[str, Growth, JSON, Chart]":
         subject, days = _subject(kind, number), history.adapt(window)
+        name = figures.name(subject)  # first: it reports an unknown id
         data = data_of(subject, days) | listening.answers(subject, days)
-        return figures.name(subject), _growth(subject, days), data, charts.build(subject, days)
+        return name, _growth(subject, days), data, charts.build(subject, days)
 
     name, growth, data, chart = session.read(unit)
     if json:

@@ -185,7 +185,8 @@ def test_explain_leaves_out_what_is_no_longer_kept(ask: Json, run: Run, store: S
 
 
 def test_what_is_not_there_is_named(run: Run) -> None:
-    assert run("insights", "show", "track", "999", expect=1).stderr == "Error: There is no track 999.\n"
+    for kind in ("track", "album", "artist"):
+        assert run("insights", "show", kind, "999", expect=1).stderr == f"Error: There is no {kind} 999.\n"
     assert run("insights", "explain", "artist", "999", expect=1).stderr == "Error: There is no artist 999.\n"
     run("insights", "show", "song", "1", expect=2)
     run("insights", "show", "track", "1", "--period", "week", expect=2)

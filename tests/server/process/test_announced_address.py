@@ -56,7 +56,7 @@ def test_a_link_of_a_server_on_every_address_says_that_a_name_has_to_replace_it(
     serve: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MUSICSVC_SERVER__TRUSTED_PROXIES", '["192.0.2.1"]')
-    root = serve("--host", "0.0.0.0").root
+    root = serve("--host", "0.0.0.0").root  # noqa: S104 - a test
     assert root.startswith("http://0.0.0.0:")
     said = "The server listens on every address: replace the one in the link by the name of its machine.\n"
     assert link() == (root, said)
