@@ -67,6 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
         hypothesis.settings.load_profile(ON_POSTGRES)
     # aiohttp reads the certificates of the system when it is imported, a fifth of the time; no test connects to others.
     os.environ.setdefault("SSL_CERT_FILE", os.devnull)
+    preloaded.note_variables()
     gc.set_threshold(200_000)  # until the tests are collected, which creates many objects that stay
     given = getattr(config, "workerinput", None)
     if given is not None:

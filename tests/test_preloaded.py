@@ -104,3 +104,15 @@ def test_what_only_a_new_interpreter_heeds_starts_one(name: str, monkeypatch: py
         assert program.wait(30) == 0
         monkeypatch.setenv(name, "C")
     assert kinds == [preloaded.Forked, subprocess.Popen]
+
+
+def test_a_variable_that_is_set_when_the_first_program_starts_is_not_that_of_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    preloaded.close()
+    with monkeypatch.context() as changed:
+        changed.setenv("TZ", "Asia/Tokyo")
+        first = preloaded.start(["-c", ""])
+    second = preloaded.start(["-c", ""])
+    assert [first.wait(30), second.wait(30)] == [0, 0]
+    assert [type(first), type(second)] == [subprocess.Popen, preloaded.Forked]

@@ -126,6 +126,12 @@ class NewForkServer(ForkServer):
 
 
 _running: list[ForkServer] = []
+_variables_of_run: dict[str, str] = {}
+
+
+def note_variables() -> None:
+    """Let programs fork only while the early variables are those of now, not those that a test has changed."""
+    _variables_of_run.update(early())
 
 
 class ForkedForkServer(ForkServer):
@@ -159,11 +165,11 @@ def start(
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Process:
     """Start `musicsvc` with these streams and further variables, or after `-c` this code of Python."""
-    if sys.platform == "linux":
+    expected = _running[0].early if _running else _variables_of_run or early()
+    if sys.platform == "linux" and early() == expected:
         if not _running:
             _running.append(NewForkServer())
-        if _running[0].early == early():
-            return _running[0].start(arguments, {**environment(), **variables}, stdin, stdout, stderr)
+        return _running[0].start(arguments, {**environment(), **variables}, stdin, stdout, stderr)
     return fresh(arguments, stdout, stderr, stdin, variables=variables)
 
 
