@@ -113,7 +113,7 @@ def test_a_printed_page_has_figures_and_charts_in_light_colours_without_navigati
         ink = dark.page.locator("h1").evaluate("title => getComputedStyle(title).color")
         assert max(map(int, ink.removeprefix("rgb(").removesuffix(")").split(","))) < 90
         dark.page.set_viewport_size({"width": 700, "height": 900})  # of paper
-        assert dark.page.evaluate(FITS)
+        until(lambda: dark.page.evaluate(FITS))  # charts are redrawn after the change
         dark.page.emulate_media(media="null", color_scheme="dark")
         dark.page.set_viewport_size(WIDE)
 
