@@ -16,9 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import uvloop
 
@@ -33,14 +33,10 @@ from musicsvc.store.accounts import tokens, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry, Filter
+from musicsvc.store.activity.log_store import Log
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import Artist
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.activity.log_store import Log
 
 CONNECTIONS, REQUESTS, ROUNDS = 16, 1_600, 30
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -18,8 +18,9 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import plays_world
 
@@ -29,12 +30,8 @@ from musicsvc.server.jobs.backup_scheduler import BackupScheduler
 from musicsvc.store import opening
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import restore, verify
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.engine.store import Store
 
 CALLERS, PAUSE_SECONDS, ROUNDS, ALONE_SECONDS = 8, 0.02, 5, 4.0
 SIZE = plays_world.Size(plays=3_000_000)

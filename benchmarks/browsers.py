@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from load import Connection, raw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from mixed_world import Wanted
+from mixed_world import Wanted
 
 TAG = re.compile(rb"\r\netag: ([^\r]+)", re.IGNORECASE)
 NOT_MODIFIED = 304

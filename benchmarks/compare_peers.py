@@ -23,19 +23,18 @@ import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from collections.abc import Iterator
+
 import synthetic_catalog
 from load import cpu_seconds, cpu_since, processes, raw, send
 from network_server import running
 from reads import LIMITS, limits
 from spread import spread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FOLDER = Path(__file__).with_name("peers")
 CONNECTIONS = 16, 4  # to musicsvc as in reads.py; to a peer, so that its threads do not wait for each other

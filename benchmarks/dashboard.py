@@ -15,7 +15,6 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import plays_world
 from spread import spread
@@ -23,11 +22,9 @@ from spread import spread
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from musicsvc.clock import MovableClock
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
 from tests.support.threaded_server import Connection, threaded_server
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 ROUNDS, REPEATS = 9, 15
 PERIODS = ("7-days", "30-days", "90-days", "1-year")

@@ -21,20 +21,17 @@ from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from collections.abc import Iterator
+
 from network_server import Server, output_of, percentiles, running
 
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.dialect import is_sqlite
+from musicsvc.store.engine.store import Store
 from tests.support import postgres
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.store.engine.store import Store
 
 PER_PAGE, DEEPEST = 20, 50  # number of last pages that the attackers request
 ROUNDS = 9

@@ -23,26 +23,23 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from collections.abc import Iterator
+from multiprocessing.synchronize import Event
+
 import mixed_world
 from load import LENGTH, raw
-from network_server import percentile, running
+from network_server import Server, percentile, running
 from reads import LIMITS, limits
 from spread import spread
 
 from musicsvc.clock import Clock
 from musicsvc.store import opening
 from musicsvc.store.playlists import playlists
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from multiprocessing.synchronize import Event
-
-    from network_server import Server
 
 HOT = "/api/v1/albums"
 PER_SECOND, CONNECTIONS = 200, 8

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import orjson
 import plays_world
@@ -34,17 +34,14 @@ from musicsvc.server.schemas.listening import ReleaseQuery
 from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.store.accounts import tokens
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import charts, export_rows, overview
 from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.insights.scopes import Scope
-from musicsvc.store.plays.periods import SLOT, TIMEFRAMES, window
+from musicsvc.store.plays.periods import SLOT, TIMEFRAMES, Window, window
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
-
-if TYPE_CHECKING:
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.plays.periods import Window
 
 ROUNDS, REPEATS = 9, 15
 SUBJECTS = {"track": Subject(TRACK, 1), "artist": Subject(ARTIST, 1)}

@@ -15,21 +15,19 @@ import tempfile
 from collections import defaultdict
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import plays_world
 from insights import PERIODS, ROUNDS
 from spread import spread
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from collections.abc import Iterator
+
 from musicsvc.clock import MovableClock
 from musicsvc.config import Limits, Server, Settings
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.plays.periods import TIMEFRAMES
 from tests.support.threaded_server import Connection, threaded_server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 REPEATS = 15
 SETTINGS = Settings(limits=Limits(enabled=False), server=Server(answer_cache=0))

@@ -18,17 +18,15 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from network_server import Server, running
 
 from musicsvc.clock import SECOND, Clock
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import TrackArtist
 from musicsvc.store.seeding import plays
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 BATCH = 1_000
 ACCOUNTS = ("burst@mix.test", "spread@mix.test")

@@ -20,13 +20,11 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
-from network_server import MEBIBYTE, MOST_MEMORY, MOST_SECONDS, Server, Watch, percentile, percentiles, running
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from network_server import MEBIBYTE, MOST_MEMORY, MOST_SECONDS, Server, Watch, percentile, percentiles, running
 
 PATH = "/api/v1/messaging/messages"
 SIZE = 1024 * 1024 - 64

@@ -20,9 +20,11 @@ import time
 from contextlib import contextmanager
 from multiprocessing import Barrier, Process, Queue
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from collections.abc import Iterator
 
 from spread import spread
 
@@ -34,9 +36,6 @@ from musicsvc.store.rate_limits import shared
 from musicsvc.store.rate_limits.window import Busy, Hit, Limit
 from musicsvc.store.schema import schema
 from tests.support import postgres
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROUNDS, REQUESTS, CONNECTIONS = 25, 1600, 16
 HITS, KEYS = 20_000, 200

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from typing import cast
 
 CONNECTIONS = 16
 LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)

@@ -17,7 +17,6 @@ import time
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -26,9 +25,7 @@ from network_server import Server, running
 
 from musicsvc.store.engine import list_blocks, sql
 from musicsvc.store.engine.dialect import is_sqlite
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.store import Store
 
 PER_PAGE, ROUNDS = 20, 15
 NUMBERS = "(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) SELECT i FROM n) n"

@@ -18,7 +18,6 @@ import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import uvloop
 
@@ -26,11 +25,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import mixed_world
 from load import processes, raw, send
 from mixed import Load, read_metrics
-from network_server import running
+from network_server import Server, running
 from reads import LIMITS, bare, limits
-
-if TYPE_CHECKING:
-    from network_server import Server
 
 REST, LOADED = 120, 256  # goals, MB
 FULL = 60 << 20  # bytes in the cache of each worker

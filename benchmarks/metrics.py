@@ -19,8 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import Clock
 from musicsvc.config import Log, Settings
@@ -35,9 +35,6 @@ from musicsvc.server.routes.table import ROUTES
 from musicsvc.store import opening
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 VARIANTS = ("off", "on", "on, and lines")
 PATHS = {"an unknown path": "/nothing", "GET /api/v1/genres": "/api/v1/genres"}

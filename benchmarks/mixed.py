@@ -22,22 +22,18 @@ from collections import Counter
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from collections.abc import Awaitable, Iterable
+
 import mixed_world
 from browsers import Browser, Lenient, converse
 from load import cpu_seconds, cpu_since
-from network_server import percentile, running
+from network_server import Server, percentile, running
 from reads import LIMITS, bare, limits
 from spread import spread
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable
-
-    from network_server import Server
 
 SIMPLE = 5  # every fifth caller is no browser
 GOAL = 0.40

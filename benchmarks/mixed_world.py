@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY, Clock, isoformat
 from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import comments
-from musicsvc.store.models import Album, Artist, Track, TrackArtist
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Album, Artist, Token, Track, TrackArtist, User
 from musicsvc.store.playlists import playlists
 from musicsvc.store.plays import ingest
 from musicsvc.store.seeding import synthetic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.models import Token, User
 
 ACCOUNTS, PLAYLISTS, PLAYLIST_TRACKS = 50, 5, 20
 COMMENTED, COMMENTS = 200, 12

@@ -15,7 +15,7 @@ import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, Self
+from typing import IO, Any, Protocol, Self
 
 import trustme
 
@@ -26,13 +26,12 @@ from musicsvc.store.schema import schema
 from musicsvc.store.seeding import fixtures
 
 sys.path.insert(0, str(Path(__file__).parent))
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
 import honest_client
 import slow_crowd
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.store import Store
 
 PATIENCE = 100.0  # seconds
 MEBIBYTE = 1 << 20

@@ -17,21 +17,19 @@ import time
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.clock import DAY, parse
 from musicsvc.store import opening
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Listener, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 NOW = parse("2026-03-01T12:00:00Z")
 TRACKS, ALBUMS, ARTISTS, LISTENERS, DAYS = 100_000, 20_000, 5_000, 200_000, 365

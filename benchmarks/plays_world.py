@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from musicsvc.clock import parse
 from musicsvc.store import opening
@@ -20,6 +22,7 @@ from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -40,12 +43,6 @@ from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, day_of
 from musicsvc.store.plays.rollups import day_parts, histograms, listeners, monthly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
 
 NOW = parse("2026-03-01T23:59:00Z")  # at the end of a day, so that every day is whole
 RELEASED = "2026-01-15"  # all albums

@@ -18,9 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY, Clock, isoformat
 from musicsvc.store import opening
@@ -29,9 +29,6 @@ from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import Artist, Track, TrackArtist
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TRACKS, LISTENERS, BATCH, REQUESTS = 20_000, 40_000, 1_000, 60
 

@@ -22,18 +22,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from collections.abc import Iterator
+
 import synthetic_catalog
 from load import cpu_seconds, cpu_since, raw, send
 from network_server import Server, running
 from spread import spread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BARE = Path(__file__).with_name("bare_server.py")
 LIMITS = {"local": "true", "token": "999999999/minute", "address": "999999999/minute"}

@@ -19,11 +19,12 @@ import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from collections.abc import Iterator
+
 import synthetic_catalog
 from load import raw
 from network_server import Server, running
@@ -32,9 +33,6 @@ from spread import spread
 
 from musicsvc.store import opening
 from musicsvc.store.models import Genre, Playlist, User
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CASES = (
     ("albums", "playlist"),

@@ -20,25 +20,20 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from multiprocessing.connection import Connection
+
 from load import LENGTH, cpu_seconds, cpu_since, raw
-from network_server import percentile, percentiles, running
+from network_server import Server, percentile, percentiles, running
 from reads import limits
 
 from musicsvc.clock import DAY, Clock
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, ReportLink
 from musicsvc.store.plays.subjects import ARTIST
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
-    from network_server import Server
-
-    from musicsvc.store.engine.store import Store
 
 OK = 200
 PER_SECOND = 20

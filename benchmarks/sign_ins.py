@@ -20,24 +20,20 @@ from collections import Counter
 from contextlib import AsyncExitStack
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
 from network_server import MEBIBYTE, Server, Watch, running
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from collections.abc import Awaitable, Callable
+
 from musicsvc.clock import Clock
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Session
 from musicsvc.store.security import sessions
-from tests.support.page_client import page_client, password_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from musicsvc.store.engine.store import Store
-    from tests.support.page_client import PageClient
+from tests.support.page_client import PageClient, page_client, password_hash
 
 PEOPLE = 24
 GOAL = 23

@@ -25,17 +25,16 @@ import time
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import apsw
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from collections.abc import Iterator
+
 import synthetic_catalog
 from load import cpu_seconds, processes
 from spread import spread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BARE = "import aiohttp, peewee, pydantic"
 ALBUMS = 240

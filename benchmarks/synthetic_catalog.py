@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from musicsvc.clock import Clock
 from musicsvc.store import opening
@@ -12,10 +13,6 @@ from musicsvc.store.engine.sqlite import files
 from musicsvc.store.schema import schema
 from musicsvc.store.seeding import fixtures, synthetic
 from tests.support import postgres
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 def sqlite(folder: Path, albums: int) -> str:

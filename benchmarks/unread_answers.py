@@ -16,7 +16,6 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import Clock
 from musicsvc.store.accounts import tokens, users
@@ -24,6 +23,8 @@ from musicsvc.store.engine import bulk
 from musicsvc.store.models import Album, AlbumArtist, Artist, Collection, CollectionTrack, Track, TrackArtist
 
 sys.path.insert(0, str(Path(__file__).parent))
+from collections.abc import Callable
+
 import honest_client
 from network_server import (
     MEBIBYTE,
@@ -37,10 +38,7 @@ from network_server import (
     running,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.store import Store
 
 DESCRIPTION = "x" * 10_000  # description of each track in a collection
 ALBUM = 760_000  # bytes of an album as JSON; 786,432 are allowed

@@ -19,19 +19,17 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from collections.abc import Callable
+
 import synthetic_catalog
 from load import cpu_seconds, cpu_since, processes, raw, send
 from network_server import Server, running
 from reads import LIMITS, cases, limits
 from spread import spread
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 GOAL = 1.1
 

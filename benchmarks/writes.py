@@ -16,11 +16,12 @@ import re
 import statistics
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import uvloop
 from load import cpu_seconds, cpu_since, processes, raw, send
@@ -29,12 +30,8 @@ from reads import LIMITS, bare, limits
 from spread import spread
 
 from musicsvc.clock import SECOND, Clock
+from musicsvc.store.engine.store import Store
 from musicsvc.store.seeding import synthetic
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from musicsvc.store.engine.store import Store
 
 CLIENTS = 64
 PLAYLISTS = 500  # to which tracks are added

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from musicsvc.errors import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGE = "musicsvc"
 EXTRAS = {"postgres": "PostgreSQL", "parquet": "Parquet"}

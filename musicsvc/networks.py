@@ -1,10 +1,8 @@
 """The network of a client address, which counts as one client, and the root URL of the service."""
 
 import ipaddress
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from musicsvc.config import Server
+from musicsvc.config import Server
 
 IPV6 = 6
 IPV6_PREFIX = 64  # bits; providers assign at least a /64 to each client

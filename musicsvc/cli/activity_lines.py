@@ -3,18 +3,15 @@
 import json as jsonlib
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.output import JSON
 from musicsvc.store.activity.calls import Entry
+from musicsvc.store.engine.store import Store
+from musicsvc.store.security.security_events import Event
 from musicsvc.wording import escape_controls, quantity
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.security.security_events import Event
 
 
 class Printer:

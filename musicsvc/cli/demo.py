@@ -5,11 +5,11 @@ from __future__ import annotations
 import secrets
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from musicsvc import environment
+from musicsvc.cli.session import Session
 from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.environment import DEMO_PASSWORD, DEMO_TOKEN
 from musicsvc.errors import Failure
@@ -19,9 +19,6 @@ from musicsvc.store.accounts import passwords, tokens, users
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.schema import schema
 from musicsvc.store.seeding import fixtures, plays
-
-if TYPE_CHECKING:
-    from musicsvc.cli.session import Session
 
 DEMO = {"registration.grants_access": True, "server.workers": 1, "backups.every_hours": 0}
 PASSWORD_BYTES = 12

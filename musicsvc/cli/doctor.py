@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -11,12 +11,8 @@ from musicsvc.cli import output
 from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
+from musicsvc.store.doctor.finding import Finding
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.store.doctor.finding import Finding
 
 app = typer.Typer()
 

@@ -4,16 +4,14 @@ import json as jsonlib
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import typer
 
+from musicsvc.cli.session import Session
 from musicsvc.cli.table import NOTHING, Column, fit, headings, lines
 from musicsvc.clock import isoformat
 from musicsvc.wording import escape_controls
-
-if TYPE_CHECKING:
-    from musicsvc.cli.session import Session
 
 JSON = dict[str, Any]
 T = TypeVar("T")

@@ -1,14 +1,12 @@
 """The options `--period`, `--from` and `--to` of commands that show or export figures."""
 
 from datetime import date
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from musicsvc.cli.options import option
-
-if TYPE_CHECKING:
-    from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.periods import Window
 
 PERIOD_HELP = (
     "7-days, 30-days (default), 90-days, 1-year, today, yesterday, this-month, last-month, 2026-10, 2026-Q3, 2026 or"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from musicsvc.reports.tables import Table
+from musicsvc.reports.tables import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import orjson
 
 from musicsvc import extras
 from musicsvc.reports import scratch
-from musicsvc.reports.tables import PIECE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.reports.tables import Table
+from musicsvc.reports.tables import PIECE, Table
 
 # No downloads, and memory that does not grow with the file.
 SETTINGS: dict[str, str | bool | int | float | list[str]] = {

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, date, timedelta
+from typing import Any
 
 from musicsvc.reports import typesetting, writing
 from musicsvc.reports.charts import dates, details, graphs
 from musicsvc.reports.charts.names import LONGEST_SHORT, cut, named
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import date
-
-    from musicsvc.reports.report import Report, ReportDay, ReportRow
+from musicsvc.reports.report import Report, ReportDay, ReportRow
 
 JSON = dict[str, Any]
 TEMPLATE = "report.typ"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from musicsvc.reports import tables, xlsx
 from musicsvc.reports.charts.dates import WEEKDAYS
 from musicsvc.reports.xlsx import Sheet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 JSON = dict[str, Any]
 HEAD = ("period", "generated_at", "growth_basis")

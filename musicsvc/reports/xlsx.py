@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from musicsvc.reports import scratch
-from musicsvc.reports.tables import PIECE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from musicsvc.reports.tables import Table
+from musicsvc.reports.tables import PIECE, Table
 
 ROWS_PER_SHEET = 1_048_575  # below the header row; the format has no more
 ABOUT = "about"

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import ssl
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from musicsvc import config
-from musicsvc.clock import SECOND
+from musicsvc.clock import SECOND, Clock
+from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.reports import scratch
 from musicsvc.server import doctor, openapi
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.access.rate_limit_counter import RateLimitCounter
 from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.call import Observer
 from musicsvc.server.freshness import Freshness
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
@@ -32,16 +36,8 @@ from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.abuse import replay
 from musicsvc.store.activity import log as activity_log
-
-if TYPE_CHECKING:
-    import socket
-    import ssl
-
-    from musicsvc.clock import Clock
-    from musicsvc.config import Settings
-    from musicsvc.server.call import Observer
-    from musicsvc.store.activity.log_store import Log
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.activity.log_store import Log
+from musicsvc.store.engine.store import Store
 
 JOB_SECONDS = 1.0
 TEMPORARY = "temporary"  # the folder of temporary files

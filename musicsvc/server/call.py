@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from musicsvc.server.responses.memory_budget import Reservation
-    from musicsvc.server.routes.route import Route
-    from musicsvc.server.visits import Visit
-    from musicsvc.store.rate_limits.window import Hit
+from musicsvc.server.responses.memory_budget import Reservation
+from musicsvc.server.routes.route import Route
+from musicsvc.server.visits import Visit
+from musicsvc.store.rate_limits.window import Hit
 
 BUSY = "busy"
 ACCEPTED, FAILED_SIGN_IN = "accepted", "failed_sign_in"  # in `Call.tally`; all else there are reasons of refused plays

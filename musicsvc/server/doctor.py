@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from musicsvc.clock import DAY, SECOND, to_date
+from musicsvc.config import Server, Settings
 from musicsvc.errors import Damaged, Failure
 from musicsvc.server.network import tls
 from musicsvc.server.process import open_files
@@ -13,15 +15,8 @@ from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity import log_file, log_store
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.doctor import database, files
-from musicsvc.store.doctor.finding import failed, ok, problem, warning
+from musicsvc.store.doctor.finding import Finding, failed, ok, problem, warning
 from musicsvc.store.engine.url import path_of, without_password
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
-    from musicsvc.config import Server, Settings
-    from musicsvc.store.doctor.finding import Finding
 
 SOON, URGENT = 14 * DAY, 3 * DAY
 HOUR = 3_600 * SECOND

@@ -13,15 +13,12 @@ An entry made of other entries takes the oldest of their stamps and all of their
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple
 
 from musicsvc.errors import Unavailable
+from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.tables import counters
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
-
-    from musicsvc.store.engine.store import Store
 
 COUNTERS_SECONDS = 4.0  # responses may show counters that are up to 5 seconds old
 

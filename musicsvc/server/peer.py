@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from musicsvc.config import Server, Settings
 from musicsvc.errors import Forbidden
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.config import Server, Settings
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 PROXY_HEADER = re.compile(r"forwarded|via|x-real-ip|x-forwarded-.*", re.IGNORECASE)

@@ -7,29 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
+import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from musicsvc.clock import Clock
+from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.networks import root_url
 from musicsvc.server.app import App
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.logs import setup as log_setup
+from musicsvc.server.logs.writer import LogWriter
 from musicsvc.server.metrics import collectors
+from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network import tls
 from musicsvc.server.process import malloc
 from musicsvc.store import opening
-
-if TYPE_CHECKING:
-    import socket
-    import ssl
-    from collections.abc import Callable
-
-    from musicsvc.clock import Clock
-    from musicsvc.config import Settings
-    from musicsvc.server.logs.writer import LogWriter
-    from musicsvc.server.metrics.registry import Metrics
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")
 FIXED = ("host", "port", "workers")  # of the section `server`; a restart is needed to change them

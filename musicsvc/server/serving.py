@@ -10,10 +10,13 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable, Coroutine
 from contextlib import ExitStack, suppress
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from musicsvc.clock import Clock
+from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics import collectors
@@ -27,13 +30,7 @@ from musicsvc.store import opening
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.url import path_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from musicsvc.clock import Clock
-    from musicsvc.config import Settings
-
-    StopRequest = asyncio.Future[int | None]  # its result: the signal, or None in a worker process
+StopRequest = asyncio.Future[int | None]  # its result: the signal, or None in a worker process
 
 log = logging.getLogger("musicsvc")
 ECHO_SECONDS = 0.2

@@ -7,19 +7,15 @@ import json
 import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+from multidict import CIMultiDictProxy
 
 from musicsvc.errors import Forbidden
 from musicsvc.store.security import sessions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from multidict import CIMultiDictProxy
-
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.store.security.sessions import SessionIdentity
 
 COOKIE = "musicsvc"
 NOTICE = "musicsvc_notice"

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Browser
 
+from musicsvc.clock import MovableClock
+from musicsvc.store.engine.store import Store
 from tests.browser.visit import Visit
 from tests.support.threaded_server import threaded_server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from playwright.sync_api import Browser
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
 
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import Literal
 
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
 from musicsvc.store.seeding import fixtures, plays
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.browser.visit import Visit
+from tests.browser.visit import Visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.browser.visit import Visit
+from tests.browser.visit import Visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import pytest
 
-from musicsvc.server.routes.route import Access, Family
+from musicsvc.clock import MovableClock
+from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.dashboards import report_links
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Track, User
 from musicsvc.store.plays.periods import day_of, to_date, window
 from musicsvc.store.plays.subjects import ARTIST, Subject
 from musicsvc.store.security import sessions
 from musicsvc.store.seeding import fixtures, plays
+from tests.browser.visit import Visit
 from tests.support.program import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.server.routes.route import Route
-    from musicsvc.store.engine.store import Store
-    from tests.browser.visit import Visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 

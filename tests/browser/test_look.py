@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pypdf
 import pytest
+from playwright.sync_api import ViewportSize
 
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
-from tests.browser.test_every_page import FITS, demo_session
+from musicsvc.store.engine.store import Store
+from tests.browser.test_every_page import FITS, Sample, demo_session
+from tests.browser.visit import Visit
 from tests.cli.test_activity import CALL
 from tests.support.program import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from playwright.sync_api import ViewportSize
-
-    from musicsvc.store.engine.store import Store
-    from tests.browser.test_every_page import Sample
-    from tests.browser.visit import Visit
 
 __all__ = ["demo_session"]  # a fixture
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]

@@ -6,21 +6,18 @@ import json
 import shlex
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.store.accounts import password_links, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, User
 from musicsvc.store.seeding import fixtures, plays
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.browser.visit import Visit
+from tests.browser.visit import Visit
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 

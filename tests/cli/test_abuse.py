@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,16 +14,12 @@ from musicsvc.clock import DAY, SECOND, Clock
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity.calls import Entry
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token
 from musicsvc.store.security import security_events
+from tests.cli.conftest import Json, Run
 from tests.support.traffic import BEGAN, SlidingWindow, profiles
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.activity.calls import Entry
-    from musicsvc.store.engine.store import Store
-    from tests.cli.conftest import Json, Run
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "abuse.md"
 TRAFFIC = {profile.name: profile for profile in (*profiles("honest"), *profiles("attacks"))}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import random
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from musicsvc.clock import DAY, SECOND, MovableClock, parse
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.subjects import KINDS, Subject
 from tests.support import export_files
 from tests.support import listening_oracle as oracle
@@ -18,11 +20,6 @@ from tests.support.listening_oracle import TimedPlay
 from tests.support.oracle import Named, Past, PlayOf, at
 from tests.support.pdf_text import in_print, printed
 from tests.support.timed_world import TimedWorld
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
 
 NOW = parse("2026-02-17T10:20:30.5Z")
 FIRST, RELEASED = date(2024, 11, 20), date(2026, 2, 1)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Callable
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from musicsvc.clock import SECOND, MovableClock, parse
 from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.store.engine.store import Store
+from tests.cli.conftest import Json, Run
 from tests.support import export_files
 from tests.support import listening_oracle as oracle
 from tests.support.classic_rock import KINDS, Week, catalog, columns, table, with_durations
@@ -17,14 +21,7 @@ from tests.support.oracle import Named
 from tests.support.pdf_text import printed
 from tests.support.serving import Client, running
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from tests.cli.conftest import Json, Run
-
-    Rows = list[dict[str, Any]]
+Rows = list[dict[str, Any]]
 
 FILE, SONGS = "classic_rock_plays/classic_rock_plays.csv.gz", "classic_rock_plays/classic-rock-song-list.csv"
 PAIRS = ("song=track", "callsign=listener", "time=played_at", "unique_id=client_id")

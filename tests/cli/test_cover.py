@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from musicsvc.reports.art import covers
+from tests.cli.conftest import Run
 from tests.reports.pictures import difference
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Run
 
 LINE = ("cover", "--title", " Night of a \U0001f43a ", "--artist", "Mara", "--template", "2")
 

@@ -6,21 +6,18 @@ import json
 import shlex
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import trustme
 
 from musicsvc.clock import DAY, Clock
 from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import AccessRequest, Album, Artist, ImportRun, Track
+from tests.cli.conftest import Run
 from tests.cli.test_help import EXAMPLES
 from tests.support.command import run_in_process
 from tests.support.program import Program, until
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from tests.cli.conftest import Run
 
 ADA, EVE, BOB = "ada@example.test", "eve@example.test", "bob@example.test"
 SEVEN = range(1, 8)

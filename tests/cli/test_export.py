@@ -7,9 +7,10 @@ import io
 import json
 import os
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import duckdb
 import openpyxl
@@ -23,18 +24,13 @@ from musicsvc.clock import DAY, Clock, isoformat
 from musicsvc.errors import Failure, NotFound
 from musicsvc.server.shapes.verification import report_rows
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Track
 from musicsvc.store.plays.periods import to_date
+from tests.cli.conftest import Run
 from tests.support.listening_world import Catalog, catalog
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from tests.cli.conftest import Run
-
-    Export = Callable[..., bytes]
+Export = Callable[..., bytes]
 
 
 @pytest.fixture

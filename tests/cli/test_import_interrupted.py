@@ -6,22 +6,18 @@ import re
 import signal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.cli import import_run
 from musicsvc.cli.session import Session
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import readers
-from musicsvc.store.importing.summary import ImportSummary
+from musicsvc.store.importing.records import Reader
+from musicsvc.store.importing.summary import ImportSummary, Progress
 from musicsvc.store.models import Track
+from tests.cli.conftest import Json
 from tests.support.program import Program, until
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.records import Reader
-    from musicsvc.store.importing.summary import Progress
-    from tests.cli.conftest import Json
 
 ROWS = 12_000
 AGAIN = "Run the same command again to continue; imported rows are not added twice."

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from musicsvc.store.importing.summary import NOTES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.conftest import Json, Run
+from tests.cli.conftest import Json, Run
 
 STREAM = {
     "ts": "2024-05-01T10:03:20Z",

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import ImportRun, Track
+from tests.cli.conftest import Json, Run
 from tests.cli.test_terminal import Terminal
 from tests.support import label_world
 from tests.support.label_world import write
 from tests.support.program import Program, until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from tests.cli.conftest import Json, Run
 
 LABEL = "label@label.test"
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from peewee import SQL
 
 from musicsvc.cli import sparkline
 from musicsvc.clock import DAY, MINUTE, SECOND, Clock, isoformat, parse, to_date
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Play, PlayDay, PlayMark
 from musicsvc.store.plays import daily
+from tests.cli.conftest import Json, Run
 from tests.support.listening_world import SLOT, Catalog, catalog
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from tests.cli.conftest import Json, Run
 
 
 @pytest.fixture

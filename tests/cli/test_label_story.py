@@ -6,13 +6,16 @@ import asyncio
 import json
 import re
 import urllib.request
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from musicsvc.cli import reporting
 from musicsvc.clock import MovableClock, parse
 from musicsvc.reports.formats import FORMATS
+from tests.cli.conftest import Json, Run
 from tests.support import export_files, label_world
 from tests.support.command import run_at, run_in_process
 from tests.support.html_page import HtmlPage
@@ -24,11 +27,6 @@ from tests.support.program import Program, until
 
 pytestmark = pytest.mark.slow
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.cli.conftest import Json, Run
 
 LABEL = "label@label.test"
 MORNING = parse("2024-11-22T10:00:00Z")  # when the label reads its figures

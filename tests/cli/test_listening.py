@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from musicsvc.cli import listening
 from musicsvc.clock import HOUR, parse
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album
+from tests.cli.conftest import Run
 from tests.support.listening_world import Catalog, catalog
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from tests.cli.conftest import Run
 
 RELEASED = parse("2024-03-04")  # a Monday, long before today
 

@@ -7,15 +7,12 @@ import pty
 import re
 import select
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from musicsvc.cli import progress
 from musicsvc.cli.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.fixture

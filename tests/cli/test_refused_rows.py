@@ -5,23 +5,19 @@ from __future__ import annotations
 import csv
 import json
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import duckdb
 import pytest
 
 from musicsvc.cli import refusals
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import readers
 from musicsvc.store.importing.summary import Refusal
 from musicsvc.store.models import Artist, Track, TrackArtist
+from tests.cli.conftest import Json, Run
 from tests.support.command import run_in_process
 from tests.support.open_files import open_files
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from tests.cli.conftest import Json, Run
 
 Table = list[list[str]]
 

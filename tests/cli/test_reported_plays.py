@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from musicsvc.clock import DAY, MINUTE, Clock, isoformat
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.periods import day_of, to_date
 from musicsvc.store.security import security_events
+from tests.cli.conftest import Json, Run
 from tests.cli.test_terminal import Terminal
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from tests.cli.conftest import Json, Run
 
 EVE = "eve@label.test"
 

@@ -6,7 +6,6 @@ import os
 import pty
 import select
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -14,11 +13,9 @@ from hypothesis import strategies as st
 
 from musicsvc.cli.table import GAP, Column, fit, headings, lines, width
 from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.engine.store import Store
+from tests.cli.conftest import Json, Run
 from tests.support.command import run_in_process
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from tests.cli.conftest import Json, Run
 
 MANY = 7_628
 LISTS = ("user list", "token list", "access list")

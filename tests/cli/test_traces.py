@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, ImportRun, Track
 from musicsvc.store.security import security_events
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from tests.cli.conftest import Json, Run
+from tests.cli.conftest import Json, Run
 
 ADA, EVE = "ada@label.test", "eve@label.test"
 CATALOG = "track,artist,album,external_id,album_external_id\nA,Ann,One,t1,a1\nB,Ann;Bea,One,t2,a1\nC,Cleo,Two,t3,a2\n"

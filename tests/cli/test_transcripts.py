@@ -10,19 +10,14 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from stat import S_IMODE
-from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.clock import MINUTE
+from musicsvc.clock import MINUTE, MovableClock
 from tests.support.command import run_in_process
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.clock import MovableClock
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 # Parts that differ from run to run, on other machines, or with each migration.

@@ -5,25 +5,23 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from musicsvc.cli import stdio
+from musicsvc.store.engine.store import Store
+from tests.cli.conftest import Run
 from tests.support import databases, preloaded
 from tests.support.command import run_in_process
 
 pytestmark = pytest.mark.slow
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.store.engine.store import Store
-    from tests.cli.conftest import Run
 
 FULL = Path("/dev/full")
 NO_SPACE = "Error: The output: No space left on device.\n"

@@ -7,8 +7,10 @@ import io
 import json
 import shutil
 import sys
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import openpyxl
 import pypdf
@@ -20,16 +22,11 @@ from musicsvc.clock import DAY, MovableClock, isoformat
 from musicsvc.errors import Failure
 from musicsvc.server.handlers import exports
 from musicsvc.server.schemas.exports import ExportIn
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 from musicsvc.store.plays import retention
 from tests.conftest import NOW
 from tests.support.listening_world import SLOT, Catalog, catalog
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
 
 FORMATS = ("csv", "json", "xlsx", "parquet")
 TYPES = ("tracks", "albums", "artists", "plays")

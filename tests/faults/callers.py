@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 import socket
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.clock import SECOND, Clock
 from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import (
     Artist,
     Collection,
@@ -30,12 +33,6 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.plays import ingest, verify
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Iterator
-
-    from musicsvc.store.engine.store import Store
 
 JSON = dict[str, Any]
 Toggled = tuple[str, int, int]

@@ -7,18 +7,16 @@ was synced; until then the disk may have any combination of these changes.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.faults import disk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 FD = Path("/proc/self/fd")
 MANY = 12  # unsynced changes; all their combinations are checked

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import apsw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BASE = "unix"
 NAME = "faulty"

@@ -10,12 +10,9 @@ import os
 import signal
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import apsw
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 CHANGING = {"os.rename", "os.link", "os.remove", "os.mkdir", "os.truncate", "os.utime", "fcntl.flock"}
 

@@ -6,15 +6,13 @@ This is SQLite as it is served, its memory map and its locks too: only what the 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from ctypes import c_char_p, c_int, c_longlong, c_size_t, c_ssize_t, c_void_p
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import apsw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DESCRIPTORS = Path("/proc/self/fd")
 AT = (c_ssize_t, c_int, c_void_p, c_size_t, c_longlong)

@@ -7,23 +7,18 @@ determines the effect of the unit, so that only a list of names has to outlive t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY, parse
 from musicsvc.errors import Damaged, Unavailable
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Play, Tag, Track
 from musicsvc.store.plays import ingest, periods, verify
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.store.engine.store import Store
 
 PARTS = 3  # tags that one unit writes with their genre
 NOW = parse("2026-03-01T12:00:00Z")

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from typing import TYPE_CHECKING
 
 from multidict import CIMultiDict
 
 from tests.fuzzing.pages import check_outside_document, check_page, is_page
+from tests.fuzzing.requests import FuzzRequest
 from tests.support.response_checks import conforms
 from tests.support.serving import Answer
-
-if TYPE_CHECKING:
-    from tests.fuzzing.requests import FuzzRequest
 
 STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9]) [A-Za-z '\-]+\Z")
 HEADER = re.compile(rb"([A-Za-z0-9-]+): ([\t\x20-\x7e]*)\Z")

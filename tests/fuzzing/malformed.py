@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from random import Random
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from random import Random
-
-    from tests.fuzzing.requests import RequestGenerator
+from tests.fuzzing.requests import RequestGenerator
 
 PIECES = (
     *(

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from musicsvc.errors import MethodNotAllowed, NotFound
 from musicsvc.server.routes.route import SAFE, Access, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
-
-if TYPE_CHECKING:
-    from tests.fuzzing.requests import FuzzRequest
-    from tests.support.serving import Answer
+from tests.fuzzing.requests import FuzzRequest
+from tests.support.serving import Answer
 
 HTML = "text/html; charset=utf-8"
 HEADERS = {

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 
 from musicsvc.server.openapi import document
+from musicsvc.server.routes.route import Route
 from musicsvc.server.routes.table import ROUTES
 from tests.fuzzing import values
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from musicsvc.server.routes.route import Route
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 HEAVY = ("/export/pdf", "/cover-art/preview", "/auth/register")  # slow by design, so requested less often

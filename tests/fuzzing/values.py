@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from random import Random
+from typing import Any
 from urllib.parse import quote_from_bytes
-
-if TYPE_CHECKING:
-    from random import Random
 
 TEXTS = (
     *(

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.interleavings.model import Look
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
-
-    from musicsvc.store.engine.store import Store
-    from tests.interleavings.model import History, View
-    from tests.support.serving import Answer, Client
+from musicsvc.store.engine.store import Store
+from tests.interleavings.model import History, Look, View
+from tests.support.serving import Answer, Client
 
 
 @dataclass

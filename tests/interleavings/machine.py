@@ -7,8 +7,8 @@ as soon as it is acknowledged, those of other machines within a second.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
@@ -17,11 +17,12 @@ from musicsvc.clock import SECOND, Clock
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.playlists import playlists
-from tests.interleavings.actors import Caller
+from tests.interleavings.actors import Caller, Service
 from tests.interleavings.model import (
     ANOTHER_MACHINE,
     COUNTER,
     ELSEWHERE,
+    Change,
     Guest,
     History,
     View,
@@ -31,14 +32,7 @@ from tests.interleavings.model import (
     tracks_of,
 )
 from tests.support.listening_world import catalog
-from tests.support.serving import person
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tests.interleavings.actors import Service
-    from tests.interleavings.model import Change
-    from tests.support.serving import Answer
+from tests.support.serving import Answer, person
 
 NAMES = ["Dawn", "Noon", "Dusk"]
 NEXT_STATUS = {"pending": "processing", "processing": "failed", "failed": "pending"}

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.serving import Answer
+from tests.support.serving import Answer
 
 HERE, ELSEWHERE = "here", "elsewhere"
 ANOTHER_MACHINE = 1.0  # seconds until a machine must show what another one has acknowledged

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from musicsvc.store.catalog import albums, artists, tracks
 from musicsvc.store.engagement import comments, likes
 from musicsvc.store.models import AlbumArtist, Comment
 from musicsvc.store.plays import ingest, periods
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.paging.world import Row, World
+from tests.paging.world import Row, World
 
 GENRES = {"Zouk": "zouk", "ambient": "ambient", "Éthio": "éthio", "10 Step": "10-step", "a-ha": "a-ha", "東京": "東京"}
 SCALES = ("Major", None, "Minor")

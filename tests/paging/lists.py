@@ -5,16 +5,12 @@ A new paged endpoint needs an entry in LISTS, with every filter that it has.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat
 from musicsvc.server.routes.paths import V1
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from tests.paging.world import Row, World
+from tests.paging.world import Row, World
 
 ANYBODY = ("ben", None)  # who sees the catalog; None has no token
 OWNERS = ("ann", "ben")

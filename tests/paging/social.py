@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import follows, tokens, users
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.messaging import messages
+from musicsvc.store.models import Token
 from musicsvc.store.playlists import collections, invites, playlists
-
-if TYPE_CHECKING:
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.models import Token
-    from musicsvc.store.playlists.playlists import PlaylistRow
-    from tests.paging.world import Row, World
+from musicsvc.store.playlists.playlists import PlaylistRow
+from tests.paging.world import Row, World
 
 
 def fill(world: World) -> None:

@@ -12,14 +12,12 @@ fans  follow and are followed, comment, like and repost
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.models import User
-
-if TYPE_CHECKING:
-    from musicsvc.store.accounts.tokens import Identity
 
 Row = dict[str, Any]
 STEP = 1_000_001  # microseconds between two creations

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import ZipFile
 
 import openpyxl
@@ -14,9 +15,6 @@ import xlsxwriter
 
 from musicsvc.reports import xlsx
 from musicsvc.reports.tables import Table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 COLUMNS = ("date", "track_id", "track", "plays", "plays_change")
 HEAD = {

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.models import Track
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
-from tests.rights.page_right import OWNER, PageRight
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tests.rights.page_right import PageWorld
+from tests.rights.page_right import OWNER, PageRight, PageWorld
 
 REASON = {"reason": "See the terms."}
 

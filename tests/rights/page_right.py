@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from musicsvc.server.routes.route import SAFE, Access
+from musicsvc.server.routes.route import SAFE, Access, Route
 from musicsvc.store.accounts import users
 from musicsvc.store.security import sessions as store_sessions
 from tests.support.page_client import password_hash
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from musicsvc.server.routes.route import Route
-    from tests.support.shared_server import Shared
+from tests.support.shared_server import Shared
 
 OWNER, STRANGER, ADMINISTRATOR = "owner", "stranger", "administrator"
 SIGNED_IN = (OWNER, STRANGER, ADMINISTRATOR)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from musicsvc.server.routes.route import Route
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.accounts import password_links, tokens, users
@@ -13,15 +15,9 @@ from musicsvc.store.plays.periods import window
 from musicsvc.store.plays.subjects import TRACK, Subject
 from musicsvc.store.security import sessions as store_sessions
 from tests.rights import admin
-from tests.rights.page_right import OWNER, SIGNED_IN, PageRight
+from tests.rights.page_right import OWNER, SIGNED_IN, PageRight, PageWorld
 from tests.rights.table import endpoint
 from tests.support.page_client import PASSWORD
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from musicsvc.server.routes.route import Route
-    from tests.rights.page_right import PageWorld
 
 
 def _password_link(world: PageWorld) -> dict[str, str]:

@@ -6,12 +6,13 @@ without goes by its method and path. What sends a body needs one in BODIES.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.server.pages import html
 from musicsvc.server.routes.paths import INSIGHTS, V1
-from musicsvc.server.routes.route import Access, Family
+from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.catalog import albums, artists, tracks
 from musicsvc.store.engagement import comments
@@ -19,13 +20,7 @@ from musicsvc.store.insights import figures
 from musicsvc.store.messaging import messages, notifications
 from musicsvc.store.playlists import collections, invites, playlists
 from tests.rights import world as make
-from tests.rights.world import OTHERS, OWNER, READER, REFUSED, WHO
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from musicsvc.server.routes.route import Route
-    from tests.rights.world import World
+from tests.rights.world import OTHERS, OWNER, READER, REFUSED, WHO, World
 
 SERVED = 0  # the status that stands on the endpoint's row
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-from musicsvc.clock import DAY, SECOND
+from musicsvc.clock import DAY, SECOND, Clock
 from musicsvc.server.handlers import art
 from musicsvc.server.shapes import signed_urls
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -25,12 +27,6 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.playlists import playlists
 from musicsvc.store.security import secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from musicsvc.clock import Clock
-    from musicsvc.store.engine.store import Store
 
 T = TypeVar("T")
 PASSWORD = "three romances for violin"

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 import pytest_asyncio
 import trustme
 
+from tests.support import databases
 from tests.support.program import Program
 from tests.support.shared_server import Shared, shared_server
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
-
-    from tests.support import databases
 
 
 class Start(Protocol):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING
 
 import pytest
 from peewee import IntegrityError
@@ -15,16 +15,12 @@ from musicsvc.server import freshness as freshness_module
 from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.store import opening
 from musicsvc.store.engine import sql
+from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.tables import counting
 from musicsvc.store.models import Genre, Tag, Track
 from tests.conftest import NOW
 from tests.support.prometheus import scraped, total
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Client
+from tests.support.serving import Client
 
 pytestmark = pytest.mark.only_on("sqlite")
 AS_IT_IS = freshness_module.COUNTERS_SECONDS

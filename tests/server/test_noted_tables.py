@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import apsw
 import apsw.ext
@@ -11,14 +10,11 @@ import pytest
 
 from musicsvc.store.engine import tables
 from musicsvc.store.engine.sqlite import database, noted_rows
-from musicsvc.store.engine.tables import current_tables
+from musicsvc.store.engine.tables import Tables, current_tables
 from tests.rights.table import BODIES, RIGHTS, endpoint, key
 from tests.rights.world import OWNER
 from tests.support.endpoint_cases import TESTED_ROUTES
 from tests.support.shared_server import Shared, on_shared_loop
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.tables import Tables
 
 pytestmark = pytest.mark.only_on("sqlite")
 LEFT_OUT = re.compile(r"\b(?:activity|table_version)")  # another file, and what no answer shows

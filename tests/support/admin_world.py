@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from musicsvc.clock import MINUTE
 from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.models import Token, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Administrator
+from tests.support.office import Office
 from tests.support.page_outline import outline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.office import Office
 
 
 class World(NamedTuple):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from tests.support import preloaded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def start(options: Sequence[str], variables: Mapping[str, str]) -> tuple[preloaded.Process, IO[str]]:

@@ -7,15 +7,12 @@ import gzip
 import io
 import zlib
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.support import oracle
 from tests.support.listening_oracle import TimedPlay
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.oracle import AnyPeriod
+from tests.support.oracle import AnyPeriod
 
 Row = dict[str, Any]
 Song = tuple[str, str]  # name and artist

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from subprocess import CompletedProcess
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.cli.main import command, main
 from musicsvc.cli.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.clock import Clock
+from musicsvc.clock import Clock
 
 
 def run_in_process(

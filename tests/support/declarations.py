@@ -5,18 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.config import Settings
+from musicsvc.server.routes.route import Route
 from musicsvc.server.routes.table import ROUTES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from musicsvc.server.routes.route import Route
-    from musicsvc.server.schemas.fields import Input
+from musicsvc.server.schemas.fields import Input
 
 PAGE = """# Declarations
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tests.support.program import Program
 from tests.support.raw_connection import PATIENCE, Wire, connected
 from tests.support.waiting import until
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Awaitable, Callable, Collection
-
-    from tests.support.program import Program
 
 SOCKETS = Path("/proc/net/tcp")
 AT_ONCE = 8

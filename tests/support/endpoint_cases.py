@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from musicsvc.server.routes.route import Family
+from musicsvc.server.routes.route import Family, Route
 from musicsvc.server.routes.table import ROUTES
-from tests.rights.table import BODIES, RIGHTS, endpoint, key
-from tests.rights.world import OWNER
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.server.routes.route import Route
-    from tests.rights.table import Right
-    from tests.rights.world import World
-    from tests.support.serving import Answer
+from tests.rights.table import BODIES, RIGHTS, Right, endpoint, key
+from tests.rights.world import OWNER, World
+from tests.support.serving import Answer
 
 # test_rights.py names missing ones.
 TESTED_ROUTES = [route for route in ROUTES if key(route) in RIGHTS and route.family is not Family.PAGE]

@@ -7,17 +7,13 @@ import json
 from contextlib import closing
 from datetime import date, datetime
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import openpyxl
 
-from tests.support.oracle import bounds, day
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.oracle import AnyPeriod, Past
+from tests.support.oracle import AnyPeriod, Past, bounds, day
 
 Rows = list[dict[str, Any]]
 TEXTS = {"date", "track", "album", "artist", "artists"}

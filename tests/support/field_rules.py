@@ -5,13 +5,11 @@ A new field needs a row in FIELDS.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.server.routes.paths import INSIGHTS, V1
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 CLEF = "𝄞"  # one code point of four bytes
 NO_IDS: Sequence[Any] = (0, -1, 2**53, "1", 1.0, True, [])

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
+from tests.support.listening_world import Catalog
 from tests.support.withdrawn_plays import withdraw_import
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.engine.store import Store
-    from tests.support.listening_world import Catalog
-
-    Heard = list[tuple[int, int, str]]
+Heard = list[tuple[int, int, str]]
 
 RUN = 7  # the number of the import
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import csv
 import random
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.support.oracle import Past, PlayOf, at
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Rows = list[dict[str, Any]]
 FIRST = datetime(2024, 9, 1, tzinfo=UTC)

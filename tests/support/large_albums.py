@@ -6,13 +6,10 @@ artist 1, managed by account 1, with albums 1 … n, each with the given number 
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING
 
 from musicsvc.store.engine import bulk
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 LONGEST = "\x01" * 10_000  # 60,000 bytes as JSON, the most that a description can take
 NEARLY_FULL = 13  # tracks described by LONGEST: one more would not fit into an album

@@ -10,21 +10,17 @@ track 4   no album            artist 2, never played
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import likes as catalog_likes
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.rollups import listeners, monthly
 from tests.support.oracle import GivenTo, Past, PlayOf
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from musicsvc.store.accounts.tokens import Identity
 
 ALBUMS: tuple[tuple[int, ...], ...] = ((0,), (2,))
 TRACKS: tuple[tuple[int | None, tuple[int, ...]], ...] = (

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.security import security_events
-from tests.support.page_client import add_account, add_session, text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.page_client import PageClient
-    from tests.support.serving import Answer
-    from tests.support.shared_server import Shared
+from tests.support.page_client import PageClient, add_account, add_session, text
+from tests.support.serving import Answer
+from tests.support.shared_server import Shared
 
 WISH = ("A player", "100 a day", "Engines Ltd")
 

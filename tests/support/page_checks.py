@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from musicsvc.store.engine.pagination import Page
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Sequence
-
-    from musicsvc.store.engine.pagination import Listing
+from musicsvc.store.engine.pagination import Listing, Page
 
 SIZES = (1, 7, 20, 100)
 

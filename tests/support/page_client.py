@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from html import unescape
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
@@ -16,11 +17,7 @@ from musicsvc.clock import SECOND
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.security import sessions
 from tests.support.serving import Answer, connector
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from tests.support.shared_server import Shared
+from tests.support.shared_server import Shared
 
 PASSWORD = "three romances for violin"
 TOKEN = re.compile(r'name="form_token" value="([0-9a-f]+)"')

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from musicsvc.clock import Clock
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 from tests.support.response_checks import conforms
 from tests.support.serving import Answer, Client, person
-
-if TYPE_CHECKING:
-    from musicsvc.clock import Clock
-    from musicsvc.store.engine.store import Store
 
 
 class CheckedClient(Client):

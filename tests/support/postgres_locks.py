@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from tests.support.program import PATIENCE, until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from concurrent.futures import Future
-
-    from musicsvc.store.engine.store import Store
 
 WAITING = """
     SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'

@@ -10,15 +10,13 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from subprocess import DEVNULL
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from tests.support import fork_server
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 # Variables that only a new interpreter or process heeds.
 EARLY = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "GLIBC_", "TZ", "SSL_")

@@ -7,17 +7,14 @@ import re
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from tests.support import preloaded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.support.preloaded import Process
+from tests.support.preloaded import Process
 
 PATIENCE = 30.0  # seconds; a busy machine is slow to start a process
 

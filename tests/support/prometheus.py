@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from prometheus_client.parser import text_string_to_metric_families
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.support.serving import Client
+from tests.support.serving import Client
 
 Figures = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.store.engine.binding import current
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.store import Store
 
 
 @contextmanager

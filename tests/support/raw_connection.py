@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import ssl
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from multidict import CIMultiDict
 
 from tests.support.serving import Answer
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import AsyncIterator, Callable
 
 PATIENCE = 30.0  # seconds; on a busy machine everything takes longer
 BODYLESS = {100, 204, 304}

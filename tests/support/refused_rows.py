@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from musicsvc.store.importing.summary import ImportSummary
+from musicsvc.store.importing.summary import ImportSummary
 
 
 def reasons(summary: ImportSummary) -> list[tuple[int, str]]:

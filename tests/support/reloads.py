@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from tests.support.program import until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.support.program import Program
-
+from tests.support.program import Program, until
 
 OLD, NEW = "70000/minute", "80000/minute"
 RELOADED = "reloaded the settings"

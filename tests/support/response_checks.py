@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import jsonschema_rs
@@ -15,9 +15,7 @@ from musicsvc.server.openapi import headers
 from musicsvc.server.routes.paths import INSIGHTS, V1
 from musicsvc.server.routes.route import JSON_MEDIA, Router
 from musicsvc.server.routes.table import ROUTES
-
-if TYPE_CHECKING:
-    from tests.support.serving import Answer
+from tests.support.serving import Answer
 
 JSON = dict[str, Any]
 

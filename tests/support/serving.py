@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import aiohttp
 from aiohttp.test_utils import BaseTestServer, TestClient
+from aiohttp.web import BaseRequest, BaseRunner
 from yarl import URL
 
+from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.server import reloading, serving
 from musicsvc.server.app import App
 from musicsvc.server.network import tls
 from musicsvc.store.accounts import tokens, users
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import AsyncIterator, Mapping
-
-    from aiohttp.web import BaseRequest, BaseRunner
-
-    from musicsvc.clock import Clock
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.store import Store
 
 
 @dataclass

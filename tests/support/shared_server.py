@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from musicsvc.clock import MovableClock
+from musicsvc.config import Settings
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
 from tests.conftest import NOW
 from tests.rights.world import WHO, World
 from tests.support import databases
 from tests.support.serving import Client, running
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
-
-    from musicsvc.config import Settings
 
 on_shared_loop = pytest.mark.asyncio(loop_scope="module")
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.models import Token, User
 from musicsvc.store.security import security_events
+from musicsvc.store.security.security_events import Event
 from tests.support.page_client import PageClient
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.models import Token, User
-    from musicsvc.store.security.security_events import Event
-    from tests.support.shared_server import Shared
+from tests.support.shared_server import Shared
 
 
 class Person(NamedTuple):

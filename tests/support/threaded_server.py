@@ -6,19 +6,15 @@ import asyncio
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.clock import Clock
-    from musicsvc.store.engine.store import Store
-
+from musicsvc.store.engine.store import Store
 
 LOOP_SECONDS = 0.05  # of CPU time at most for any body
 TRIES = 5  # of which the cheapest counts: the same work takes longer on a busy machine

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
 from musicsvc.server.shapes import listening as shapes
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import listening, milestones, releases
 from musicsvc.store.models import Album, Track
 from musicsvc.store.plays import ingest, reattribution
@@ -20,11 +21,6 @@ from tests.support import listening_oracle as oracle
 from tests.support.listening_oracle import TimedPlay
 from tests.support.listening_world import Catalog, catalog
 from tests.support.withdrawn_plays import withdraw_import
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from musicsvc.store.engine.store import Store
 
 LENGTHS = (200_000, 59_999, 0, 20_001, 7)  # milliseconds, of the tracks of listening_world
 

@@ -10,11 +10,12 @@ import heapq
 import math
 import random
 import tomllib
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from musicsvc.clock import SECOND, parse
 from musicsvc.server.routes.table import ROUTES
@@ -22,9 +23,6 @@ from musicsvc.store.activity.calls import Entry
 from musicsvc.store.rate_limits import window as rate_limit_window
 from musicsvc.store.rate_limits.memory import MemoryHitCounter
 from musicsvc.store.rate_limits.window import Hit
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "traffic"
 BEGAN = parse("2026-03-01T12:00:17Z")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from musicsvc.clock import SECOND
 from musicsvc.store import models
 from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import catalog, follows, playlists, plays
+from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.importing.undoing import preview, restoring, undo
+from musicsvc.store.importing.undoing.undo import UndoSummary
 from musicsvc.store.models import (
     ImportItem,
     ImportRun,
@@ -22,15 +26,8 @@ from musicsvc.store.plays.rollups import histograms, listeners
 from musicsvc.store.schema import schema
 from tests.conftest import NOW
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.summary import ImportSummary
-    from musicsvc.store.importing.undoing.undo import UndoSummary
-
-    Rows = Sequence[Mapping[str, object]]
-    Import = Callable[..., ImportSummary]
+Rows = Sequence[Mapping[str, object]]
+Import = Callable[..., ImportSummary]
 
 
 LABEL = "label@label.test"

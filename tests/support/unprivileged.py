@@ -5,11 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import TypeVar
 
 T = TypeVar("T")
 VERSION = 0x2008_0522  # of the structures below, in linux/capability.h

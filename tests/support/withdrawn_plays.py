@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.engine.store import Store
 
 DAYS = f"SELECT DISTINCT slot / {SLOTS_PER_DAY} FROM play WHERE import_id = ? ORDER BY 1"
 

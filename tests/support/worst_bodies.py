@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
 
 from musicsvc.server.schemas.json_size import MAX_VALUES
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pydantic import BaseModel
-
-    Make = Callable[[int, int], bytes]
+Make = Callable[[int, int], bytes]
 
 FEWER = MAX_VALUES - 2000  # values in all, so that the body is parsed as a whole
 PLAY = b'{"track_id":0,"played_at":"2026-01-31T12:00:00Q","listener":0,"duration_ms":-1,"client_id":0}'

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from musicsvc.reports import typesetting, wrapping, writing
 from musicsvc.reports.art.chance import Chance
 from musicsvc.reports.designs import arcs, aurora, blocks, cutouts, horizon, monogram, pulse, rings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.reports.designs.canvas import Area, Giant, Picture, Style
+from musicsvc.reports.designs.canvas import Area, Giant, Picture, Style
 
 SIDE = 1000  # pixels of a cover
 SIDES = range(16, 3001)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from musicsvc.reports.charts import dates, graphs
 from musicsvc.reports.charts.names import LONGEST_SHORT, named
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.reports.report import ReportListening, ReportMilestones, ReportRelease
+from musicsvc.reports.report import ReportListening, ReportMilestones, ReportRelease
 
 JSON = dict[str, Any]
 # The background and the text of a cell of the heat map, by its share of the highest one. Their contrast is 4.5 : 1.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import date
+from typing import Any
 
 from musicsvc.reports.charts import axes
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import date
 
 JSON = dict[str, Any]
 TICKS = 5  # above the base line, at most

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from musicsvc.reports.art.chance import Chance
 from musicsvc.reports.designs.canvas import Area, Picture, Style, circle, ground, path, svg
-
-if TYPE_CHECKING:
-    from musicsvc.reports.art.chance import Chance
 
 
 class Palette(NamedTuple):

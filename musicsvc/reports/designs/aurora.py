@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from musicsvc.reports.art.chance import Chance
 from musicsvc.reports.designs.canvas import Area, Picture, Style, circle, svg
 from musicsvc.reports.designs.pixels import Colour, blended, channels, enlarged
-
-if TYPE_CHECKING:
-    from musicsvc.reports.art.chance import Chance
 
 
 class Palette(NamedTuple):

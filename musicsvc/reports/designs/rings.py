@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from musicsvc.reports.art.chance import Chance
 from musicsvc.reports.designs.canvas import Area, Picture, Point, Style, ground, mixed, path, smooth, svg
-
-if TYPE_CHECKING:
-    from musicsvc.reports.art.chance import Chance
 
 
 class Palette(NamedTuple):

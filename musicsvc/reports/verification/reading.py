@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import zipfile
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import ParseError
 
 import orjson
@@ -14,10 +16,6 @@ from musicsvc import extras
 from musicsvc.errors import Failure
 from musicsvc.reports.parquet import TYPES
 from musicsvc.reports.verification import workbooks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 Row = dict[str, Any]
 EXCEL_DAY_0 = date(1899, 12, 30)

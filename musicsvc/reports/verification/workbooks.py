@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 import zipfile
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 from xml.etree import ElementTree as ET
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-    from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element
 
 Cell = str | float | None
 MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"

@@ -6,23 +6,18 @@ import asyncio
 import logging
 from collections import OrderedDict
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from musicsvc.clock import DAY, MINUTE, isoformat
+from musicsvc.clock import DAY, MINUTE, Clock, isoformat
+from musicsvc.config import Settings
 from musicsvc.errors import Failure, Forbidden, Unauthenticated
-from musicsvc.server.routes.route import Access
+from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.call import Call
+from musicsvc.server.freshness import Freshness, Stamp
+from musicsvc.server.routes.route import Access, Route
 from musicsvc.store.accounts import api_access, tokens
+from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.tables import recorded
-
-if TYPE_CHECKING:
-    from musicsvc.clock import Clock
-    from musicsvc.config import Settings
-    from musicsvc.server.access.rate_limits import RateLimiter
-    from musicsvc.server.call import Call
-    from musicsvc.server.freshness import Freshness, Stamp
-    from musicsvc.server.routes.route import Route
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.engine.store import Store
 
 CachedIdentity = tuple["Identity | None", "Stamp", frozenset[str]]  # with the tables that it was read from
 

@@ -7,15 +7,10 @@ processes have given back their unused requests.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from musicsvc.store.rate_limits.window import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from musicsvc.store.rate_limits.window import Hit
+from musicsvc.store.rate_limits.window import Hit, Status
 
 KEPT_SECONDS = 0.1
 SETTLED_SECONDS = 2 * KEPT_SECONDS  # until every process has given back the requests that it had counted in advance

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from math import inf
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from musicsvc.clock import Clock
 from musicsvc.errors import Unavailable
 from musicsvc.server.access.hits_ahead import KEPT_SECONDS, SETTLED_SECONDS, HitsAhead
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.store.rate_limits import shared
 from musicsvc.store.rate_limits.memory import MemoryHitCounter
-from musicsvc.store.rate_limits.window import Busy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from musicsvc.clock import Clock
-    from musicsvc.store.rate_limits.window import Hit, Status
+from musicsvc.store.rate_limits.window import Busy, Hit, Status
 
 T = TypeVar("T")
 PATIENCE_SECONDS = 2.0

@@ -6,23 +6,17 @@ RateLimit-Policy and RateLimit follow draft-ietf-httpapi-ratelimit-headers; X-Ra
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from musicsvc.config import PERIODS, rate
+from musicsvc.config import PERIODS, Limits, rate
 from musicsvc.errors import TooMany
 from musicsvc.networks import client_network
-from musicsvc.server.routes.route import Family, RateLimit
-from musicsvc.store.rate_limits.window import SECOND, Hit, Limit
+from musicsvc.server.access.rate_limit_counter import RateLimitCounter
+from musicsvc.server.call import Call
+from musicsvc.server.routes.route import Family, RateLimit, Route
+from musicsvc.store.rate_limits.window import SECOND, Hit, Limit, Status
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from musicsvc.config import Limits
-    from musicsvc.server.access.rate_limit_counter import RateLimitCounter
-    from musicsvc.server.call import Call
-    from musicsvc.server.routes.route import Route
-    from musicsvc.store.rate_limits.window import Status
 
 # Failures to give an account's password, from one address.
 ATTEMPTS_ON_ACCOUNT = Limit("sign_in_account", 10, 300 * SECOND)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.config import Settings
 from musicsvc.errors import Forbidden, Invalid
+from musicsvc.server.schemas.accounts import LoginIn, RegisterIn
 from musicsvc.server.shapes import users as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok
 from musicsvc.store.accounts import api_access, passwords, sign_in, tokens, users
-
-if TYPE_CHECKING:
-    from musicsvc.config import Settings
-    from musicsvc.server.schemas.accounts import LoginIn, RegisterIn
-    from musicsvc.store.accounts.sign_in import Credentials
+from musicsvc.store.accounts.sign_in import Credentials
 
 
 def registration_open(settings: Settings) -> None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from musicsvc.server.responses.large import AnswerBuilder
+from musicsvc.server.schemas.catalog import AlbumIn, AlbumParts
+from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.server.responses.large import AnswerBuilder
-    from musicsvc.server.schemas.catalog import AlbumIn, AlbumParts
-    from musicsvc.server.schemas.fields import Pages
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.catalog.albums import AlbumRow
+from musicsvc.store.catalog.albums import AlbumRow
 
 
 def index(query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:

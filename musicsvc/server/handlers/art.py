@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.clock import DAY, SECOND
 from musicsvc.errors import NotFound
 from musicsvc.reports.art import avatars, covers
+from musicsvc.server.responses.drawings import Drawings
+from musicsvc.server.schemas.art import PreviewIn
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.shapes import signed_urls
 from musicsvc.server.shapes.envelope import JSON, Download, Site, ok
+from musicsvc.server.shapes.representation import Representation
 from musicsvc.store.accounts import users
 from musicsvc.store.security import secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.server.responses.drawings import Drawings
-    from musicsvc.server.schemas.art import PreviewIn
-    from musicsvc.server.shapes.representation import Representation
 
 PURPOSE = "cover-art preview"
 SUFFIX = ".png"

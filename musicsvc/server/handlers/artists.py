@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from musicsvc.server.responses.large import AnswerBuilder
+from musicsvc.server.schemas.catalog import ArtistIn
+from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums, artists, tracks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.server.responses.large import AnswerBuilder
-    from musicsvc.server.schemas.catalog import ArtistIn
-    from musicsvc.server.schemas.fields import Pages
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.catalog.albums import AlbumRow
-    from musicsvc.store.catalog.artists import ArtistRow
-    from musicsvc.store.catalog.tracks import TrackRow
+from musicsvc.store.catalog.albums import AlbumRow
+from musicsvc.store.catalog.artists import ArtistRow
+from musicsvc.store.catalog.tracks import TrackRow
 
 
 def index(query: Pages, caller: Identity | None) -> JSON:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from musicsvc.server.responses.large import AnswerBuilder
+from musicsvc.server.schemas.collections import CollectionIn
+from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes import collections as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.playlists import collections
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.server.responses.large import AnswerBuilder
-    from musicsvc.server.schemas.collections import CollectionIn
-    from musicsvc.server.schemas.fields import Pages
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.playlists.collections import CollectionRow
+from musicsvc.store.playlists.collections import CollectionRow
 
 
 def create(body: CollectionIn, caller: Identity, site: Site, now: int, answer: AnswerBuilder) -> JSON:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.server.schemas.comments import CommentIn
+from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import comments
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.comments import CommentIn
-    from musicsvc.server.schemas.fields import Pages
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.models import Comment
+from musicsvc.store.models import Comment
 
 
 def index(subject: int, query: Pages, site: Site) -> JSON:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from musicsvc.errors import NotFound
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.representation import Representation, represent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PAGES = Path(__file__).parents[1] / "pages" / "docs"
 PAGE = "index.html"

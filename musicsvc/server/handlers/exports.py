@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from musicsvc.reports import pdf
 from musicsvc.reports.formats import FORMATS
+from musicsvc.reports.report import Report
+from musicsvc.server.schemas.exports import ExportIn, ReportIn, ScopeIn
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.server.shapes.envelope import JSON, Download, success
 from musicsvc.server.shapes.spooled import Spooled, spool
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.insights import export_rows, overview
 from musicsvc.store.plays import history
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from musicsvc.reports.report import Report
-    from musicsvc.server.schemas.exports import ExportIn, ReportIn, ScopeIn
-    from musicsvc.store.accounts.tokens import Identity
 
 
 class PendingReport(NamedTuple):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.catalog import genres
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.fields import Pages
 
 
 def index(query: Pages) -> JSON:

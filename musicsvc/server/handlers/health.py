@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.errors import Unavailable
+from musicsvc.server.shapes.envelope import JSON
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    from musicsvc.server.shapes.envelope import JSON
 
 
 def alive() -> JSON:

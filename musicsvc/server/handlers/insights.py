@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from musicsvc.server.responses.large import AnswerBuilder
+from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
 from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes import insights as shapes
 from musicsvc.server.shapes.envelope import JSON, success
 from musicsvc.store.catalog import tracks
 from musicsvc.store.insights import charts, collaborations, figures, rankings, realtime
-from musicsvc.store.plays.subjects import ALBUM, TRACK
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.server.responses.large import AnswerBuilder
-    from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
-    from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.subjects import Subject
+from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
 
 
 def show_track(subject: Subject, query: PeriodQuery, now: int) -> JSON:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.server.schemas.playlists import InviteIn
 from musicsvc.server.shapes import playlists as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok
 from musicsvc.store.playlists import invites
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.playlists import InviteIn
-    from musicsvc.store.playlists.invites import Invitation
-    from musicsvc.store.playlists.playlists import PlaylistRow
+from musicsvc.store.playlists.invites import Invitation
+from musicsvc.store.playlists.playlists import PlaylistRow
 
 
 def create(subject: PlaylistRow, body: InviteIn, now: int) -> JSON:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.server.shapes.envelope import JSON, ok
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import likes
 from musicsvc.store.engagement.likes import LIKE, REPOST
-
-if TYPE_CHECKING:
-    from musicsvc.store.accounts.tokens import Identity
 
 
 def like(subject: int, caller: Identity, now: int) -> JSON:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.server.schemas.listening import ReleaseQuery
+from musicsvc.server.schemas.periods import PeriodQuery
 from musicsvc.server.shapes import listening as shapes
 from musicsvc.server.shapes.envelope import JSON, success
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.insights.listening import listening, milestones, releases
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.listening import ReleaseQuery
-    from musicsvc.server.schemas.periods import PeriodQuery
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.plays.subjects import Subject
+from musicsvc.store.plays.subjects import Subject
 
 
 def listening_track(subject: Subject, query: PeriodQuery, now: int) -> JSON:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.messages import ConversationIn, MessageIn
 from musicsvc.server.shapes import messages as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.messaging import messages
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.fields import Pages
-    from musicsvc.server.schemas.messages import ConversationIn, MessageIn
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.messaging.messages import ConversationRow
+from musicsvc.store.messaging.messages import ConversationRow
 
 
 def send(body: MessageIn, caller: Identity, site: Site, now: int) -> JSON:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from musicsvc.config import Settings
 from musicsvc.errors import NotFound
+from musicsvc.server.peer import Peer
 from musicsvc.server.shapes.envelope import Download
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.config import Settings
-    from musicsvc.server.peer import Peer
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.server.schemas.notifications import DeviceIn, DeviceOut, SubscriptionsIn
 from musicsvc.server.shapes.envelope import JSON, ok
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.messaging import devices, notifications
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.notifications import DeviceIn, DeviceOut, SubscriptionsIn
-    from musicsvc.store.accounts.tokens import Identity
 
 
 def register_device(body: DeviceIn, caller: Identity, now: int) -> JSON:

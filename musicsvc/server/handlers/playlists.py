@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from musicsvc.server.responses.large import AnswerBuilder
+from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut, TracksIn, TracksOut
 from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes import playlists as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
+from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.playlists import playlists
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.server.responses.large import AnswerBuilder
-    from musicsvc.server.schemas.fields import Pages
-    from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut, TracksIn, TracksOut
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.catalog.tracks import TrackRow
-    from musicsvc.store.playlists.playlists import PlaylistRow
+from musicsvc.store.playlists.playlists import PlaylistRow
 
 
 def index(query: Pages, caller: Identity, site: Site) -> JSON:

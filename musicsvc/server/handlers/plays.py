@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from musicsvc.config import Settings
+from musicsvc.server.schemas.plays import PlaysIn
 from musicsvc.server.shapes.envelope import JSON, ok
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
-
-if TYPE_CHECKING:
-    from musicsvc.config import Settings
-    from musicsvc.server.schemas.plays import PlaysIn
-    from musicsvc.store.accounts.tokens import Identity
 
 # Names of the reasons for which plays are refused, for metrics. Other reasons are those of `OWN`.
 REASONS = {

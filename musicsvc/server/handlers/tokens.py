@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.errors import Invalid
+from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.tokens import TokenIn
 from musicsvc.server.shapes import tokens as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts import sign_in, tokens
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.fields import Pages
-    from musicsvc.server.schemas.tokens import TokenIn
-    from musicsvc.store.accounts.sign_in import Credentials
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.models import Token
+from musicsvc.store.accounts.sign_in import Credentials
+from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.models import Token
 
 
 def index(query: Pages, caller: Identity, now: int) -> JSON:

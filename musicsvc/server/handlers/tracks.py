@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from musicsvc.server.responses.large import AnswerBuilder
+from musicsvc.server.schemas.catalog import TrackIn
+from musicsvc.server.schemas.track_lists import TrackPages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums, track_lists, tracks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.server.responses.large import AnswerBuilder
-    from musicsvc.server.schemas.catalog import TrackIn
-    from musicsvc.server.schemas.track_lists import TrackPages
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.catalog.tracks import TrackRow
+from musicsvc.store.catalog.tracks import TrackRow
 
 LINKS = {"artists", "genre", "tags"}
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.users import SearchQuery
 from musicsvc.server.shapes import users as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
 from musicsvc.store.accounts import follows
 from musicsvc.store.accounts import user_search as names
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.fields import Pages
-    from musicsvc.server.schemas.users import SearchQuery
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.accounts.user_summary import UserSummary
-    from musicsvc.store.engine.pagination import Listing
-    from musicsvc.store.models import User
+from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.accounts.user_summary import UserSummary
+from musicsvc.store.engine.pagination import Listing
+from musicsvc.store.models import User
 
 
 def me(caller: Identity, site: Site) -> JSON:

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from musicsvc.clock import SECOND
+from musicsvc.clock import SECOND, Clock
+from musicsvc.config import Abuse, Settings
 from musicsvc.errors import Failure
+from musicsvc.server.access.authentication import Authenticator
+from musicsvc.server.call import Call
+from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.store.abuse import earlier_reads, enforcement
 from musicsvc.store.abuse import rules as abuse_rules
-from musicsvc.store.abuse.enforcement import RefusalCounts
+from musicsvc.store.abuse.earlier_reads import Denial
+from musicsvc.store.abuse.enforcement import RefusalCounts, TokenStatus
 from musicsvc.store.abuse.probing_rule import DENIED, denies
 from musicsvc.store.abuse.rate_limit_rule import REFUSED
+from musicsvc.store.abuse.rules import Violation
 from musicsvc.store.activity import calls as activity_calls
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
-    from musicsvc.clock import Clock
-    from musicsvc.config import Abuse, Settings
-    from musicsvc.server.access.authentication import Authenticator
-    from musicsvc.server.call import Call
-    from musicsvc.server.jobs.activity_writer import ActivityWriter
-    from musicsvc.store.abuse.earlier_reads import Denial
-    from musicsvc.store.abuse.enforcement import TokenStatus
-    from musicsvc.store.abuse.rules import Violation
-    from musicsvc.store.activity.calls import Entry
-    from musicsvc.store.activity.log_store import Log
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.activity.calls import Entry
+from musicsvc.store.activity.log_store import Log
+from musicsvc.store.engine.store import Store
 
 T = TypeVar("T")
 log = logging.getLogger("musicsvc")

@@ -9,23 +9,19 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
-from musicsvc.clock import DAY
+from musicsvc.clock import DAY, Clock
 from musicsvc.errors import Damaged, Failure
+from musicsvc.server.call import Call
 from musicsvc.server.jobs.anonymous_calls import AnonymousCalls
 from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.store.accounts import tokens
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity.calls import Entry
+from musicsvc.store.activity.log_store import Log
+from musicsvc.store.engine.store import Store
 from musicsvc.store.security import security_events
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from musicsvc.clock import Clock
-    from musicsvc.server.call import Call
-    from musicsvc.store.activity.log_store import Log
-    from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")
 WRITE_SECONDS = 0.5

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from musicsvc.clock import MINUTE
+from musicsvc.clock import MINUTE, Clock
 from musicsvc.networks import client_network
+from musicsvc.server.call import Call
 from musicsvc.store.activity.calls import Entry
-
-if TYPE_CHECKING:
-    from musicsvc.clock import Clock
-    from musicsvc.server.call import Call
 
 FULL_CALLS = 600  # per minute and address, over all workers
 MOST_ADDRESSES = 10_000  # per minute; all others are counted together

@@ -8,19 +8,15 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from musicsvc.clock import SECOND
+from musicsvc.clock import SECOND, Clock
+from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.server.request.executors import lower_priority
 from musicsvc.store.backups import create, folder, verify
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.url import path_of
-
-if TYPE_CHECKING:
-    from musicsvc.clock import Clock
-    from musicsvc.config import Settings
 
 log = logging.getLogger("musicsvc")
 FIRST_CHECK_SECONDS = 3.0

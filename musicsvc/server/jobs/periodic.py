@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 log = logging.getLogger("musicsvc")
 

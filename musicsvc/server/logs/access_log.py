@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
+from musicsvc.server.call import Call
 from musicsvc.server.logs.setup import REQUESTS
-
-if TYPE_CHECKING:
-    from musicsvc.server.call import Call
 
 log = logging.getLogger(REQUESTS)
 LONGEST_METHOD = 16

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
+from musicsvc.clock import Clock
 from musicsvc.errors import Failure, Unavailable
+from musicsvc.server.call import Call
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.server.responses.errors import status_of
-
-if TYPE_CHECKING:
-    from musicsvc.clock import Clock
-    from musicsvc.server.call import Call
 
 log = logging.getLogger("musicsvc")
 INTERNAL = 500

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from math import inf
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 log = logging.getLogger("musicsvc")
 

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from musicsvc.clock import SECOND
+from musicsvc.clock import SECOND, Clock
+from musicsvc.config import Settings
+from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
+from musicsvc.server.jobs.activity_writer import ActivityWriter
+from musicsvc.server.logs.writer import LogWriter
+from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network import tls
+from musicsvc.server.network.acceptor import Acceptor
+from musicsvc.server.network.http_server import HttpServer
 from musicsvc.server.network.protocol import HttpConnection
-from musicsvc.store.backups.folder import known_damaged, newest
+from musicsvc.server.request.immediate import ImmediateAnswers
+from musicsvc.server.responses.answer_cache import AnswerCache
+from musicsvc.server.responses.memory_budget import AnswerMemory
+from musicsvc.store.backups.folder import BackupFile, known_damaged, newest
 from musicsvc.store.engine.sqlite.files import database_bytes, wal_bytes
+from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.clock import Clock
-    from musicsvc.config import Settings
-    from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
-    from musicsvc.server.jobs.activity_writer import ActivityWriter
-    from musicsvc.server.logs.writer import LogWriter
-    from musicsvc.server.metrics.registry import Metrics
-    from musicsvc.server.network.acceptor import Acceptor
-    from musicsvc.server.network.http_server import HttpServer
-    from musicsvc.server.request.immediate import ImmediateAnswers
-    from musicsvc.server.responses.answer_cache import AnswerCache
-    from musicsvc.server.responses.memory_budget import AnswerMemory
-    from musicsvc.store.backups.folder import BackupFile
-    from musicsvc.store.engine.store import Store
 
 
 def add_connections(

@@ -5,17 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prometheus_client import values
 from prometheus_client.multiprocess import mark_process_dead
 
 from musicsvc.store.engine.sqlite import file_locks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - files there are in memory, and never wait for a disk
 PREFIX = "musicsvc-metrics-"

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import platform
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, values
 from prometheus_client.exposition import generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from musicsvc import __version__
 from musicsvc.errors import Failure
-from musicsvc.server.call import ACCEPTED, FAILED_SIGN_IN
+from musicsvc.server.call import ACCEPTED, FAILED_SIGN_IN, Call
+from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.process.proc_stats import WorkerProcessCollector
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from prometheus_client.metrics_core import Metric
-
-    from musicsvc.server.call import Call
-    from musicsvc.server.metrics.multiprocess import SharedMetrics
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"  # any other method, and invalid HTTP

@@ -5,20 +5,16 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import ssl
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
+from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
+from musicsvc.server.network.http_server import HttpServer
 from musicsvc.server.network.protocol import LINGERING_SECONDS
 from musicsvc.server.network.raw_responses import busy
 from musicsvc.server.peer import served_over_https
-
-if TYPE_CHECKING:
-    import ssl
-
-    from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
-    from musicsvc.server.network.http_server import HttpServer
 
 BATCH = 16  # connections accepted in a row before the event loop continues with requests
 EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}

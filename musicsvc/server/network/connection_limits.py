@@ -6,14 +6,11 @@ import ipaddress
 import socket
 import struct
 from collections import OrderedDict
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from musicsvc.networks import client_network
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LINGER_ZERO = struct.pack("ii", 1, 0)  # the value of SO_LINGER that discards unsent data
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from aiohttp import hdrs
-from aiohttp.web import RequestPayloadError
-
-if TYPE_CHECKING:
-    from aiohttp.streams import StreamReader
-    from aiohttp.web import BaseRequest
+from aiohttp.streams import StreamReader
+from aiohttp.web import BaseRequest, RequestPayloadError
 
 MAX_FRAMING = 1024 * 1024  # bytes, including content that has arrived but is not parsed yet
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import HttpVersion11
-from aiohttp.web import Server
+from aiohttp.http import RawRequestMessage
+from aiohttp.web import BaseRequest, Server
 from aiohttp.web_protocol import ERROR
 
+from musicsvc.config import Server as ServerSettings
+from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
 from musicsvc.server.network.protocol import LINGERING_SECONDS, HttpConnection
-
-if TYPE_CHECKING:
-    from aiohttp.http import RawRequestMessage
-    from aiohttp.web import BaseRequest
-
-    from musicsvc.config import Server as ServerSettings
-    from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
-    from musicsvc.server.request.dispatch import Dispatcher
+from musicsvc.server.request.dispatch import Dispatcher
 
 OPTIONS: dict[str, Any] = {
     "keepalive_timeout": 10**6,  # in effect disabled: HttpConnection has its own keep-alive timeout

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from typing import Any
 
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
-if TYPE_CHECKING:
-    import asyncio
-
-    from musicsvc.server.request.dispatch import Dispatcher
+from musicsvc.server.request.dispatch import Dispatcher
 
 
 class OfferingConnection(RequestHandler):

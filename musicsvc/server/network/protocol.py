@@ -8,26 +8,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.streams import EMPTY_PAYLOAD
-from aiohttp.web import Response
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+from aiohttp.web import BaseRequest, Response, Server, StreamResponse
 from aiohttp.web_protocol import _ErrInfo
 
+from musicsvc.config import Server as ServerSettings
+from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
 from musicsvc.server.network.framing import Framing, ends_unread_chunks
 from musicsvc.server.network.offering import OfferingConnection
 from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, fault_of, refusal
 from musicsvc.server.network.timeouts import Deadline
 from musicsvc.server.peer import served_over_https
-
-if TYPE_CHECKING:
-    from aiohttp.streams import StreamReader
-    from aiohttp.web import BaseRequest, Server, StreamResponse
-
-    from musicsvc.config import Server as ServerSettings
-    from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
-    from musicsvc.server.request.dispatch import Dispatcher
+from musicsvc.server.request.dispatch import Dispatcher
 
 log = logging.getLogger("musicsvc.wire")
 LINGERING_SECONDS = 2.0  # for a client to finish sending a refused request, and for the TLS closing handshake

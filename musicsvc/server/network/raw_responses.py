@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import orjson
 from aiohttp import HttpVersion10, HttpVersion11, hdrs
+from aiohttp.http import RawRequestMessage
 from aiohttp.web_protocol import _ErrInfo
 
 from musicsvc.server.peer import HSTS
 from musicsvc.server.responses.responses import SERVER, new_request_id
 from musicsvc.server.shapes.representation import JSON_TYPE
-
-if TYPE_CHECKING:
-    from aiohttp.http import RawRequestMessage
 
 VERSIONS = (HttpVersion10, HttpVersion11)
 MAX_HEAD = 32 * 1024

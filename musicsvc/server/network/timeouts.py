@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
+import asyncio
+from collections.abc import Callable
 
 
 class Deadline:

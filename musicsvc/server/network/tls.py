@@ -7,14 +7,11 @@ import re
 import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from musicsvc.clock import EPOCH
 from musicsvc.config import Server
 from musicsvc.errors import Failure
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 VERSION = 0xA0  # DER tag

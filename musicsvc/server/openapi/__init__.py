@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import orjson
 
@@ -13,11 +12,8 @@ from musicsvc.server.openapi import about, headers, responses
 from musicsvc.server.openapi.models import Models
 from musicsvc.server.openapi.operations import operation, tags
 from musicsvc.server.routes.table import ROUTES
-from musicsvc.server.shapes.representation import JSON_TYPE, represent
-
-if TYPE_CHECKING:
-    from musicsvc.server.shapes.envelope import JSON
-    from musicsvc.server.shapes.representation import Representation
+from musicsvc.server.shapes.envelope import JSON
+from musicsvc.server.shapes.representation import JSON_TYPE, Representation, represent
 
 DEFAULT_ROOT = f"http://{Server().host}:{Server().port}"
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from musicsvc.server.shapes.envelope import JSON
+from musicsvc.server.shapes.envelope import JSON
 
 
 def example(schema: JSON, definitions: Mapping[str, JSON], name: str = "text") -> Any:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.server.access import rate_limits
 from musicsvc.server.access.authentication import EXPIRY_HEADER
-
-if TYPE_CHECKING:
-    from musicsvc.server.shapes.envelope import JSON
+from musicsvc.server.shapes.envelope import JSON
 
 CACHING = ("ETag", "Cache-Control", "Vary")
 LIMITS = rate_limits.HEADERS  # on responses to requests with a rate limit; local requests have no rate limit

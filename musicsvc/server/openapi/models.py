@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
 
 import orjson
+from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic_core import core_schema
 
 from musicsvc.server.openapi.examples import example
+from musicsvc.server.routes.route import Route
 from musicsvc.server.schemas import errors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from pydantic import BaseModel
-    from pydantic_core import core_schema
-
-    from musicsvc.server.routes.route import Route
-    from musicsvc.server.shapes.envelope import JSON
+from musicsvc.server.shapes.envelope import JSON
 
 REF = "#/components/schemas/{model}"
 Mode = Literal["validation", "serialization"]

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
+from musicsvc.server.openapi.models import Models
 from musicsvc.server.openapi.parameters import parameters
 from musicsvc.server.openapi.responses import responses
-from musicsvc.server.routes.route import JSON_MEDIA, Access
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from musicsvc.server.openapi.models import Models
-    from musicsvc.server.routes.route import Route
-    from musicsvc.server.shapes.envelope import JSON
+from musicsvc.server.routes.route import JSON_MEDIA, Access, Route
+from musicsvc.server.shapes.envelope import JSON
 
 BEARER: JSON = {"bearer": []}
 SECURITY: dict[Access, list[JSON]] = {Access.OPEN: [], Access.PUBLIC: [{}, BEARER], Access.TOKEN: [BEARER]}

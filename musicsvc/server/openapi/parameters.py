@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from musicsvc.server.openapi.models import SchemaGenerator, describe_default
-from musicsvc.server.schemas.fields import MAX_ID, Pages
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.server.routes.route import Route
-    from musicsvc.server.schemas.fields import Query
-    from musicsvc.server.shapes.envelope import JSON
+from musicsvc.server.routes.route import Route
+from musicsvc.server.schemas.fields import MAX_ID, Pages, Query
+from musicsvc.server.shapes.envelope import JSON
 
 SIZE = "perPage"
 

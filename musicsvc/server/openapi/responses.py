@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pydantic import BaseModel
 
 from musicsvc import errors as words
+from musicsvc.errors import Failure
 from musicsvc.server.openapi import headers
-from musicsvc.server.openapi.models import answers
+from musicsvc.server.openapi.models import Models, answers
 from musicsvc.server.responses.errors import body_of, headers_of, status_of
-from musicsvc.server.routes.route import JSON_MEDIA, Access, Family
+from musicsvc.server.routes.route import JSON_MEDIA, Access, Family, Route
 from musicsvc.server.schemas import errors
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from musicsvc.errors import Failure
-    from musicsvc.server.openapi.models import Models
-    from musicsvc.server.routes.route import Route
-    from musicsvc.server.shapes.envelope import JSON
+from musicsvc.server.shapes.envelope import JSON
 
 TEXTS = ("text/html", "text/plain")
 UNCHANGED = 304

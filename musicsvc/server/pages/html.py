@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from datetime import date, datetime
 from functools import lru_cache
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from musicsvc.clock import isoformat, to_datetime
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from musicsvc.server.shapes.pages import View
+from musicsvc.server.shapes.pages import View
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"

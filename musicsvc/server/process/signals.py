@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from types import FrameType
+from types import FrameType
 
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 RELOAD = {signal.SIGHUP}

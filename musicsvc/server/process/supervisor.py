@@ -5,21 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from types import FrameType
 
 from musicsvc.errors import Failure
-from musicsvc.server.process.signals import RELOAD, STOP_SIGNALS, STOPPED, stop_reason
-
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable
-    from types import FrameType
-
-    from musicsvc.server.process.signals import EarlySignal, Hangup
+from musicsvc.server.process.signals import RELOAD, STOP_SIGNALS, STOPPED, EarlySignal, Hangup, stop_reason
 
 log = logging.getLogger("musicsvc")
 QUICK_EXIT_SECONDS = 5.0

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import HttpVersion11, hdrs
-from aiohttp.web import RequestPayloadError
+from aiohttp.web import BaseRequest, RequestPayloadError
 
 from musicsvc.errors import Malformed, Overloaded, TooLarge, TooSlow, UnsupportedMedia
-from musicsvc.server.request.executors import Work
+from musicsvc.server.request.executors import Executors, Work
+from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.pages.form import Form, parse_form
-from musicsvc.server.schemas.parsed_body import parse_body
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from aiohttp.web import BaseRequest
-
-    from musicsvc.server.request.executors import Executors
-    from musicsvc.server.schemas.fields import Body
-    from musicsvc.server.schemas.parsed_body import ParsedBody
+from musicsvc.server.schemas.parsed_body import ParsedBody, parse_body
 
 MAX_BODY = 1024 * 1024
 MAX_CHUNKS = 2048

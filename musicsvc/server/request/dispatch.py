@@ -5,20 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import hdrs
+from aiohttp.web import BaseRequest, StreamResponse
 
+from musicsvc.clock import Clock
+from musicsvc.config import Settings
 from musicsvc.errors import Failure, Overloaded, TooMany
 from musicsvc.server import call as calls
-from musicsvc.server.call import BUSY, Call
+from musicsvc.server.access.authentication import Authenticator
+from musicsvc.server.call import BUSY, Call, Observer
+from musicsvc.server.freshness import Freshness
 from musicsvc.server.logs.failures import FailureLog, apology
 from musicsvc.server.peer import HSTS, PeerResolver, require_https
 from musicsvc.server.request import bodies
-from musicsvc.server.request.executors import PREPARING, Work
+from musicsvc.server.request.executors import PREPARING, Executors, Work
 from musicsvc.server.request.immediate import ImmediateAnswers
 from musicsvc.server.request.page_context import wants_page
 from musicsvc.server.request.pages import Pages
@@ -27,6 +33,7 @@ from musicsvc.server.request.reads import Reads
 from musicsvc.server.request.units import build_unit, page_size_name, read_query
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot, represent_json
+from musicsvc.server.responses.fragments import FragmentReader
 from musicsvc.server.responses.large import AnswerBuilder, LargeAnswerError, uncached
 from musicsvc.server.responses.memory_budget import AnswerMemory
 from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Reply, build_response, is_safe_request_id
@@ -34,23 +41,10 @@ from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.routes.route import SAFE, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas import fields
+from musicsvc.server.schemas.parsed_body import ParsedBody
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.representation import Representation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from aiohttp.web import BaseRequest, StreamResponse
-
-    from musicsvc.clock import Clock
-    from musicsvc.config import Settings
-    from musicsvc.server.access.authentication import Authenticator
-    from musicsvc.server.call import Observer
-    from musicsvc.server.freshness import Freshness
-    from musicsvc.server.request.executors import Executors
-    from musicsvc.server.responses.fragments import FragmentReader
-    from musicsvc.server.schemas.parsed_body import ParsedBody
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")
 CLIENT_CLOSED = 499  # the recorded status if the client disconnected before the response

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.errors import Overloaded
 from musicsvc.server.routes.route import RateLimit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
 
 NICENESS = 10
 

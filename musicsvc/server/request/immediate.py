@@ -10,33 +10,26 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from collections.abc import Callable, Container, Mapping
+from typing import NamedTuple, Protocol, cast
 
 from aiohttp import HttpVersion11, hdrs
+from aiohttp.http import RawRequestMessage
+from aiohttp.typedefs import RawHeaders
+from aiohttp.web import BaseRequest
 
+from musicsvc.clock import Clock
 from musicsvc.errors import Failure
-from musicsvc.server.call import Call
-from musicsvc.server.peer import HSTS
+from musicsvc.server.access.authentication import Authenticator
+from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.call import Call, Observer
+from musicsvc.server.peer import HSTS, Peer
+from musicsvc.server.responses.answer_cache import AnswerCache
 from musicsvc.server.responses.negotiation import Negotiation
 from musicsvc.server.responses.responses import REQUEST_ID_HEADER
 from musicsvc.server.responses.serialized import serialize
-from musicsvc.server.routes.route import Access
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
-
-    from aiohttp.http import RawRequestMessage
-    from aiohttp.typedefs import RawHeaders
-    from aiohttp.web import BaseRequest
-
-    from musicsvc.clock import Clock
-    from musicsvc.server.access.authentication import Authenticator
-    from musicsvc.server.access.rate_limits import RateLimiter
-    from musicsvc.server.call import Observer
-    from musicsvc.server.peer import Peer
-    from musicsvc.server.responses.answer_cache import AnswerCache
-    from musicsvc.server.routes.route import Route
-    from musicsvc.server.shapes.representation import Representation
+from musicsvc.server.routes.route import Access, Route
+from musicsvc.server.shapes.representation import Representation
 
 log = logging.getLogger("musicsvc")
 HEADS = 4096

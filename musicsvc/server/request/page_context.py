@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import hdrs
+from aiohttp.web import BaseRequest
 
 from musicsvc.server.pages import html
-from musicsvc.server.routes.route import Access, Family
+from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD
-
-if TYPE_CHECKING:
-    from aiohttp.web import BaseRequest
-
-    from musicsvc.server.routes.route import Route
-    from musicsvc.server.shapes.pages import View
-    from musicsvc.server.visits import Visit
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.server.shapes.pages import View
+from musicsvc.server.visits import Visit
+from musicsvc.store.security.sessions import SessionIdentity
 
 API = "/api/"
 PAGES = {route.path: route for route in ROUTES if route.family is Family.PAGE and route.method == "GET"}

@@ -3,47 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from aiohttp import hdrs
+from aiohttp.web import BaseRequest
 
+from musicsvc.clock import Clock
+from musicsvc.config import Settings
 from musicsvc.errors import Conflict, Failure, Forbidden, Invalid, NotFound, Overloaded, TooMany, Unauthenticated
 from musicsvc.server import visits
-from musicsvc.server.call import BUSY
+from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.call import BUSY, Call
 from musicsvc.server.pages import html
+from musicsvc.server.peer import Peer
 from musicsvc.server.request import page_context
-from musicsvc.server.request.executors import Work
+from musicsvc.server.request.bodies import Bodies
+from musicsvc.server.request.executors import Executors, Work
 from musicsvc.server.request.page_context import PAGES, render_for_anybody, wants_page
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.responses.responses import Reply
-from musicsvc.server.routes.route import SAFE, Access
+from musicsvc.server.routes.route import SAFE, Access, Route
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
+from musicsvc.server.schemas.parsed_body import ParsedBody
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
 from musicsvc.server.shapes.representation import Representation, represent
 from musicsvc.server.visits import ExpiredForm, Visit
+from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from aiohttp.web import BaseRequest
-
-    from musicsvc.clock import Clock
-    from musicsvc.config import Settings
-    from musicsvc.server.access.rate_limits import RateLimiter
-    from musicsvc.server.call import Call
-    from musicsvc.server.peer import Peer
-    from musicsvc.server.request.bodies import Bodies
-    from musicsvc.server.request.executors import Executors
-    from musicsvc.server.routes.route import Route
-    from musicsvc.server.schemas.parsed_body import ParsedBody
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.store.security.sessions import SessionIdentity
 
 SIGN_IN = "/sign-in"
 HTMX = "HX-Request"  # sent by htmx

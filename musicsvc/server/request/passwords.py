@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from musicsvc.server.call import FAILED_SIGN_IN
-from musicsvc.server.request.executors import Work
-from musicsvc.server.routes.route import PasswordOf
+from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.call import FAILED_SIGN_IN, Call
+from musicsvc.server.request.executors import Executors, Work
+from musicsvc.server.routes.route import PasswordOf, Route
 from musicsvc.store.accounts import email_addresses, passwords, sign_in
-
-if TYPE_CHECKING:
-    from musicsvc.server.access.rate_limits import RateLimiter
-    from musicsvc.server.call import Call
-    from musicsvc.server.request.executors import Executors
-    from musicsvc.server.routes.route import Route
-    from musicsvc.store.accounts.sign_in import Credentials
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.accounts.sign_in import Credentials
+from musicsvc.store.engine.store import Store
 
 
 class PasswordVerifier:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from musicsvc.errors import Failure
 from musicsvc.server.responses.large import LargeAnswerError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.store import Store
 
 T = TypeVar("T")
 SLICE_SECONDS = 0.002  # reads of a group that have not begun by then go back to the queue

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aiohttp.web import BaseRequest
 
 from musicsvc.errors import Invalid
 from musicsvc.server.responses.large import encoded
-from musicsvc.server.routes.route import Family, RateLimit
+from musicsvc.server.routes.route import Family, RateLimit, Route
+from musicsvc.server.schemas.fields import Query
+from musicsvc.server.schemas.parsed_body import ParsedBody
 from musicsvc.server.schemas.reading import check_query
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from aiohttp.web import BaseRequest
-
-    from musicsvc.server.routes.route import Route
-    from musicsvc.server.schemas.fields import Query
-    from musicsvc.server.schemas.parsed_body import ParsedBody
-
 
 MISPLACED = "Must be sent in the body, not in the query."
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Callable, Hashable, Iterable
+from typing import NamedTuple, TypeVar
 
-from musicsvc.server.responses.fragments import Fragments
+from musicsvc.server.freshness import Freshness, Stamp
+from musicsvc.server.responses.fragments import Fragments, Source
 from musicsvc.server.responses.large import LARGE, Encoded
 from musicsvc.server.shapes.representation import JSON_TYPE, Representation, compact, compressible, tag_of
 from musicsvc.store.engine.tables import recorded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
-
-    from musicsvc.server.freshness import Freshness, Stamp
-    from musicsvc.server.responses.fragments import Source
 
 T = TypeVar("T")
 Key = tuple[str, "Hashable"]  # the path and query of a request, and its audience

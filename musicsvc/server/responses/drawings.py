@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
 
 from musicsvc.server.shapes.representation import Representation, represent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
 
 CAPACITY = 32 * 1024 * 1024  # bytes
 PNG = "image/png"

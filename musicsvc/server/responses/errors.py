@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from musicsvc import errors
 from musicsvc.server.schemas.errors import CODES
-
-if TYPE_CHECKING:
-    from musicsvc.server.shapes.envelope import JSON
+from musicsvc.server.shapes.envelope import JSON
 
 MAX_LISTED = 1000
 STATUSES: dict[type[errors.Failure], int] = {

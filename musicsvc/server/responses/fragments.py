@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
+from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.shapes.representation import compact
 from musicsvc.store.engine.tables import recorded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-
-    from musicsvc.server.freshness import Freshness, Stamp
 
 Key = tuple["Hashable", int]  # the function that makes the JSON of rows of this kind, and the id of the row
 OVERHEAD = 448  # bytes of an entry beside its JSON, about

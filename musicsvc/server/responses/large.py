@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from musicsvc.errors import Invalid
+from musicsvc.server.responses.fragments import FragmentReader
+from musicsvc.server.responses.memory_budget import Reservation
 from musicsvc.server.shapes.envelope import JSON, Download, Members
 from musicsvc.store.engine import sql
-
-if TYPE_CHECKING:
-    from musicsvc.server.responses.fragments import FragmentReader
-    from musicsvc.server.responses.memory_budget import Reservation
-    from musicsvc.store.engine.pagination import Listing
+from musicsvc.store.engine.pagination import Listing
 
 MAX_PAGE = 16 * 1024 * 1024  # bytes
 LARGE = 1024 * 1024  # bytes; larger responses are built in pieces, on an executor with few threads

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from aiohttp import hdrs
+from multidict import CIMultiDictProxy
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from multidict import CIMultiDictProxy
-
-    from musicsvc.server.shapes.representation import Representation
+from musicsvc.server.shapes.representation import Representation
 
 
 class Negotiation(NamedTuple):

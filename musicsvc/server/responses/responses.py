@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import hdrs
-from aiohttp.web import Response
+from aiohttp.web import BaseRequest, Response, StreamResponse
 from multidict import CIMultiDict
 
 from musicsvc.server.responses.large import LARGE, Encoded, encode
@@ -19,12 +20,6 @@ from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.representation import JSON_TYPE, Representation, compressible, pack, tag_of
 from musicsvc.server.shapes.spooled import Spooled
 from musicsvc.store.accounts import tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from aiohttp.web import BaseRequest, StreamResponse
-
 
 SERVER = "musicsvc"
 REQUEST_ID_HEADER = "X-Request-Id"

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from aiohttp import hdrs
 from aiohttp.helpers import rfc822_formatted_time
 
+from musicsvc.server.responses.negotiation import Negotiation
 from musicsvc.server.responses.responses import REQUEST_ID_HEADER, SERVER, VARY
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from musicsvc.server.responses.negotiation import Negotiation
-    from musicsvc.server.shapes.representation import Representation
+from musicsvc.server.shapes.representation import Representation
 
 OK, NOT_MODIFIED = 200, 304
 

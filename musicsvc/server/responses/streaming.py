@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from aiohttp.web import StreamResponse
+from aiohttp.web import BaseRequest, StreamResponse
+from multidict import CIMultiDict
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from aiohttp.web import BaseRequest
-    from multidict import CIMultiDict
-
-    from musicsvc.server.shapes.spooled import Spooled
+from musicsvc.server.shapes.spooled import Spooled
 
 PIECE = 64 * 1024
 

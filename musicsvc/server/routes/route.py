@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pydantic import BaseModel
+
+from musicsvc.config import Settings
 from musicsvc.errors import MethodNotAllowed, NotFound
-from musicsvc.server.routes.binding import Subject, bind, parameters
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-
-    from pydantic import BaseModel
-
-    from musicsvc.config import Settings
-    from musicsvc.server.routes.binding import BoundFunction
-    from musicsvc.server.schemas.fields import Body, Query
-    from musicsvc.store.accounts.tokens import Identity
+from musicsvc.server.routes.binding import BoundFunction, Subject, bind, parameters
+from musicsvc.server.schemas.fields import Body, Query
+from musicsvc.store.accounts.tokens import Identity
 
 SAFE = ("GET", "HEAD")
 JSON_MEDIA = "application/json"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from musicsvc.server.schemas.currencies import CODES
 from musicsvc.server.schemas.fields import TRIMMED, TagName
 from musicsvc.store.catalog import genres, identifiers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_PRICE = 1_000_000_000
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -20,13 +21,9 @@ from musicsvc.server.schemas.insights import (
 )
 from musicsvc.server.schemas.listening import HoursOfWeek, ListeningFigures, Milestones, Releases
 from musicsvc.server.schemas.periods import PeriodIn
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.insights import figures
 from musicsvc.store.insights.scopes import Scope
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from musicsvc.store.accounts.tokens import Identity
 
 SUBJECTS = {"artist_id": "artists", "album_id": "albums", "track_id": "tracks"}
 ONLY = "Export only this {}, which you must manage; at most one of artist_id, album_id and track_id."

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.errors import Malformed
+from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.json_size import MAX_VALUES, first_values, has_too_many_values
 from musicsvc.server.schemas.reading import REQUIRED, Errors, check, decode, parse_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from musicsvc.server.schemas.fields import Body
 
 TOO_MANY_VALUES = f"Must have at most {MAX_VALUES:,} values in total."
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from musicsvc.server.schemas.fields import DATE, TRIMMED, Body, Input, Query, replace_null
 from musicsvc.store.plays import periods
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.periods import Window
 
 PeriodName = Literal["7-days", "30-days", "90-days", "1-year"]
 TimeframeName = Literal["7d", "30d", "90d", "1y"]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from musicsvc.errors import Malformed
 from musicsvc.server.schemas.fields import MAX_ID, Input, Query
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 M = TypeVar("M", bound=Input)
 Q = TypeVar("Q", bound=Query)

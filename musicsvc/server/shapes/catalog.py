@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 from musicsvc.clock import isoformat
 from musicsvc.server.shapes import users
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from musicsvc.server.shapes.envelope import JSON, Site
-    from musicsvc.store.catalog.albums import AlbumRow
-    from musicsvc.store.catalog.artists import ArtistRow
-    from musicsvc.store.catalog.genres import GenreRow
-    from musicsvc.store.catalog.tracks import TrackRow
-    from musicsvc.store.engagement.comments import CommentRow
+from musicsvc.server.shapes.envelope import JSON, Site
+from musicsvc.store.catalog.albums import AlbumRow
+from musicsvc.store.catalog.artists import ArtistRow
+from musicsvc.store.catalog.genres import GenreRow
+from musicsvc.store.catalog.tracks import TrackRow
+from musicsvc.store.engagement.comments import CommentRow
 
 
 def duration_text(milliseconds: int) -> str:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from musicsvc.clock import isoformat
 from musicsvc.server.shapes import users
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.server.shapes.envelope import JSON, Members, Site
-    from musicsvc.store.playlists.collections import CollectionRow
+from musicsvc.server.shapes.envelope import JSON, Members, Site
+from musicsvc.store.playlists.collections import CollectionRow
 
 
 def full(row: CollectionRow, tracks: Sequence[JSON] | Members, site: Site) -> JSON:

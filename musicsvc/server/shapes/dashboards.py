@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from musicsvc.reports.charts import dates
 from musicsvc.reports.formats import FORMATS
 from musicsvc.server.shapes import insights, listening
+from musicsvc.server.shapes.envelope import JSON
+from musicsvc.store.dashboards.catalog_search import Result, ResultPage
+from musicsvc.store.dashboards.dashboards import Dashboard, Related
+from musicsvc.store.dashboards.report_links import SharedReport
 from musicsvc.store.insights import figures
-from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, open_day
-from musicsvc.store.plays.periods import CUSTOM, day_of, to_date
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.server.shapes.envelope import JSON
-    from musicsvc.store.dashboards.catalog_search import Result, ResultPage
-    from musicsvc.store.dashboards.dashboards import Dashboard, Related
-    from musicsvc.store.dashboards.report_links import SharedReport
-    from musicsvc.store.insights.listening.releases import Release
-    from musicsvc.store.insights.rankings import Ranked
-    from musicsvc.store.plays.periods import Window
+from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, Release, open_day
+from musicsvc.store.insights.rankings import Ranked
+from musicsvc.store.plays.periods import CUSTOM, Window, day_of, to_date
 
 # Periods with a link of their own; any other one is chosen by its dates.
 PERIODS = {

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.store.accounts import tokens
+from musicsvc.store.accounts.tokens import State
+from musicsvc.store.models import AccessRequest, Token, User
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from musicsvc.store.accounts.tokens import State
-    from musicsvc.store.models import AccessRequest, Token, User
 
 AccessState = Literal["granted", "pending", "denied", "withdrawn", "none"]
 Notice = Literal["day", "week", "fortnight"]

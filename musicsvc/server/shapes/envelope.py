@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Self
-
-    from musicsvc.server.shapes.representation import Representation
-    from musicsvc.store.engine.pagination import Listing
+from musicsvc.server.shapes.representation import Representation
+from musicsvc.store.engine.pagination import Listing
 
 JSON = dict[str, Any]
 

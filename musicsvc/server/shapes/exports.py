@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat, to_datetime
 from musicsvc.reports.formats import FORMATS, Format
@@ -21,22 +21,17 @@ from musicsvc.reports.report import (
 from musicsvc.reports.tables import Table
 from musicsvc.reports.verification.checksums import Checksum
 from musicsvc.server.shapes import insights, listening
+from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.verification import verification
 from musicsvc.store.engine.names.name_index import fold
 from musicsvc.store.insights import scopes
 from musicsvc.store.insights.export_rows import COLUMNS, KINDS
 from musicsvc.store.insights.figures import noun
 from musicsvc.store.insights.listening import first_plays, releases
-from musicsvc.store.plays.periods import to_date
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from musicsvc.server.shapes.envelope import JSON
-    from musicsvc.store.insights.listening.releases import Release
-    from musicsvc.store.insights.overview import Details, Overview, SubjectMilestones, TopRow
-    from musicsvc.store.insights.scopes import Scope
-    from musicsvc.store.plays.periods import Window
+from musicsvc.store.insights.listening.releases import Release
+from musicsvc.store.insights.overview import Details, Overview, SubjectMilestones, TopRow
+from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.plays.periods import Window, to_date
 
 FIRST_PLAY = "first_play"  # a column in workbooks: the date of the first play
 LONGEST_SLUG = 60

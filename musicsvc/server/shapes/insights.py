@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from musicsvc.clock import isoformat
-from musicsvc.store.plays.periods import TIMEFRAMES, to_date
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.server.shapes.envelope import JSON, Members
-    from musicsvc.store.insights.charts import Chart, Point
-    from musicsvc.store.insights.collaborations import Collaborations, Collaborator
-    from musicsvc.store.insights.figures import ArtistCounts, Figures
-    from musicsvc.store.insights.rankings import Ranked
-    from musicsvc.store.insights.realtime import Realtime
-    from musicsvc.store.plays.periods import Window
-
+from musicsvc.server.shapes.envelope import JSON, Members
+from musicsvc.store.insights.charts import Chart, Point
+from musicsvc.store.insights.collaborations import Collaborations, Collaborator
+from musicsvc.store.insights.figures import ArtistCounts, Figures
+from musicsvc.store.insights.rankings import Ranked
+from musicsvc.store.insights.realtime import Realtime
+from musicsvc.store.plays.periods import TIMEFRAMES, Window, to_date
 
 TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 

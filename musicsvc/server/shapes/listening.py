@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from musicsvc.clock import isoformat
+from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.insights import period
+from musicsvc.store.insights.listening.listening import Hours, Listening
+from musicsvc.store.insights.listening.milestones import Milestones
+from musicsvc.store.insights.listening.releases import Release
 from musicsvc.store.plays.periods import to_date
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.server.shapes.envelope import JSON
-    from musicsvc.store.insights.listening.listening import Hours, Listening
-    from musicsvc.store.insights.listening.milestones import Milestones
-    from musicsvc.store.insights.listening.releases import Release
 
 
 def listening(found: Listening) -> JSON:

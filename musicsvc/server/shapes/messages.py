@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.clock import isoformat
 from musicsvc.server.shapes import users
-
-if TYPE_CHECKING:
-    from musicsvc.server.shapes.envelope import JSON, Site
-    from musicsvc.store.messaging.messages import ConversationRow, MessageRow
+from musicsvc.server.shapes.envelope import JSON, Site
+from musicsvc.store.messaging.messages import ConversationRow, MessageRow
 
 
 def message(row: MessageRow, site: Site) -> JSON:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 SHOWN = 50  # rows of a page
 WANTED = SHOWN + 1  # rows to ask the store for: one more tells that there are older ones

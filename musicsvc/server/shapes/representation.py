@@ -5,11 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 JSON_TYPE = "application/json; charset=utf-8"
 MIN_COMPRESSED = 1400  # bytes

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.errors import NotFound
 from musicsvc.server.shapes import signed_urls
+from musicsvc.server.shapes.envelope import JSON, Site
 from musicsvc.store.dashboards import report_links
+from musicsvc.store.dashboards.report_links import LinkRow
 from musicsvc.store.insights import figures
 from musicsvc.store.plays.periods import to_date
 from musicsvc.store.security import secrets
-
-if TYPE_CHECKING:
-    from musicsvc.server.shapes.envelope import JSON, Site
-    from musicsvc.store.dashboards.report_links import LinkRow
 
 PURPOSE = "report link"
 

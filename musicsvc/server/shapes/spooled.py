@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from musicsvc.errors import Unavailable
 from musicsvc.reports import scratch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 IN_MEMORY = 64 * 1024  # bytes; longer responses go to an unnamed file, which is deleted when it is closed
 FULL = {errno.ENOSPC, errno.EDQUOT}

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.clock import isoformat
+from musicsvc.server.shapes.envelope import JSON
 from musicsvc.store.accounts import tokens
-
-if TYPE_CHECKING:
-    from musicsvc.server.shapes.envelope import JSON
-    from musicsvc.store.models import Token
+from musicsvc.store.models import Token
 
 
 def created(token: Token) -> JSON:

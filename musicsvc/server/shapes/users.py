@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from musicsvc.server.shapes.envelope import JSON, Site
+from musicsvc.server.shapes.envelope import JSON, Site
 
 
 def summary(user_id: int, display_name: str, avatar: str | None, site: Site) -> JSON:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from musicsvc.clock import isoformat
 from musicsvc.reports.charts.dates import WEEKDAYS
 from musicsvc.reports.report_tables import flat
+from musicsvc.reports.verification.checksums import Checksum
 from musicsvc.server.shapes import insights
+from musicsvc.server.shapes.envelope import JSON
 from musicsvc.store.insights.export_rows import COLUMNS
 from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, Compared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from musicsvc.reports.verification.checksums import Checksum
-    from musicsvc.server.shapes.envelope import JSON
-    from musicsvc.store.insights.scopes import Scope
-    from musicsvc.store.plays.periods import Window
+from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.plays.periods import Window
 
 DEFINITIONS = {
     "date": "A day in UTC.",

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
 import orjson
 
 from musicsvc.clock import DAY
 from musicsvc.store.abuse.probing_rule import FIRST_FAILURE, denies
+from musicsvc.store.activity.calls import Entry
 from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sql import fetch
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from musicsvc.store.activity.calls import Entry
 
 SQLITE = "SELECT value->>0 AS account, value->>1 AS resource, value->>2 AS at FROM json_each(?)"
 POSTGRES = "SELECT * FROM unnest(?::int8[], ?::text[], ?::int8[]) d (account, resource, at)"

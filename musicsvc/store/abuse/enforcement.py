@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
 from musicsvc.clock import SECOND
+from musicsvc.config import Abuse
 from musicsvc.store.abuse.probing_rule import DENIED, FIRST_FAILURE
 from musicsvc.store.abuse.rate_limit_rule import REFUSED
+from musicsvc.store.abuse.rules import Violation
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.activity.calls import Entry
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.models import Activity, SecurityEvent, Token, User
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from musicsvc.config import Abuse
-    from musicsvc.store.abuse.rules import Violation
-    from musicsvc.store.activity.calls import Entry
 
 RESETS = ("token.reinstated", "token.regenerated")
 WINDOWS = 2  # evaluations read the calls of two windows, to see a series of refusals from its beginning

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.clock import SECOND
-
-if TYPE_CHECKING:
-    from musicsvc.config import Abuse
-    from musicsvc.store.activity.calls import Entry
+from musicsvc.config import Abuse
+from musicsvc.store.activity.calls import Entry
 
 DENIED = (403, 404)
 FIRST_FAILURE = 400

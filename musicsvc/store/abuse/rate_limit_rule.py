@@ -10,13 +10,11 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.clock import SECOND
-
-if TYPE_CHECKING:
-    from musicsvc.config import Abuse
-    from musicsvc.store.activity.calls import Entry
+from musicsvc.config import Abuse
+from musicsvc.store.activity.calls import Entry
 
 REFUSED = 429
 CLIENTS = 10  # a token may have one client for every 10 refusals that the rule allows

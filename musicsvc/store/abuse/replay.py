@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from musicsvc.config import Abuse
 from musicsvc.store.abuse import earlier_reads, enforcement
 from musicsvc.store.abuse import rules as abuse_rules
+from musicsvc.store.abuse.enforcement import TokenStatus
+from musicsvc.store.abuse.probing_rule import ProbeFigures
+from musicsvc.store.abuse.rate_limit_rule import RefusalFigures
+from musicsvc.store.abuse.rules import Violation
 from musicsvc.store.activity import calls as activity_calls
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.config import Abuse
-    from musicsvc.store.abuse.enforcement import TokenStatus
-    from musicsvc.store.abuse.probing_rule import ProbeFigures
-    from musicsvc.store.abuse.rate_limit_rule import RefusalFigures
-    from musicsvc.store.abuse.rules import Violation
-    from musicsvc.store.activity.calls import Entry
-    from musicsvc.store.activity.log_store import Log
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.activity.calls import Entry
+from musicsvc.store.activity.log_store import Log
+from musicsvc.store.engine.store import Store
 
 
 @dataclass(slots=True)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
 from musicsvc.clock import SECOND
+from musicsvc.config import Abuse
 from musicsvc.store.abuse.probing_rule import FIRST_FAILURE, ProbeFigures, ProbingRule
 from musicsvc.store.abuse.rate_limit_rule import RateLimitRule, RefusalFigures
+from musicsvc.store.activity.calls import Entry
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from musicsvc.config import Abuse
-    from musicsvc.store.activity.calls import Entry
 
 # A token scrapes a list if it got at least PAGES pages of it, and these are at least 1 in MOSTLY successful calls.
 MOSTLY = 2

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from peewee import IntegrityError
 
 from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store.accounts import email_addresses, password_links, tokens, users
+from musicsvc.store.accounts.password_links import NewLink
 from musicsvc.store.accounts.user_search import newest
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.models import AccessRequest, User
+from musicsvc.store.models import AccessRequest, Token, User
 from musicsvc.store.security import security_events
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.accounts.password_links import NewLink
-    from musicsvc.store.models import Token
-    from musicsvc.store.security.security_events import Actor, Kind
+from musicsvc.store.security.security_events import Actor, Kind
 
 LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_000}
 

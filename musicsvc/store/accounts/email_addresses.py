@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import regex
+from peewee import Expression, Ordering
 
-from musicsvc.store.models import User
-
-if TYPE_CHECKING:
-    from peewee import Expression, Ordering
-
-    from musicsvc.store.models import AccessRequest
+from musicsvc.store.models import AccessRequest, User
 
 LENGTH = 255
 LOCAL_LENGTH = 64

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.errors import Invalid
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Follow, User
-
-if TYPE_CHECKING:
-    from musicsvc.store.accounts.tokens import Identity
 
 
 def follow(user_id: int, *, now: int, actor: Identity) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, NotFound
@@ -12,9 +12,7 @@ from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.models import PasswordLink, User
 from musicsvc.store.security import security_events
-
-if TYPE_CHECKING:
-    from musicsvc.store.security.security_events import Actor
+from musicsvc.store.security.security_events import Actor
 
 SECRET_BYTES = 32
 LIFETIME = DAY

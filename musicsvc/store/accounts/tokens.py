@@ -6,7 +6,8 @@ import hashlib
 import secrets
 import string
 import zlib
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
@@ -17,11 +18,7 @@ from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.models import Token, User
 from musicsvc.store.security import security_events
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from musicsvc.store.security.security_events import Actor
+from musicsvc.store.security.security_events import Actor
 
 PREFIX = "msvc_"
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase

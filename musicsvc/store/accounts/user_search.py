@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
 from musicsvc.store.engine.compiled import compiled
@@ -11,9 +12,6 @@ from musicsvc.store.engine.dialect import batches
 from musicsvc.store.engine.names.name_index import NameIndex, fold
 from musicsvc.store.engine.sql import run
 from musicsvc.store.models import User
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 Row = TypeVar("Row")
 INDEX = NameIndex("account_search")

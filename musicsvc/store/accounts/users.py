@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
 from peewee import IntegrityError
 
@@ -13,12 +14,7 @@ from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.models import PasswordLink, User
 from musicsvc.store.security import security_events, sessions
-from musicsvc.store.security.security_events import Administrator
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from musicsvc.store.security.security_events import Actor
+from musicsvc.store.security.security_events import Actor, Administrator
 
 NAME_LENGTH = 100
 TAKEN = "The email has already been taken."

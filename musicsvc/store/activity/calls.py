@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from peewee import SQL, fn
@@ -14,12 +15,8 @@ from musicsvc.networks import client_network
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sql import run
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models.activity import Activity
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from musicsvc.store.engine.store import Store
 
 SLICE = 5_000
 PRUNED = 2_000  # a small number, so that pruning does not delay new entries for long

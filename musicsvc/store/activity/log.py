@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from musicsvc.errors import Failure
 from musicsvc.store.activity.log_store import Log, exists, migrate, schema_problems
 from musicsvc.store.opening import open_unchecked
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from concurrent.futures import Future
 
 T = TypeVar("T")
 

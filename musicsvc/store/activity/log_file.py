@@ -6,19 +6,17 @@ import itertools
 import logging
 import os
 import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from pathlib import Path
+from typing import TypeVar
 
 from musicsvc.errors import Damaged, Failure, Unavailable
 from musicsvc.store.activity.log_store import Log, exists, migrate
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.database import SqliteDatabase
 from musicsvc.store.engine.sqlite.store import SqliteStore
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
-    from pathlib import Path
 
 T = TypeVar("T")
 SIDES = ("-wal", "-shm", "")  # the database file last, because a new one would use an old WAL beside it

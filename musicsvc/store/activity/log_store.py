@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from peewee import Database
 from playhouse.migrations import Runner
 from playhouse.schema_diff import diff_models
 
@@ -14,9 +14,6 @@ from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Activity
-
-if TYPE_CHECKING:
-    from peewee import Database
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations" / "log"
 HISTORY = "activity_migration"

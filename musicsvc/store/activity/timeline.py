@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Collection, Iterable, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from musicsvc.store.activity import calls as activity_calls
+from musicsvc.store.activity.calls import Entry
+from musicsvc.store.activity.log_store import Log
+from musicsvc.store.engine.store import Store
 from musicsvc.store.security import security_events
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-
-    from musicsvc.store.activity.calls import Entry
-    from musicsvc.store.activity.log_store import Log
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.security.security_events import Event
+from musicsvc.store.security.security_events import Event
 
 T = TypeVar("T", "Entry", "Event")
 # Concurrent writers take their ids before they commit, so this many ids are read again for late commits.

@@ -6,19 +6,15 @@ import os
 import shutil
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import apsw
 
 from musicsvc.errors import Damaged, Failure, Unavailable
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import verify
+from musicsvc.store.backups.verify import Facts, OnProgress
 from musicsvc.store.engine.url import path_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from musicsvc.store.backups.verify import Facts, OnProgress
 
 # Each slice is synced before the next is copied, so a commit of the server never waits for more than one slice.
 SLICE_PAGES = 256

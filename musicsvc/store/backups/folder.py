@@ -5,21 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from musicsvc.clock import MINUTE, parse, to_datetime
 from musicsvc.errors import Failure
 from musicsvc.store.backups import verify
+from musicsvc.store.backups.verify import OnProgress
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.sqlite import files as sqlite_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-    from pathlib import Path
-
-    from musicsvc.store.backups.verify import OnProgress
 
 log = logging.getLogger("musicsvc")
 SCHEDULED = "scheduled"

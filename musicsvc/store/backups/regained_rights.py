@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import apsw
 
 from musicsvc.store.backups.verify import address, open_immutable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TOKENS = """
 SELECT token.id FROM main.token LEFT JOIN was.token AS before ON before.id = token.id

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import apsw
 
 from musicsvc.errors import Damaged, Failure
 from musicsvc.store.backups import folder, regained_rights, verify
 from musicsvc.store.backups.create import MEGABYTE
+from musicsvc.store.backups.regained_rights import RegainedRights
+from musicsvc.store.backups.verify import Facts, OnProgress
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from musicsvc.store.backups.regained_rights import RegainedRights
-    from musicsvc.store.backups.verify import Facts, OnProgress
 
 SUFFIXES = ("-wal", "-shm", "-journal")
 OLD = "-old"

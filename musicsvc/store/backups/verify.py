@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote
 
 import apsw
@@ -12,9 +12,6 @@ import apsw
 from musicsvc.errors import Damaged, Failure
 from musicsvc.store.engine.sqlite.files import APPLICATION_ID, HEADER, HEADER_BYTES, Foreign
 from musicsvc.store.schema.schema import HISTORY, available
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STEPS = 100_000  # instructions of SQLite's virtual machine between two calls of on_progress
 OnProgress = Callable[[float, float], None]  # takes the amount done and the total; may raise to stop the work

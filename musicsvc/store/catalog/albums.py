@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.errors import Forbidden, NotFound
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import artists, sizes, tags, tracks
+from musicsvc.store.catalog.artists import ArtistRow
+from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Genre, Tag, Track, TrackGenre, TrackTag
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.catalog.artists import ArtistRow
-    from musicsvc.store.catalog.tracks import TrackRow
 
 
 @dataclass(slots=True)

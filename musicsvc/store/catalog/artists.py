@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from peewee import fn
 
 from musicsvc.errors import Failure, NotFound
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine.list_blocks import LongList
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import run
-from musicsvc.store.models import AlbumArtist, Artist, ListBlock, Track, TrackArtist
+from musicsvc.store.models import AlbumArtist, Artist, ListBlock, Track, TrackArtist, User
 from musicsvc.store.security import security_events
+from musicsvc.store.security.security_events import Actor, Kind
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.engine.list_blocks import LongList
-    from musicsvc.store.models import User
-    from musicsvc.store.security.security_events import Actor, Kind
 
 MOVE_EXTERNAL_IDS = tuple(
     f"""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from musicsvc.errors import Invalid
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.dialect import batches
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Genre
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class GenreRow(NamedTuple):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 from musicsvc.errors import Invalid
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from musicsvc.store.accounts.tokens import Identity
 
 LOCK = 0x49535243  # "ISRC"
 MOST_TRACKS, MOST_DISCS = 9_999, 999

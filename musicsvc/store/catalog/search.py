@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Any
 
 from musicsvc.store.catalog import albums, artists, identifiers, tracks
+from musicsvc.store.catalog.albums import AlbumRow
+from musicsvc.store.catalog.artists import ArtistRow
+from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.names.changed_names import ALBUMS, ARTISTS, TRACKS
 from musicsvc.store.engine.pagination import Listing, Page
 from musicsvc.store.models import Album, Track
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from musicsvc.store.catalog.albums import AlbumRow
-    from musicsvc.store.catalog.artists import ArtistRow
-    from musicsvc.store.catalog.tracks import TrackRow
 
 MOST = 10  # results of each kind
 

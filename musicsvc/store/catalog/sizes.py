@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from functools import cache
 from operator import add, sub
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -14,9 +15,6 @@ from musicsvc.store.engine import dialect
 from musicsvc.store.engine.dialect import is_sqlite, lock_rows
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Album
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 # The limits of an album, so that a page of 20 fits into a response of 16 MiB.
 MOST_TRACKS = 1000

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from musicsvc.store.engine.dialect import batches
 from musicsvc.store.models import Tag
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 def ensure(names: Iterable[str]) -> dict[str, int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from peewee import SQL, NodeList, fn
 
@@ -15,9 +16,6 @@ from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.names.changed_names import TRACKS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Track, TrackArtist, TrackGenre
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
 
 NAME = "name"
 # The lists whose rows need not be counted, by the names of their filters.

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from peewee import JOIN, SQL, fn
 
 from musicsvc.errors import Forbidden, NotFound
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import artists, genres, identifiers, sizes, tags
+from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.engine import dialect, list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackRank, TrackTag
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.catalog.artists import ArtistRow
 
 
 @dataclass(slots=True)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from musicsvc.store.catalog import identifiers
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.names.changed_names import ALBUMS, ARTISTS, TRACKS
-from musicsvc.store.engine.names.name_index import rank
+from musicsvc.store.engine.names.name_index import NameIndex, rank
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import export_rows
+from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.engine.names.name_index import NameIndex
-    from musicsvc.store.plays.periods import Window
 
 PER_PAGE = 20  # results of each kind
 FEW = 1000  # names of an account that are compared one by one, whatever the catalogs of others contain

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, collaborations, export_rows, figures, rankings, realtime
+from musicsvc.store.insights.charts import Chart
+from musicsvc.store.insights.collaborations import Collaborations
+from musicsvc.store.insights.figures import ArtistCounts, Figures
 from musicsvc.store.insights.listening import first_plays, listening, milestones, releases
+from musicsvc.store.insights.listening.listening import Hours, Listening
+from musicsvc.store.insights.listening.milestones import Milestones
+from musicsvc.store.insights.listening.releases import Release
+from musicsvc.store.insights.rankings import Ranked
+from musicsvc.store.insights.realtime import Realtime
+from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.reported import own_counts
+from musicsvc.store.plays.reported.own_counts import OwnPlays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.insights.charts import Chart
-    from musicsvc.store.insights.collaborations import Collaborations
-    from musicsvc.store.insights.figures import ArtistCounts, Figures
-    from musicsvc.store.insights.listening.listening import Hours, Listening
-    from musicsvc.store.insights.listening.milestones import Milestones
-    from musicsvc.store.insights.listening.releases import Release
-    from musicsvc.store.insights.rankings import Ranked
-    from musicsvc.store.insights.realtime import Realtime
-    from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.reported.own_counts import OwnPlays
 
 # The artists of a track or album that an account manages, and the album of a track.
 MANAGED_ARTISTS = """

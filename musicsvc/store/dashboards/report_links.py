@@ -5,7 +5,8 @@ A link works as long as the account that created it may read these statistics. T
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
@@ -17,12 +18,8 @@ from musicsvc.store.plays import history
 from musicsvc.store.plays.periods import CUSTOM, Window, between, to_date
 from musicsvc.store.plays.subjects import Subject
 from musicsvc.store.security import security_events
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.security.security_events import Actor
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.store.security.security_events import Actor
+from musicsvc.store.security.sessions import SessionIdentity
 
 LIFETIME = 30 * DAY
 MOST = 100  # links of an account that have not expired

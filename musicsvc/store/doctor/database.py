@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import apsw
 
@@ -10,18 +10,13 @@ from musicsvc.clock import MINUTE, SECOND, isoformat, to_datetime
 from musicsvc.errors import Failure
 from musicsvc.store import models
 from musicsvc.store.accounts import email_addresses
-from musicsvc.store.doctor.finding import failed, ok, problem, warning
+from musicsvc.store.doctor.finding import Finding, failed, ok, problem, warning
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.opening import open_unchecked
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.store.doctor.finding import Finding
-    from musicsvc.store.engine.store import Store
 
 SAFE_SQLITE = (3, 51, 3)  # older versions may corrupt a WAL that two connections write
 PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}

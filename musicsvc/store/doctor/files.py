@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from stat import S_IMODE
-from typing import TYPE_CHECKING
 
 from musicsvc import permissions
 from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import restore, verify
-from musicsvc.store.doctor.finding import ok, problem, warning
+from musicsvc.store.doctor.finding import Finding, ok, problem, warning
 from musicsvc.store.engine.sqlite import reserved_space
 from musicsvc.store.engine.sqlite.files import size as size_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from musicsvc.store.doctor.finding import Finding
 
 LOG_HINT = "Let the server's user read and write it, or set activity.file to another path."
 OTHERS, GROUP = 0o007, 0o070

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from musicsvc.errors import Failure
+from musicsvc.errors import Failure
 
 Level = Literal["ok", "warning", "problem"]
 CHECK_ACCESS = "Check the permissions of the file, and which user runs this command."

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from peewee import fn
 
 from musicsvc.errors import Forbidden, Invalid, NotFound
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import run
 from musicsvc.store.models import Artist, Comment, Track, TrackArtist, User
-
-if TYPE_CHECKING:
-    from musicsvc.store.accounts.tokens import Identity
 
 GAP = 1 << 40  # between neighbouring places, so that many comments fit between them
 LAST = 1 << 62

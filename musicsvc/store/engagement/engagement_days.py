@@ -5,14 +5,12 @@ A like counts on the day on which it was given, for the track, its album and its
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 LOCK = 0x4C494B45  # "LIKE"
 # Kinds 1, 2 and 3 are tracks, albums and artists (store/plays/subjects.py), which all rollups have.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.tables import counting
 from musicsvc.store.models import Track, TrackLike, TrackRepost
-
-if TYPE_CHECKING:
-    from musicsvc.store.accounts.tokens import Identity
 
 Kind = type[TrackLike] | type[TrackRepost]
 # For handlers, which do not import the models.

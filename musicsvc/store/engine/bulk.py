@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from peewee import Model
 
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sql import fetch, run_many
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from peewee import Model
 
 LAST_ID = "SELECT seq FROM sqlite_sequence WHERE name = ?"
 NEXT_IDS = "SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series(1, ?)"

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import Any, ParamSpec
 
 import orjson
-from peewee import Node
+from peewee import Context, Database, Node
 
 from musicsvc.store.engine.binding import current
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
-
-    from peewee import Context, Database
 
 P = ParamSpec("P")
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 from peewee import IntegrityError
 
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.sqlite import noted_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Sequence[Any]")

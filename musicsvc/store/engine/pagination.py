@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from peewee import SQL, Ordering, Tuple, fn
+from peewee import SQL, Model, Ordering, Tuple, fn
 
 from musicsvc.store.engine.compiled import compiled
-from musicsvc.store.engine.list_blocks import LONGEST
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from peewee import Model
-
-    from musicsvc.store.engine.list_blocks import LongList
+from musicsvc.store.engine.list_blocks import LONGEST, LongList
 
 Row = TypeVar("Row")
 

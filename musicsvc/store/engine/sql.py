@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.dialect import is_sqlite, native
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 ROWS_PER_FETCH = 1000
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import Self, TypeVar
 
 from musicsvc.errors import Unavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
-    from concurrent.futures import Future, ThreadPoolExecutor
-    from typing import Self
 
 T = TypeVar("T")
 CLOSING = "The service is shutting down."

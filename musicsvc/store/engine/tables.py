@@ -15,15 +15,13 @@ The server compares these version numbers with earlier ones (`server/freshness.p
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar, no_type_check
+from typing import Any, TypeVar, no_type_check
 
 from musicsvc.store.engine.binding import current
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 T = TypeVar("T")
 VERSIONS = "table_version"  # the table of the numbers

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from musicsvc.store.accounts import email_addresses, users
 from musicsvc.store.accounts.users import NewUser
 from musicsvc.store.engine import dialect
 from musicsvc.store.models import User
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
 
 PLACEHOLDER_DOMAIN = "import.test"  # never receives mail
 PLAIN_ID = re.compile(r"[a-z0-9]{1,60}")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from musicsvc.store.catalog import sizes
 from musicsvc.store.catalog.sizes import AlbumSize
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.engine.sql import run_many
 from musicsvc.store.importing.batch import Batch, ItemState, Key
+from musicsvc.store.importing.rows import CatalogRow
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, AlbumArtist
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from musicsvc.store.importing.rows import CatalogRow
 
 KIND = "albums"
 FIELDS = ("name", "release_date", "image", "upc", "label")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.importing.batch import Batch, ImportScope
+from musicsvc.store.importing.rows import CatalogRow
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Artist
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from musicsvc.store.importing.batch import Batch, ImportScope
-    from musicsvc.store.importing.rows import CatalogRow
 
 
 def resolve(rows: Sequence[CatalogRow], batch: Batch) -> dict[str, int]:

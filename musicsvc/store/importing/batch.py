@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.store.catalog import sizes
+from musicsvc.store.catalog.sizes import AlbumSize
 from musicsvc.store.importing.bounds import AlbumBounds
 from musicsvc.store.importing.summary import KINDS, Counts, Refusal
-from musicsvc.store.importing.undoing.runs import ADDED, NO_RUN
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from musicsvc.store.catalog.sizes import AlbumSize
-    from musicsvc.store.importing.undoing.runs import Changes
+from musicsvc.store.importing.undoing.runs import ADDED, NO_RUN, Changes
 
 # Bits of ItemState.given; lower ones are fields.
 COUNTED = 1 << 30  # the item has been counted

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from musicsvc.store.engine.dialect import lock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from musicsvc.store.importing.columns import Columns
-    from musicsvc.store.importing.records import Record
+from musicsvc.store.importing.columns import Columns
+from musicsvc.store.importing.records import Record
 
 T = TypeVar("T")
 ROWS_A_UNIT = 500  # about 50 ms per transaction, so that a running server hardly waits

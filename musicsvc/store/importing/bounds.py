@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.store.catalog import sizes
 from musicsvc.store.catalog.sizes import EMPTY, AlbumSize
+from musicsvc.store.importing.rows import CatalogRow
 from musicsvc.store.importing.summary import Refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from musicsvc.store.importing.rows import CatalogRow
 
 
 class BoundsExceededError(Exception):

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.binding import savepoint
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import albums, artists, rows, tracks
 from musicsvc.store.importing.batch import Batch, ImportMemory, ImportScope
 from musicsvc.store.importing.batches import in_batches, read_cells, resume_hint
 from musicsvc.store.importing.bounds import BoundsExceededError
 from musicsvc.store.importing.columns import Columns
+from musicsvc.store.importing.records import Reader, Record
+from musicsvc.store.importing.rows import CatalogRow
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.records import Reader, Record
-    from musicsvc.store.importing.rows import CatalogRow
-
 
 # An attempt may find only one row too many per album. After this many, AlbumBounds refuses all further rows of it.
 ATTEMPTS = 3

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.store.engine import bulk
+from musicsvc.store.importing.listen_rows import Listen
 from musicsvc.store.importing.matching import Artist, CatalogIndex, Track, TrackLookup
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Artist as ArtistTable
 from musicsvc.store.models import Track as TrackTable
 from musicsvc.store.models import TrackArtist
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from musicsvc.store.importing.listen_rows import Listen
 
 
 @dataclass(frozen=True, slots=True)

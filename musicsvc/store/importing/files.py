@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
 
 from musicsvc.errors import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 GZIP = b"\x1f\x8b"
 LONGEST_LINE = 1024 * 1024

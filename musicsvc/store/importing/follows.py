@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import accounts, values
+from musicsvc.store.importing.accounts import Key, ResolvedAccounts
 from musicsvc.store.importing.batches import in_batches, read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
+from musicsvc.store.importing.records import Reader, Record
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Follow, User
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.accounts import Key, ResolvedAccounts
-    from musicsvc.store.importing.records import Reader, Record
 
 FIELDS = ("follower", "followed")
 LONGEST = 255

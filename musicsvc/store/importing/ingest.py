@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine import dialect
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import known_plays
 from musicsvc.store.importing.create_missing import CreationScope, MissingCreator
 from musicsvc.store.importing.known_plays import KnownPlays
 from musicsvc.store.importing.listen_rows import Listen
-from musicsvc.store.importing.matching import AMBIGUOUS, TrackLookup
+from musicsvc.store.importing.matching import AMBIGUOUS, CatalogIndex, TrackLookup, Tracks
+from musicsvc.store.importing.records import Record
+from musicsvc.store.importing.seen_keys import SeenKeys
 from musicsvc.store.importing.summary import Counts, ImportSummary, Refusal
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import PlayRow
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners, monthly, tables
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.matching import CatalogIndex, Tracks
-    from musicsvc.store.importing.records import Record
-    from musicsvc.store.importing.seen_keys import SeenKeys
 
 PRESENT = """
     WITH asked (slot, track, listener, client_key) AS ({rows})

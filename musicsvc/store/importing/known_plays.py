@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.importing.listen_rows import Listen
+from musicsvc.store.importing.matching import TrackLookup
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.importing.listen_rows import Listen
-    from musicsvc.store.importing.matching import TrackLookup
 
 # Plays of the same file are left to the primary key: two of its rows may name two tracks of the same name.
 STORED = """

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.clock import EPOCH, SECOND
 from musicsvc.store.importing import values
+from musicsvc.store.importing.records import Record
 from musicsvc.store.importing.rows import LONGEST, MOST_ARTISTS, NAME_LENGTH, Cells
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from musicsvc.store.importing.records import Record
 
 FIELDS = (
     "track_id",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.models import Album, Artist, Track, TrackArtist
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 Name = tuple[frozenset[str], str]  # the names of the artists, and of the track
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from musicsvc.store.importing.listen_rows import Listen
+from musicsvc.store.importing.listen_rows import Listen
 
 TRACKS = "SELECT id FROM track WHERE id {among}"
 EXTERNAL = "SELECT external_id, id, imported_for FROM track WHERE external_id {among}"

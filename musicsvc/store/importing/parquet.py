@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import unreadable
 from musicsvc.store.importing.records import Reader, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 ROWS_A_FETCH = 1000
 # Download no extensions, and limit memory whatever the size of the file.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Playlist, PlaylistTrack
 from musicsvc.store.playlists import playlists
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 Entry = tuple[int, int]  # playlist id, track id
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import lookup, playlist_rows, rows
 from musicsvc.store.importing.batches import in_batches, read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.lookup import TrackMention
 from musicsvc.store.importing.playlist_rows import Entry, PlaylistMemory, PlaylistRef, PlaylistScope
+from musicsvc.store.importing.records import Reader, Record
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.records import Reader, Record
 
 LONGEST_NAME = 250  # as in the API
 NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import listen_rows, matching
 from musicsvc.store.importing.batches import read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.create_missing import CreationScope, dry_run_ids
 from musicsvc.store.importing.ingest import PlayImporter, refusal
+from musicsvc.store.importing.listen_rows import Listen
+from musicsvc.store.importing.records import Reader
 from musicsvc.store.importing.seen_keys import SeenKeys
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.plays.rollups import monthly
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.listen_rows import Listen
-    from musicsvc.store.importing.records import Reader
 
 ROWS_A_UNIT = 2000  # about 50 ms per transaction, so that a running server hardly waits
 SUBJECTS_A_FOLD = 2000

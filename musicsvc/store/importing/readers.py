@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -12,10 +14,6 @@ from musicsvc import extras
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import Lines
 from musicsvc.store.importing.records import Reader, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 PARQUET = b"PAR1"
 FORMATS = ("csv", "jsonl", "parquet")

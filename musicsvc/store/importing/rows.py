@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.store.catalog import genres, identifiers
 from musicsvc.store.importing import values
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 NAME_LENGTH = 255
 DESCRIPTION_LENGTH = 10_000

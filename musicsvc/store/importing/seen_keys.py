@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import Self
 
 ADD = "INSERT OR IGNORE INTO seen VALUES (?)"
 HAS = "SELECT 1 FROM seen WHERE key = ?"

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import rows, values
 from musicsvc.store.importing.batches import read_cells
+from musicsvc.store.importing.catalog import CatalogOptions
 from musicsvc.store.importing.columns import Columns
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.catalog import CatalogOptions
-    from musicsvc.store.importing.records import Reader
+from musicsvc.store.importing.records import Reader
 
 NAMES_AT_ONCE = 5000
 UNDER_OTHERS = """

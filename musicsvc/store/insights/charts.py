@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.store.insights import engagement
+from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.rollups.reader import Reader
-
-if TYPE_CHECKING:
-    from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.subjects import Subject
+from musicsvc.store.plays.subjects import Subject
 
 
 class Point(NamedTuple):

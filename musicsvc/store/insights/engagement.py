@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection
+from typing import NamedTuple
 
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays import subjects
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.periods import Window
 
 GIVEN = """
     SELECT {key}, SUM(likes), SUM(reposts) FROM engagement_day

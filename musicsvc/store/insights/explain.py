@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, figures
+from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.listening import recount
-from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, to_date
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, OF_TRACKS, TRACK
-
-if TYPE_CHECKING:
-    from musicsvc.store.insights.figures import Figures
-    from musicsvc.store.insights.listening.recount import Recounted
-    from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.subjects import Subject
+from musicsvc.store.insights.listening.recount import Recounted
+from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window, to_date
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, OF_TRACKS, TRACK, Subject
 
 KEPT_FROM = "SELECT kept_from FROM play_mark"
 TRACKS = {

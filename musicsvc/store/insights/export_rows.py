@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures, scopes
+from musicsvc.store.insights.figures import Figures
+from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays import daily
-from musicsvc.store.plays.periods import to_date
+from musicsvc.store.plays.periods import Window, to_date
 from musicsvc.store.plays.rollups.listeners import count
 from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
-
-    from musicsvc.store.insights.figures import Figures
-    from musicsvc.store.insights.scopes import Scope
-    from musicsvc.store.plays.periods import Window
 
 KINDS = {"tracks": TRACK, "albums": ALBUM, "artists": ARTIST}
 PLAYS = "plays"

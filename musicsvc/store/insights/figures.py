@@ -5,22 +5,18 @@ The statistics are always current: the transaction that stores a play also updat
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.errors import Forbidden, NotFound
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import engagement
-from musicsvc.store.plays.rollups.reader import Reader
+from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.rollups.reader import PlayStats, Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.rollups.reader import PlayStats
 
 NOT_YOURS = "These are another account's figures."
 # Whether the account manages the subject; no row if the subject does not exist.

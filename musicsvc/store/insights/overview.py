@@ -6,30 +6,26 @@ Each listener is counted once.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, export_rows, figures, rankings, scopes
+from musicsvc.store.insights.charts import Chart
+from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.listening import first_plays, listening, milestones, releases
-from musicsvc.store.insights.listening.releases import NEWEST
+from musicsvc.store.insights.listening.listening import Hours, Listening
+from musicsvc.store.insights.listening.milestones import Milestones
+from musicsvc.store.insights.listening.releases import NEWEST, Compared, Release
 from musicsvc.store.insights.listening.scope_totals import DetailedTotals, ScopeTotals, Total
 from musicsvc.store.insights.rankings import Ranked
+from musicsvc.store.insights.scopes import Part, Scope
 from musicsvc.store.plays import daily, subjects
+from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups import monthly, reader
 from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from musicsvc.store.insights.charts import Chart
-    from musicsvc.store.insights.figures import Figures
-    from musicsvc.store.insights.listening.listening import Hours, Listening
-    from musicsvc.store.insights.listening.milestones import Milestones
-    from musicsvc.store.insights.listening.releases import Compared, Release
-    from musicsvc.store.insights.scopes import Part, Scope
-    from musicsvc.store.plays.periods import Window
 
 NEWEST_MONTH = "SELECT max(block) FROM play_block WHERE kind = ? AND subject {subjects}"
 NEWEST_DAY = f"SELECT {daily.DAY} FROM {{rows}} ORDER BY key DESC LIMIT 1"  # noqa: S608 - our own names

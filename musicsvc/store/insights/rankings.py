@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import scopes
+from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import NO_PLAYS, Reader, all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from musicsvc.store.plays.periods import Window
 
 TOP = 10
 MOST_ARTISTS = 100

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.clock import MINUTE
 from musicsvc.store.plays import log as play_log
 from musicsvc.store.plays.ingest import AHEAD
 from musicsvc.store.plays.periods import SLOT
+from musicsvc.store.plays.subjects import Subject
 from musicsvc.store.security import secrets
-
-if TYPE_CHECKING:
-    from musicsvc.store.plays.subjects import Subject
 
 ACTIVE = 5 * MINUTE
 HOUR = 60 * MINUTE

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.models import Device
-
-if TYPE_CHECKING:
-    from musicsvc.store.accounts.tokens import Identity
 
 PLATFORMS = ("web", "android", "ios")
 

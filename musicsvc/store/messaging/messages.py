@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from peewee import fn
 
 from musicsvc.errors import NotFound
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.accounts.user_summary import COLUMNS as USER
 from musicsvc.store.accounts.user_summary import UserSummary
 from musicsvc.store.engine import list_blocks
@@ -15,11 +17,6 @@ from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Conversation, Message, Participant, User
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from musicsvc.store.accounts.tokens import Identity
 
 
 @dataclass(slots=True)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from musicsvc.errors import Forbidden, NotFound
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import by_code_point, lock_rows
 from musicsvc.store.models import NotificationChoice, User
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from musicsvc.store.accounts.tokens import Identity
 
 DIGITS = 16  # of the largest id
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from peewee import fn
 
 from musicsvc.errors import NotFound
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.accounts.user_summary import COLUMNS as USER
 from musicsvc.store.accounts.user_summary import UserSummary
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Collection, CollectionTrack, User
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.accounts.tokens import Identity
 
 
 @dataclass(slots=True)

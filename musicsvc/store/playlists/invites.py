@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, NotFound
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.models import Playlist, PlaylistInvite
 from musicsvc.store.playlists import playlists
-
-if TYPE_CHECKING:
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.playlists.playlists import PlaylistRow
+from musicsvc.store.playlists.playlists import PlaylistRow
 
 LIFETIME = 7 * DAY
 ANSWERED = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from peewee import fn
 
 from musicsvc.errors import Forbidden, NotFound
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import bulk, list_blocks
@@ -16,11 +18,6 @@ from musicsvc.store.engine.dialect import is_sqlite, lock_rows
 from musicsvc.store.engine.names.changed_names import PLAYLISTS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack, Track, User
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from musicsvc.store.accounts.tokens import Identity
 
 UNKNOWN = "There is no such playlist."
 

@@ -6,13 +6,11 @@ more pages to write with each batch of plays.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
 
 ID_BITS, KIND_BITS = 39, 2  # which leaves 22 for the days from the year 1 to 9999
 DAY_SHIFT = ID_BITS + KIND_BITS

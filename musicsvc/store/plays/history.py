@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays import daily
-from musicsvc.store.plays.periods import ALL
+from musicsvc.store.plays.periods import ALL, Window
 from musicsvc.store.plays.subjects import TRACK
-
-if TYPE_CHECKING:
-    from musicsvc.store.plays.periods import Window
 
 FIRST_DAYS = f"""
     SELECT {daily.FIRST} UNION ALL SELECT min(day) FROM engagement_day WHERE kind = ?

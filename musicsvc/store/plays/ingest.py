@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY, MINUTE
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import dialect
 from musicsvc.store.plays import ranks, subjects
@@ -16,11 +18,6 @@ from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
 from musicsvc.store.plays.reported import own_counts, own_plays
 from musicsvc.store.plays.rollups import day_parts, listeners, monthly, tables, weekly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from musicsvc.store.accounts.tokens import Identity
 
 OLDEST = 400 * DAY
 AHEAD = 5 * MINUTE

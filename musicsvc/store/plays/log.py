@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
@@ -10,9 +11,6 @@ from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import monthly
 from musicsvc.store.plays.subjects import TRACK
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PLAYS = """
     SELECT p.played_at, l.key FROM play p JOIN listener l ON l.id = p.listener_id

@@ -7,14 +7,11 @@ functions that change a number of plays call `moving` instead.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.dialect import in_list
 from musicsvc.store.engine.sql import fetch, run
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 RANKED = """
     SELECT l.artist_id, coalesce(p.plays, 0), l.track_id

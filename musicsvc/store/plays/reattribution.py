@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine import dialect
@@ -14,10 +14,6 @@ from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import day_parts, histograms, monthly, tables, weekly
 from musicsvc.store.plays.rollups.reader import all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
 
 MEMBERS = {
     ALBUM: "SELECT id FROM track WHERE album_id = ?",

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, day_of, to_date
 from musicsvc.store.plays.rollups import day_parts, tables
 from musicsvc.store.security import security_events
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.engine.store import Store
 
 COUNT = "SELECT count(*) FROM play WHERE slot < ?"
 OLDEST = "SELECT min(slot) FROM play"

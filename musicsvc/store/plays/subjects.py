@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 TRACK, ALBUM, ARTIST = 1, 2, 3
 KINDS = {"track": TRACK, "album": ALBUM, "artist": ARTIST}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays import daily
 from musicsvc.store.plays.expected import parts
 from musicsvc.store.plays.expected.counts import (
@@ -18,17 +20,12 @@ from musicsvc.store.plays.expected.counts import (
     compare_totals,
     compare_week,
 )
+from musicsvc.store.plays.expected.parts import PartsComparison
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.reported import own_counts
+from musicsvc.store.plays.reported.own_counts import OwnComparison
 from musicsvc.store.plays.rollups import monthly, tables
 from musicsvc.store.plays.subjects import KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.plays.expected.parts import PartsComparison
-    from musicsvc.store.plays.reported.own_counts import OwnComparison
 
 Compare: TypeAlias = "Callable[[], Comparison | PartsComparison | EngagementComparison | OwnComparison]"
 SHOWN = 100

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from musicsvc.store.rate_limits.window import Count, Hit, HitCounter, advance, is_allowed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_KEYS = 50_000
 

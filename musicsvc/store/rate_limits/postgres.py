@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase
 from musicsvc.store.rate_limits.window import SECOND, UPSERT, Busy, Count, Hit, HitCounter, Status, advance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.rate_limits.window import SharedHitCounter
+from musicsvc.store.rate_limits.window import SharedHitCounter
 
 
 def build(url: str, clock: Callable[[], int]) -> SharedHitCounter:

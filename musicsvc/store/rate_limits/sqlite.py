@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -16,11 +18,6 @@ from musicsvc.errors import Unavailable
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.sqlite.files import identity
 from musicsvc.store.rate_limits.window import SECOND, UPSERT, Busy, Count, Hit, HitCounter, Status, advance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-    from typing import Any
 
 APPLICATION_ID = 0x4D535651  # "MSVQ"
 VERSION = 1

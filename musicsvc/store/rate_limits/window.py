@@ -8,13 +8,11 @@ current window. Rejected requests are not counted.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from musicsvc.errors import Unavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SECOND = 1000
 SHARE_AHEAD = 5  # one process counts at most this part of the remaining requests in advance

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _listener: ContextVar[Callable[[float, float], None] | None] = ContextVar("musicsvc_migration", default=None)
 

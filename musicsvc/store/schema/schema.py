@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from peewee import DatabaseError
+from peewee import Database, DatabaseError
 from playhouse.migrations import Runner
 from playhouse.schema_diff import diff_models
 
@@ -19,16 +19,9 @@ from musicsvc.store.engine.binding import bound, current
 from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.names import changed_names
 from musicsvc.store.engine.sqlite import file_locks
+from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import describe, path_of
 from musicsvc.store.schema import progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
-    from peewee import Database
-
-    from musicsvc.store.engine.store import Store
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 HISTORY = "schema_migration"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.errors import NotFound
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Session, User
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ID_BYTES = 32
 IDLE = DAY // 2

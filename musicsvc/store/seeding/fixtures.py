@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import musicsvc
 from musicsvc.clock import DAY
@@ -26,9 +26,6 @@ from musicsvc.store.models import (
 from musicsvc.store.seeding import social
 from musicsvc.store.seeding.world import PREFIX, Entry, FixtureSummary, World, columns
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DEMO_EMAIL = "demo@musicsvc.test"
 ADMIN_EMAIL = "admin@musicsvc.test"

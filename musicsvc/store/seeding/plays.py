@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.models import Track
 from musicsvc.store.plays import ingest, periods
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.seeding.world import PREFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 DAYS = 730  # a year, and the one before it
 AUDIENCE = 240

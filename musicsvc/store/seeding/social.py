@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import follows
@@ -22,12 +22,7 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.playlists import collections, playlists
 from musicsvc.store.playlists.invites import LIFETIME
-from musicsvc.store.seeding.world import PREFIX, columns
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from musicsvc.store.seeding.world import Entry, World
+from musicsvc.store.seeding.world import PREFIX, Entry, World, columns
 
 
 def load(entries: Mapping[str, Sequence[Entry]], world: World) -> None:

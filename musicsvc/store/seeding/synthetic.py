@@ -5,24 +5,21 @@ from __future__ import annotations
 import random
 import tomllib
 from array import array
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
 from itertools import accumulate, count, islice, pairwise
 from math import floor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.clock import MINUTE, parse
 from musicsvc.errors import Invalid
 from musicsvc.store.catalog import genres, tags
 from musicsvc.store.engine import bulk
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.seeding import fixtures
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from musicsvc.store.engine.store import Store
 
 ARTISTS, ALBUMS, TRACKS = 1_000, 4_000, 20_000  # at scale 1
 LARGEST = 1_000

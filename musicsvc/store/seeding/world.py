@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from peewee import Field
+from peewee import Field, Model
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from peewee import Model
-
-    from musicsvc.store.models import Artist, User
+from musicsvc.store.models import Artist, User
 
 PREFIX = "fixture:"  # of external ids
 

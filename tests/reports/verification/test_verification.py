@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -19,9 +20,6 @@ from musicsvc.reports.formats import FORMATS
 from musicsvc.reports.tables import Table
 from musicsvc.reports.verification import checksums, comparison, reading
 from musicsvc.reports.verification.comparison import Difference
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COLUMNS = ("date", "track_id", "track", "plays", "plays_change")
 HEAD = {"type": "plays", "period": {"name": "7-days"}, "generated_at": "2026-03-01T12:34:56.000000Z"}

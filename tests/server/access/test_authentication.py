@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
+from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, isoformat
 from musicsvc.config import Limits, Settings
 from musicsvc.server.access import authentication
 from musicsvc.server.access.rate_limit_counter import RateLimitCounter
@@ -17,17 +18,12 @@ from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.routes.paths import V1
 from musicsvc.store import opening
 from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist
 from tests.support.query_count import queries
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client, person, running
 from tests.support.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
 
 PRIVATE, PUBLIC = f"{V1}/users/me", f"{V1}/albums"
 

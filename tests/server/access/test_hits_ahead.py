@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -15,14 +17,9 @@ from musicsvc.errors import Unavailable
 from musicsvc.server.access import hits_ahead, rate_limit_counter
 from musicsvc.server.access.hits_ahead import FEWEST, KEPT_SECONDS, MOST, HitsAhead
 from musicsvc.server.access.rate_limit_counter import RateLimitCounter
+from musicsvc.store.engine.store import Store
 from musicsvc.store.rate_limits.sqlite import MachineHitCounter
 from musicsvc.store.rate_limits.window import SHARE_AHEAD, Hit, Limit, Status
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
 
 LIMIT = Limit("token", 60, 60_000)
 WIDE = Limit("exports", 1_000, 60_000)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.clock import Clock, MovableClock
 from musicsvc.errors import Unavailable
 from musicsvc.server.access.rate_limit_counter import PATIENCE_SECONDS, HitBatch, RateLimitCounter
+from musicsvc.store.engine.store import Store
 from musicsvc.store.rate_limits.window import Busy, Hit, Limit, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.engine.store import Store
 
 LIMIT = Limit("token", 10, 60_000)
 

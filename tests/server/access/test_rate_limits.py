@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,16 +16,12 @@ from musicsvc.server.access.rate_limits import HEADERS
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine.store import Store
 from tests.rights.world import OWNER, World
 from tests.server.jobs.test_activity_writer import logged
 from tests.support.monotonic_clock import StoppedClock
 from tests.support.response_checks import conforms
 from tests.support.serving import Answer, Client, person, running
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from musicsvc.store.engine.store import Store
 
 sqlite = pytest.mark.only_on("sqlite")  # PostgreSQL counts by its own clock, which no test moves
 NEWCOMER = {"email": "new@label.test", "password": "three romances"}

@@ -7,7 +7,7 @@ import re
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -15,12 +15,10 @@ import pytest
 
 from musicsvc.config import Limits, Settings
 from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.store.engine.store import Store
 from tests.support.monotonic_clock import StoppedClock
 from tests.support.program import Program
 from tests.support.serving import Answer, person, running
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 DOCS = (Path(__file__).parents[3] / "docs" / "limits.md").read_text("utf-8")
 sqlite = pytest.mark.only_on("sqlite")  # PostgreSQL counts by its own clock

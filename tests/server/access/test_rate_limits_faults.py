@@ -6,29 +6,25 @@ import asyncio
 import resource
 import threading
 import time
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import apsw
 import pytest
 from blockbuster import blockbuster_ctx
 
+from musicsvc.clock import Clock
 from musicsvc.config import Limits, Settings
 from musicsvc.server.access import hits_ahead, rate_limit_counter
 from musicsvc.server.access.rate_limit_counter import RateLimitCounter
+from musicsvc.store.engine.store import Store
 from musicsvc.store.rate_limits import sqlite as sqlite_counter
 from musicsvc.store.rate_limits.postgres import PostgresHitCounter
 from musicsvc.store.rate_limits.window import Hit, Limit
+from tests.support import databases
 from tests.support.serving import Client, person, running
 from tests.support.waiting import PATIENCE, until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
-
-    from musicsvc.clock import Clock
-    from musicsvc.store.engine.store import Store
-    from tests.support import databases
 
 sqlite = pytest.mark.only_on("sqlite")
 ALONE = "the shared rate-limit counter failed, each process counts separately for now"

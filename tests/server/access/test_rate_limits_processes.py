@@ -6,19 +6,15 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import aiohttp
+import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.store import opening
 from tests.support.program import Program, until
 from tests.support.serving import Client, person
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 WORKERS = 3
 AMOUNT = 50

@@ -6,7 +6,7 @@ import asyncio
 import time
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +18,6 @@ from tests.support.serving import Client, person, running
 
 psycopg = pytest.importorskip("psycopg")
 from musicsvc.store.engine.postgres.store import PostgresStore  # noqa: E402 - imports the driver
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.only_on("postgres")
 REQUESTS = 200

@@ -6,10 +6,10 @@ import asyncio
 import base64
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
@@ -20,9 +20,6 @@ from musicsvc.store.accounts import tokens, users
 from tests.support import program
 from tests.support.program import until
 from tests.support.raw_connection import connected, request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 pytestmark = [
     pytest.mark.slow,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,10 +12,8 @@ from musicsvc.server.access.rate_limit_counter import RateLimitCounter
 from musicsvc.server.access.rate_limits import Attempt, RateLimiter
 from musicsvc.server.call import Call
 from musicsvc.server.routes.table import ROUTES
+from musicsvc.store.engine.store import Store
 from tests.support.monotonic_clock import StoppedClock
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import os
 import random
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import pytest
@@ -21,6 +22,7 @@ from musicsvc.clock import DAY, MovableClock
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import export_rows, overview
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays import periods
@@ -29,13 +31,8 @@ from tests.conftest import NOW
 from tests.support.listening_world import SLOT, Catalog, catalog
 from tests.support.oracle import Period
 from tests.support.pdf_text import in_print, printed
+from tests.support.serving import Client
 from tests.support.shared_server import Shared, on_shared_loop
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Client
 
 TIMEFRAMES = {"7-days": "7d", "30-days": "30d", "90-days": "90d", "1-year": "1y"}
 # Beside the names, a month, and days of which the last is today, compared with days that end within a day.

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from musicsvc.clock import MovableClock
 from musicsvc.store.catalog import albums
 from musicsvc.store.engine.pagination import Page
+from musicsvc.store.engine.store import Store
 from tests.support import large_albums
 from tests.support.serving import Client, person
-
-if TYPE_CHECKING:
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
 
 KIBIBYTE = 1024
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.support.serving import Client
+from tests.support.serving import Client
 
 
 async def test_the_page_needs_no_token_and_nothing_from_elsewhere(anonymous: Client) -> None:

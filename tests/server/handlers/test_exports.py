@@ -7,10 +7,12 @@ import csv
 import errno
 import io
 import random
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import openpyxl
 import pytest
@@ -22,18 +24,13 @@ from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.shapes import spooled
 from musicsvc.server.shapes.spooled import spool
 from musicsvc.store.engine import bulk
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.conftest import NOW
 from tests.support import databases
 from tests.support.listening_world import ALBUMS, SLOT, TRACKS, Catalog, catalog
 from tests.support.playlist_world import CheckedClient
 from tests.support.serving import Answer, Client, person, running
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
 
 FIGURES = "plays_total,plays_period,listeners_total,listeners_period,likes,reposts,plays_change,listeners_change"
 HEADERS = {

@@ -6,21 +6,17 @@ import logging
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import describe
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from tests.support import databases
-    from tests.support.serving import Answer, Client
-
+from tests.support import databases
+from tests.support.serving import Answer, Client
 
 UNAVAILABLE = "The database is not available."
 

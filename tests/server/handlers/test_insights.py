@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Follow, Secret
 from tests.conftest import NOW
 from tests.support import databases
@@ -21,11 +23,6 @@ from tests.support.oracle import LENGTHS, TIMEFRAMES
 from tests.support.pdf_text import printed
 from tests.support.playlist_world import CheckedClient
 from tests.support.serving import Client, person, running
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from musicsvc.store.engine.store import Store
 
 
 @pytest.fixture(scope="module")

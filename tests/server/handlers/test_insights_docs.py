@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.clock import MovableClock, parse
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
 from tests.support.playlist_world import CheckedClient
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Client
+from tests.support.serving import Client
 
 DOCS = Path(__file__).parents[3] / "docs" / "insights.md"
 PLAYED = re.compile(r"^\| (\d{4}-\d\d-\d\d \d\d:\d\d) \| (\d) \| (\w+) \|$", re.MULTILINE)

@@ -6,10 +6,11 @@ import asyncio
 import json
 import random
 import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from musicsvc.cli.session import Session
 from musicsvc.clock import DAY, MovableClock, parse
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
@@ -32,12 +34,7 @@ from tests.support.listening_world import catalog
 from tests.support.serving import Client, running
 from tests.support.timed_world import TimedWorld
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-
-    from musicsvc.store.engine.store import Store
-
-    Ask = Callable[..., Coroutine[Any, Any, Any]]
+Ask = Callable[..., Coroutine[Any, Any, Any]]
 
 NOUNS = {kind: noun for noun, kind in KINDS.items()}
 DURATIONS = (None, None, 0, 10_000, 15_000, 29_999, 45_000, 100_000, 150_000, 200_000, 10**6)

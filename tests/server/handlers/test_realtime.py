@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
@@ -15,9 +15,6 @@ from musicsvc.store import opening
 from tests.support.listening_world import Catalog, catalog
 from tests.support.program import Program
 from tests.support.serving import Client
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 WORKERS = 3
 

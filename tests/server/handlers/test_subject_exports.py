@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import openpyxl
 import pytest
@@ -18,10 +18,8 @@ from tests.conftest import NOW
 from tests.rights.world import OWNER
 from tests.support.listening_world import ALBUMS, SLOT, TRACKS, Catalog, catalog
 from tests.support.pdf_text import printed
+from tests.support.serving import Answer, Client
 from tests.support.shared_server import Shared, on_shared_loop
-
-if TYPE_CHECKING:
-    from tests.support.serving import Answer, Client
 
 pytestmark = on_shared_loop
 PERIOD = {"from": "2026-01-10", "to": "2026-03-01"}

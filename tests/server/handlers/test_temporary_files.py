@@ -9,26 +9,22 @@ import stat
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import openpyxl
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
 from musicsvc.reports import scratch
 from musicsvc.server.app import TEMPORARY
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.shapes import spooled
 from musicsvc.store.engine import bulk
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.support.serving import person, running
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
 
 TRACKS = 1_500  # rows of some hundred bytes: more than a response has in memory
 

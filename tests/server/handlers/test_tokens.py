@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from musicsvc.clock import DAY, isoformat
+from musicsvc.clock import DAY, MovableClock, isoformat
 from musicsvc.config import Access, Limits, Settings
 from musicsvc.store import opening
 from musicsvc.store.accounts import passwords, tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.security import security_events
 from tests.faults import system
 from tests.rights.world import OWNER, PASSWORD, World
 from tests.store.engine.test_disk_full import FullDisk
-from tests.support.serving import Client, person, running
+from tests.support.serving import Answer, Client, person, running
 from tests.support.shared_server import Shared, on_shared_loop
-
-if TYPE_CHECKING:
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Answer
 
 WRONG = {"email": "The e-mail or the password is wrong."}
 

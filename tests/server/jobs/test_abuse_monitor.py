@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import apsw
 import pytest
@@ -14,15 +14,11 @@ from musicsvc.clock import Clock
 from musicsvc.config import Abuse, Activity, Limits, Settings
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Token
 from musicsvc.store.security import security_events
 from tests.support.serving import Client, person, running
 from tests.support.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.models import Token
 
 PUBLIC = {"name": "Rags", "public": True}
 SOON = 60.0  # seconds; on an idle machine it takes two

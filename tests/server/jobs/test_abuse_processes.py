@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
@@ -14,15 +14,12 @@ import pytest
 from musicsvc.clock import Clock
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens
+from musicsvc.store.engine.store import Store
 from tests.support.program import Program
 from tests.support.serving import Client, person
 
 pytestmark = pytest.mark.slow
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from musicsvc.store.engine.store import Store
 
 CONNECTIONS = 8  # kept open, over both processes
 SOON = 60.0  # seconds; on an idle machine it takes two

@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.clock import SECOND, Clock
 from musicsvc.config import Limits, Settings
 from musicsvc.store.accounts import tokens
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import artists, tracks
+from musicsvc.store.engine.store import Store
 from musicsvc.store.playlists import playlists
 from tests.support.serving import Client, person, running
 from tests.support.traffic import BEGAN, OWN, Profile, Request, profiles
-
-if TYPE_CHECKING:
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.engine.store import Store
 
 SETTINGS = Settings(limits=Limits(local=True))
 ROUND = 2.5  # seconds in which the monitor evaluates every token

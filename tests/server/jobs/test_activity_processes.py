@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity.calls import Entry
 from tests.support.program import Program
 from tests.support.raw_connection import connected, request
 from tests.support.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from musicsvc.store.activity.calls import Entry
 
 CLIENTS, CALLS = 8, 18  # fewer in all than each worker logs one by one of an address without a token
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
-from musicsvc.clock import DAY
+import pytest
+
+from musicsvc.clock import DAY, MovableClock
 from musicsvc.server.call import Call
 from musicsvc.server.jobs import activity_writer
 from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
-
-if TYPE_CHECKING:
-    import pytest
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.activity.log_store import Log
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.activity.log_store import Log
+from musicsvc.store.engine.store import Store
 
 OLD = 2 * calls.PRUNED + 1  # more than two steps delete
 LONG = 60.0

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 import pytest
@@ -22,15 +22,13 @@ from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.store.accounts import tokens
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity.calls import Entry
+from musicsvc.store.engine.store import Store
 from musicsvc.store.security import security_events
 from tests.faults import disk
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client, person, running
 from tests.support.waiting import until
-
-if TYPE_CHECKING:
-    from musicsvc.store.activity.calls import Entry
-    from musicsvc.store.engine.store import Store
 
 sqlite = pytest.mark.only_on("sqlite")
 PROXIED = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}

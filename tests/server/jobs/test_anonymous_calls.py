@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import tracemalloc
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,14 +16,12 @@ from musicsvc.server.jobs import anonymous_calls
 from musicsvc.server.jobs.anonymous_calls import FULL_CALLS, OTHERS, AnonymousCalls
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity.calls import Entry
+from musicsvc.store.engine.store import Store
 from tests.rights.world import OWNER, World
 from tests.support.prometheus import scraped, total
 from tests.support.raw_connection import connected, request
 from tests.support.serving import person, running
-
-if TYPE_CHECKING:
-    from musicsvc.store.activity.calls import Entry
-    from musicsvc.store.engine.store import Store
 
 HTTPS = "X-Forwarded-Proto: https"
 PROXIED = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https"}

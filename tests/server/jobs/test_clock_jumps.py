@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.clock import DAY, MINUTE, SECOND, parse
+from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, parse
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays import verify
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
 from tests.support import listening_world
 from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
 from tests.support.serving import Client, person, running
-
-if TYPE_CHECKING:
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
 
 YEAR = 365 * DAY
 JUMPS = {

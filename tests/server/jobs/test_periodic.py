@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+
+import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
+from musicsvc.store.engine.store import Store
 from tests.support.serving import running
-
-if TYPE_CHECKING:
-    import pytest
-
-    from musicsvc.store.engine.store import Store
 
 
 class Job:

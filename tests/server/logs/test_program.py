@@ -12,25 +12,22 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.store import opening
 from tests.support import preloaded
+from tests.support.preloaded import Process
 from tests.support.program import Program, until
 from tests.support.prometheus import read, total
 from tests.support.raw_connection import Wire, connected, request
 from tests.support.reserved_port import reserved_port
 from tests.support.serving import person
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.clock import MovableClock
-    from tests.support.preloaded import Process
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
 FIELDS = ["time", "level", "message", "logger", "request_id", "account", "token", "address", "method", "route"]

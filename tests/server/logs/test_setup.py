@@ -7,8 +7,9 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -16,9 +17,6 @@ from musicsvc.clock import MovableClock
 from musicsvc.config import Log
 from musicsvc.server.call import request_id
 from musicsvc.server.logs import setup as log_setup
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def fail(text: str) -> NoReturn:

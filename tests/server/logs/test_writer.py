@@ -6,21 +6,18 @@ import json
 import os
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from structlog.typing import EventDict
 
 from musicsvc.clock import MovableClock, isoformat
 from musicsvc.server.logs.formatting import Formatter
 from musicsvc.server.logs.writer import MOST_WAITING, LogWriter, QueuedLogWriter
 from tests.conftest import NOW
 from tests.support.program import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from structlog.typing import EventDict
 
 HELLO = {"time": NOW, "level": "warning", "message": "hello", "logger": "musicsvc"}
 

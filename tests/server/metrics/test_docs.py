@@ -9,9 +9,10 @@ import shlex
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -19,9 +20,6 @@ import pytest
 from tests.support.program import until
 from tests.support.prometheus import read
 from tests.support.reserved_port import reserved_port
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "metrics.md").read_text("utf-8")

@@ -8,9 +8,9 @@ import re
 import signal
 import threading
 import urllib.request
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
@@ -23,15 +23,11 @@ from musicsvc.server.metrics.registry import METHODS, Metrics
 from musicsvc.server.responses.errors import STATUSES
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 from tests.support.program import PATIENCE, Program, held, until
 from tests.support.prometheus import Figures, read, scraped, series, total
 from tests.support.serving import Client
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from musicsvc.store.engine.store import Store
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
 REQUESTS = "musicsvc_requests_total"

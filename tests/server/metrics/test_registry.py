@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from musicsvc import __version__
-from musicsvc.clock import MINUTE, SECOND
+from musicsvc.clock import MINUTE, SECOND, MovableClock
 from musicsvc.config import Backups, Limits, Metrics, Server, Settings
 from musicsvc.errors import NotFound
 from musicsvc.server.call import Call
@@ -22,14 +22,10 @@ from musicsvc.server.network import tls
 from musicsvc.server.peer import Peer
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.backups import create, folder
+from musicsvc.store.engine.store import Store
 from tests.support.prometheus import read, scraped, series, total
 from tests.support.raw_connection import connected, request
-from tests.support.serving import person, running
-
-if TYPE_CHECKING:
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Client, StartServer
+from tests.support.serving import Client, StartServer, person, running
 
 REQUESTS = "musicsvc_requests_total"
 SECONDS = "musicsvc_request_seconds"

@@ -6,18 +6,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aiohttp import HttpVersion11, http_exceptions, streams, web
+from aiohttp.http import RawRequestMessage
 from aiohttp.web_protocol import ERROR, RequestHandler, _ErrInfo
 
 from tests.support.raw_connection import Wire, request, settled
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from aiohttp.http import RawRequestMessage
 
 GET = request("GET", "/")
 ATTRIBUTES = (

@@ -8,34 +8,28 @@ import resource
 import socket
 import ssl
 import time
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+import trustme
 
+from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
 from musicsvc.server.network import acceptor
 from musicsvc.server.process import open_files
+from musicsvc.store.engine.store import Store
+from tests.server.conftest import Start
 from tests.support import waiting
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.program import Program, until
 from tests.support.prometheus import scraped, total
 from tests.support.raw_connection import Wire, connected, request
-from tests.support.serving import Client, person
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import trustme
-
-    from musicsvc.clock import Clock
-    from musicsvc.store.engine.store import Store
-    from tests.server.conftest import Start
-    from tests.support.serving import StartServer
-
+from tests.support.serving import Client, StartServer, person
 
 GET = request("GET", ALBUMS)
 

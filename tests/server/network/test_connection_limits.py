@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture

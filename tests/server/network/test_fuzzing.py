@@ -16,7 +16,6 @@ import time
 from collections import Counter
 from contextlib import suppress
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,14 +24,13 @@ from musicsvc.store.seeding import fixtures
 from tests.fuzzing import checks
 from tests.fuzzing.malformed import MalformedGenerator
 from tests.fuzzing.requests import FuzzRequest, RequestGenerator
+from tests.server.conftest import Start
 from tests.support.command import run_in_process
 from tests.support.raw_connection import connected, request
+from tests.support.serving import Answer
 
 pytestmark = pytest.mark.slow
 
-if TYPE_CHECKING:
-    from tests.server.conftest import Start
-    from tests.support.serving import Answer
 
 COUNT, SLOW_COUNT = 1_500, 100_000
 AT_ONCE = 4

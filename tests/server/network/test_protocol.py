@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.server.request import bodies
+from musicsvc.store.engine.store import Store
 from tests.support import malformed_requests
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.raw_connection import chunked, connected, request
-from tests.support.serving import Client, person
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.clock import Clock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import StartServer
+from tests.support.serving import Client, StartServer, person
 
 
 @pytest.fixture(autouse=True)

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import ssl
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 import pytest
+import trustme
 
+from musicsvc.clock import Clock
 from musicsvc.config import Server, Settings
+from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS, ARTISTS
 from tests.support.raw_connection import connected, request
-from tests.support.serving import running
-
-if TYPE_CHECKING:
-    import trustme
-
-    from musicsvc.clock import Clock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import StartServer
+from tests.support.serving import StartServer, running
 
 STRICT = "Strict-Transport-Security"
 SHORT = 0.2

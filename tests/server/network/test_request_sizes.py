@@ -5,20 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING
 
 import pytest
 
+from musicsvc.clock import Clock
 from musicsvc.server.network.raw_responses import MAX_HEAD
+from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
 from tests.support.raw_connection import connected, request
-from tests.support.serving import Client, person
-
-if TYPE_CHECKING:
-    from musicsvc.clock import Clock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import StartServer
-
+from tests.support.serving import Client, StartServer, person
 
 GET = request("GET", ALBUMS)
 

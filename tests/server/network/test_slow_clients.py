@@ -6,28 +6,22 @@ import asyncio
 import socket
 import ssl
 import time
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 import pytest
+import trustme
 
+from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
+from musicsvc.server.call import Call
 from musicsvc.server.network import tls
+from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.raw_connection import Wire, connected, not_reading, request
-from tests.support.serving import Client, person, running
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    import trustme
-
-    from musicsvc.clock import Clock
-    from musicsvc.server.call import Call
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import StartServer
+from tests.support.serving import Client, StartServer, person, running
 
 GET = request("GET", ALBUMS)
 BUNDLE_PATH = "/docs/swagger-ui-bundle.js"

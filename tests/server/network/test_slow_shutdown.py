@@ -6,28 +6,24 @@ import asyncio
 import signal
 import socket
 import time
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist, Track, TrackArtist
+from tests.server.conftest import Start
 from tests.support.malformed_requests import ARTISTS, JSON, SOUND
-from tests.support.program import until
+from tests.support.program import Program, until
 from tests.support.raw_connection import in_flight, request
 from tests.support.serving import person
 
 pytestmark = pytest.mark.slow
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from musicsvc.clock import MovableClock
-    from tests.server.conftest import Start
-    from tests.support.program import Program
 
 TRACKS = 8_000
 

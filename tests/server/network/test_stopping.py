@@ -7,21 +7,19 @@ import socket
 import threading
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import musicsvc
+from musicsvc.clock import Clock
 from musicsvc.config import Limits, Server, Settings
+from musicsvc.server.app import App
 from musicsvc.server.network import acceptor
+from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
 from tests.support.raw_connection import PATIENCE, connected, request, settled
 from tests.support.serving import ServiceServer, person
-
-if TYPE_CHECKING:
-    from musicsvc.clock import Clock
-    from musicsvc.server.app import App
-    from musicsvc.store.engine.store import Store
 
 PATIENT = Server(max_connections=4, head_timeout=3600, body_timeout=3600, keepalive_timeout=3600)  # no timer runs out
 GET = request("GET", ALBUMS)

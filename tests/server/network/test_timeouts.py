@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from musicsvc.server.network.timeouts import Deadline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Timer:

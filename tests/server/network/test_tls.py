@@ -5,24 +5,21 @@ from __future__ import annotations
 import asyncio
 import ssl
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import trustme
 
+from musicsvc.clock import Clock
 from musicsvc.config import Server, Settings
 from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.server.app import App
 from musicsvc.server.network import tls
 from musicsvc.server.reloading import Configuration, Source
+from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS
 from tests.support.raw_connection import connected, request
-
-if TYPE_CHECKING:
-    from musicsvc.clock import Clock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import StartServer
+from tests.support.serving import StartServer
 
 HOSTED = Server(public_url="https://music.example.test")
 HTTPS = {"X-Forwarded-Proto": "https"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import openapi_spec_validator
 import pytest
@@ -14,9 +14,7 @@ from musicsvc.server.access.rate_limits import HEADERS
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Route
 from tests.server.openapi.conftest import SHOWN, each, operation_of
 from tests.support.response_checks import conforms
-
-if TYPE_CHECKING:
-    from tests.support.serving import Client
+from tests.support.serving import Client
 
 ANYWHERE = {400, 403, 429, 500}
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.server.openapi.examples import example
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Route
 from musicsvc.store.accounts import passwords, users
+from musicsvc.store.engine.store import Store
 from tests.server.openapi.conftest import SHOWN, each
 from tests.support import response_checks
 from tests.support.response_checks import conforms
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Answer, Client
+from tests.support.serving import Answer, Client
 
 
 @each([route for route in SHOWN if route.answer is not None])

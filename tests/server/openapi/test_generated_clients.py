@@ -6,12 +6,11 @@ import asyncio
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.support.serving import Client
+from tests.support.serving import Client
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 

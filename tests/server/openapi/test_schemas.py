@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from musicsvc.server import openapi
 from musicsvc.server.routes.route import JSON_MEDIA
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 KEYWORDS = {
     *("$ref", "additionalProperties", "anyOf", "const", "description", "enum", "examples", "format", "items"),

@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from musicsvc.server.routes.route import Access
 from musicsvc.server.routes.table import ROUTES
+from tests.support.serving import Client
 
 pytestmark = pytest.mark.slow
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.support.serving import Client
 
 ROOT = Path(__file__).resolve().parents[3]
 RUNS = str(ROOT / "tests" / "support" / "schemathesis_runs.py")

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from itertools import count
-from typing import TYPE_CHECKING
 
 import pytest
 import pytest_asyncio
 
 from musicsvc.config import Limits, Settings
 from musicsvc.store.accounts import api_access
+from tests.support import databases
 from tests.support.figures_world import World, fill
 from tests.support.office import Office
 from tests.support.page_client import PageClient, add_account, add_session, page_client
 from tests.support.shared_server import Shared, shared_server
 from tests.support.signed_in import Person
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.support import databases
 
 NUMBERS = count()
 

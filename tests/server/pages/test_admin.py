@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.server.routes.route import Access
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import password_links, tokens, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.engine.store import Store
 from musicsvc.store.security import security_events
 from tests.cli.test_activity import CALL
 from tests.faults import system
@@ -22,10 +23,6 @@ from tests.support.office import Office
 from tests.support.page_client import add_session, page_client, text
 from tests.support.serving import running
 from tests.support.shared_server import Shared, on_shared_loop
-
-if TYPE_CHECKING:
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
 
 SCRIPT = "<script>alert('x')</script>\"'><img src=x onerror=alert(1)>"
 

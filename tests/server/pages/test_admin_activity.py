@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +11,7 @@ from musicsvc.clock import MINUTE
 from musicsvc.store.accounts import password_links, tokens, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity.calls import Entry
 from musicsvc.store.backups.create import create
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Administrator
@@ -21,9 +21,6 @@ from tests.support.page_client import page_client, text
 from tests.support.page_outline import outline
 from tests.support.shared_server import on_shared_loop
 from tests.support.waiting import until
-
-if TYPE_CHECKING:
-    from musicsvc.store.activity.calls import Entry
 
 HEAD = "Time (UTC) | What | Account | Token | Details"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,11 +15,9 @@ from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.reported import account_plays
 from musicsvc.store.plays.reported.account_plays import Reports
 from musicsvc.store.plays.rollups import withdrawal
+from tests.support.office import Office
 from tests.support.page_client import text
 from tests.support.shared_server import on_shared_loop
-
-if TYPE_CHECKING:
-    from tests.support.office import Office
 
 
 def reporter(office: Office) -> tuple[int, list[int]]:

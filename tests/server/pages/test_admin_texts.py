@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
@@ -11,12 +11,7 @@ from tests.support.admin_world import World, at, fill, wish
 from tests.support.office import Office
 from tests.support.page_client import page_client
 from tests.support.page_outline import outline
-from tests.support.shared_server import on_shared_loop
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.support.shared_server import Shared
+from tests.support.shared_server import Shared, on_shared_loop
 
 TOKENS = "Name | State | Ends in | Last used (UTC) | Expires (UTC)"
 

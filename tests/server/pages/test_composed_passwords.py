@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from musicsvc.store.accounts import api_access, password_links, passwords, users
 from tests.support.command import run_in_process
-from tests.support.page_client import page_client, text
+from tests.support.page_client import PageClient, page_client, text
 from tests.support.shared_server import Shared, on_shared_loop
-
-if TYPE_CHECKING:
-    from tests.support.page_client import PageClient
 
 APART, TOGETHER = "cafe\u0301 au lait", "café au lait"
 APART_AGAIN, TOGETHER_AGAIN = "the\u0301 au citron", "thé au citron"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,14 +11,12 @@ from musicsvc.clock import DAY, SECOND
 from musicsvc.store.accounts import api_access, tokens
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity.calls import Entry
 from tests.support.page_client import PASSWORD, add_account, text
+from tests.support.serving import Answer
 from tests.support.shared_server import on_shared_loop
 from tests.support.signed_in import Person
 from tests.support.waiting import until
-
-if TYPE_CHECKING:
-    from musicsvc.store.activity.calls import Entry
-    from tests.support.serving import Answer
 
 HOME = "/settings/developers"
 SCRIPT = "<script>alert(1)</script>"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,12 +12,9 @@ from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import api_access, password_links, users
 from musicsvc.store.models import Artist
 from tests.support.html_page import HtmlPage
+from tests.support.office import Office
 from tests.support.page_client import PASSWORD, add_account, add_session, page_client, text
-from tests.support.shared_server import on_shared_loop
-
-if TYPE_CHECKING:
-    from tests.support.office import Office
-    from tests.support.shared_server import Shared
+from tests.support.shared_server import Shared, on_shared_loop
 
 pytestmark = on_shared_loop
 MISSING = ("/nothing", "/admin/accounts/999999", "/insights/track/999999", "/reports/x", "/docs/x", "/static/x.css")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from jinja2 import UndefinedError
@@ -13,10 +14,6 @@ from jinja2 import UndefinedError
 from musicsvc.server.pages import html
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.shapes.pages import View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
-from tests.support.page_client import PASSWORD, page_client, password_hash, text
-
-if TYPE_CHECKING:
-    from tests.server.conftest import Start
-    from tests.support.page_client import PageClient
+from tests.server.conftest import Start
+from tests.support.page_client import PASSWORD, PageClient, page_client, password_hash, text
 
 SIGN_INS = 200
 LONGEST = 3.0  # seconds, the 99th percentile of a read on a busy machine; the sign-ins one after the other take longer

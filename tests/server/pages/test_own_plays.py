@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.store.accounts import tokens
@@ -12,11 +11,9 @@ from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.periods import day_of
+from tests.support.office import Office
 from tests.support.page_client import add_session, page_client
 from tests.support.shared_server import on_shared_loop
-
-if TYPE_CHECKING:
-    from tests.support.office import Office
 
 SENTENCE = re.compile(r"<p><span data-own-plays>([^<]*)</span>([^<]*)</p>")
 

@@ -5,29 +5,24 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import ByteSize
 
-from musicsvc.clock import DAY
+from musicsvc.clock import DAY, MovableClock
 from musicsvc.config import Server, Settings
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.dashboards import report_links
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.periods import between, to_date
 from musicsvc.store.plays.subjects import TRACK, Subject
 from tests.support.listening_world import Catalog, catalog
 from tests.support.page_client import add_account, add_session, page_client
 from tests.support.raw_connection import not_reading, request
-from tests.support.serving import running
+from tests.support.serving import Client, running
 from tests.support.shared_server import Shared
 from tests.support.waiting import PATIENCE
-
-if TYPE_CHECKING:
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Client
 
 KIBIBYTE = 1024
 BUDGET = 3 * KIBIBYTE * KIBIBYTE  # a quarter for each client

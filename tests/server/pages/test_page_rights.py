@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import re
 from itertools import count
-from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.server.routes.route import SAFE, Access, Family
+from musicsvc.server.routes.route import SAFE, Access, Family, Route
 from musicsvc.server.routes.table import ROUTES
 from tests.rights.page_right import ADMINISTRATOR, OWNER, VISITORS, PageWorld
 from tests.rights.pages import PAGES, right
 from tests.rights.table import endpoint
 from tests.support.page_client import PageClient, page_client, text
-from tests.support.shared_server import on_shared_loop
-
-if TYPE_CHECKING:
-    from musicsvc.server.routes.route import Route
-    from tests.support.serving import Answer
-    from tests.support.shared_server import Shared
+from tests.support.serving import Answer
+from tests.support.shared_server import Shared, on_shared_loop
 
 sqlite = pytest.mark.only_on("sqlite")  # no query depends on what these test
 ALL = [route for route in ROUTES if route.family is Family.PAGE]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +15,6 @@ from musicsvc.server.request.executors import Work
 from musicsvc.store.accounts import password_links, passwords, users
 from tests.support.page_client import PASSWORD, PageClient, add_account, page_client, password_hash, text
 from tests.support.shared_server import Shared, on_shared_loop
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
 
 NEW = "four romances for viola"
 UNKNOWN = "/password/" + "x" * 43

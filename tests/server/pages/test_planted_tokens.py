@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import isoformat
 from musicsvc.store.accounts import password_links, tokens, users
+from tests.support.office import Office
 from tests.support.page_client import PASSWORD, page_client, text
 from tests.support.shared_server import on_shared_loop
-
-if TYPE_CHECKING:
-    from tests.support.office import Office
 
 NEW = "four romances for viola"
 SHOWN = re.compile(

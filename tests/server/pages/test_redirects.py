@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import re
 from base64 import urlsafe_b64decode
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import SECOND
 from musicsvc.store.security import sessions
+from tests.support.office import Office
 from tests.support.page_client import PASSWORD, add_session
 from tests.support.shared_server import on_shared_loop
-
-if TYPE_CHECKING:
-    from tests.support.office import Office
 
 NEW = "four romances for violin"
 NOTICE = re.compile(r"musicsvc_notice=([\w=-]+);")

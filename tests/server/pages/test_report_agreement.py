@@ -6,9 +6,11 @@ import asyncio
 import csv
 import io
 import json
+from collections.abc import Callable, Coroutine
 from datetime import date, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -22,11 +24,7 @@ from tests.support.html_page import HtmlPage
 from tests.support.pdf_text import printed
 from tests.support.shared_server import on_shared_loop
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from pathlib import Path
-
-    Command = Callable[..., Coroutine[Any, Any, bytes]]
+Command = Callable[..., Coroutine[Any, Any, bytes]]
 
 pytestmark = on_shared_loop
 PERIODS = {

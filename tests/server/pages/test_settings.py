@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -14,14 +15,9 @@ from musicsvc.store.accounts import password_links, users
 from musicsvc.store.engine import bulk
 from musicsvc.store.models import Session
 from musicsvc.store.security import sessions
+from tests.support import databases
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
 from tests.support.shared_server import Shared, on_shared_loop, shared_server
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from tests.support import databases
 
 NEW = "four romances for violin"
 SCRIPT = "<script>alert(1)</script>\"'>"

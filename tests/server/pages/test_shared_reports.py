@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import AsyncIterator
+from typing import NamedTuple
 
+import pytest
 import pytest_asyncio
 
 from musicsvc.clock import DAY
@@ -13,18 +15,12 @@ from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine.sql import run
 from musicsvc.store.models import Artist
+from tests.support.databases import Template
 from tests.support.html_page import HtmlPage
 from tests.support.listening_world import Catalog, catalog
 from tests.support.page_client import PageClient, add_session, page_client
 from tests.support.shared_server import Shared, on_shared_loop, shared_server
 from tests.support.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    import pytest
-
-    from tests.support.databases import Template
 
 pytestmark = on_shared_loop
 LINK = re.compile(r"/reports/[A-Za-z0-9_.-]+")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import pytest
 import pytest_asyncio
 
-from musicsvc.clock import DAY, SECOND
+from musicsvc.clock import DAY, SECOND, MovableClock
 from musicsvc.config import Limits, Settings
 from musicsvc.server.pages import html
 from musicsvc.server.request.executors import Work
@@ -20,6 +22,7 @@ from musicsvc.store.accounts import users
 from musicsvc.store.dashboards import dashboards, report_links
 from musicsvc.store.engine.postgres import store as postgres
 from musicsvc.store.engine.sqlite import store as sqlite
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, ReportLink
 from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.subjects import TRACK
@@ -27,18 +30,9 @@ from tests.support.html_page import HtmlPage
 from tests.support.listening_world import Catalog, catalog
 from tests.support.page_client import add_session, page_client
 from tests.support.raw_connection import connected, request
-from tests.support.serving import running
+from tests.support.serving import Answer, Client, running
 from tests.support.shared_server import Shared
 from tests.support.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    import pytest
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Answer, Client
 
 BUSY = "Too many requests of this kind are under way. Try again in a second."
 PATIENCE = 30.0

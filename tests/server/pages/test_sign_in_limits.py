@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
 
 from musicsvc.store.security import sessions
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, text
+from tests.support.serving import Answer
 from tests.support.shared_server import Shared, on_shared_loop
-
-if TYPE_CHECKING:
-    from tests.support.serving import Answer
 
 
 @on_shared_loop

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.store import opening
 from tests.support.program import Program
 from tests.support.reloads import SettingsFile
 from tests.support.serving import person
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from musicsvc.clock import MovableClock
 
 
 @pytest.fixture

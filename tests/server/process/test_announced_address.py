@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from musicsvc.store.engine.sqlite import file_locks
 from tests.support.command import run_in_process
-from tests.support.program import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.support.program import Program
+from tests.support.program import Program, until
 
 pytestmark = pytest.mark.only_on("sqlite")
 NOTE = "No running server was found: the link has the address of the settings, "

@@ -11,16 +11,14 @@ import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from musicsvc.store.accounts import tokens
 from tests.support.command import run_in_process
 from tests.support.program import Program, until
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.only_on("sqlite")  # a demo has its own database, whatever store the run uses
 

@@ -6,17 +6,20 @@ import asyncio
 import errno
 import logging
 import time
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import apsw
 import pytest
 from blockbuster import blockbuster_ctx
 
+from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
 from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.route import Route
+from musicsvc.store.engine.store import Store
 from tests.faults import system
 from tests.faults.locking import locked
 from tests.rights.table import endpoint
@@ -24,13 +27,6 @@ from tests.rights.world import OWNER, World
 from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest, is_error
 from tests.support.serving import Answer, Client, person, running
 from tests.support.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.server.routes.route import Route
-    from musicsvc.store.engine.store import Store
 
 pytestmark = [
     pytest.mark.only_on("sqlite"),

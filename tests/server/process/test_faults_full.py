@@ -10,8 +10,8 @@ import resource
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,14 +22,10 @@ from musicsvc.store.accounts import tokens
 from musicsvc.store.doctor import files
 from musicsvc.store.engine.sqlite import reserved_space
 from tests.faults import small_disk
+from tests.faults.small_disk import SmallDisk
 from tests.support.program import Program, run, until
 from tests.support.raw_connection import connected, request
 from tests.support.serving import person, running
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.faults.small_disk import SmallDisk
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 

@@ -6,22 +6,17 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.store import opening
 from tests.faults import callers
-from tests.faults.callers import Caller
+from tests.faults.callers import Account, Caller
 from tests.support.program import Program, until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tests.faults.callers import Account
 
 pytestmark = [
     pytest.mark.slow,

@@ -6,15 +6,12 @@ import os
 import pty
 import signal
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.support import preloaded
 from tests.support.program import ended, is_running, run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SERVE = """
 import os, signal, sys

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
@@ -20,9 +20,6 @@ from tests.interleavings.model import ELSEWHERE, HERE
 from tests.support import preloaded
 from tests.support.program import PATIENCE, Program, held, until
 from tests.support.serving import Client
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
 

@@ -7,10 +7,13 @@ import signal
 import ssl
 import time
 import weakref
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
+import trustme
 
+from musicsvc.clock import MovableClock
 from musicsvc.config import Limits, Settings
 from musicsvc.errors import Failure
 from musicsvc.server import serving
@@ -18,20 +21,12 @@ from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.reloading import ReloadableServer, Source
 from musicsvc.store import opening
+from tests.server.conftest import Start
 from tests.support.each_worker import until_each_worker
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
-from tests.support.program import until
+from tests.support.program import Program, until
 from tests.support.raw_connection import Wire, connected, in_flight, request, settled
 from tests.support.reloads import NEW, OLD, RELOADED, SettingsFile, lines, messages, reload
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import trustme
-
-    from musicsvc.clock import MovableClock
-    from tests.server.conftest import Start
-    from tests.support.program import Program
 
 WORKERS = pytest.mark.parametrize("workers", ["1", "2"])
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.store import opening
 from musicsvc.store.models.catalog import Artist
+from tests.server.conftest import Start
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON
+from tests.support.program import Program
 from tests.support.raw_connection import connected, request
 from tests.support.reloads import RELOADED, SettingsFile, messages, reload
 
 pytestmark = pytest.mark.slow
 
-if TYPE_CHECKING:
-    from tests.server.conftest import Start
-    from tests.support.program import Program
 
 WORKERS = pytest.mark.parametrize("workers", ["1", "2"])
 

@@ -9,8 +9,8 @@ import signal
 import socket
 import stat
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,10 +21,6 @@ from tests.support import malformed_requests, preloaded
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
 from tests.support.program import Program, ended, run
 from tests.support.raw_connection import connected, in_flight, request, status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 sqlite = pytest.mark.only_on("sqlite")  # sockets and signals are the same on both
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")

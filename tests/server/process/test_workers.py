@@ -6,10 +6,11 @@ import json
 import os
 import signal
 import socket
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,10 +19,6 @@ from musicsvc.server.process.supervisor import Supervisor
 from tests.support.malformed_requests import ALBUMS
 from tests.support.program import Program, is_running, run, until
 from tests.support.raw_connection import Wire, connected, status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from musicsvc.errors import NotFound
 from musicsvc.server.routes.binding import Subject, bind
 from musicsvc.server.routes.route import Route
-
-if TYPE_CHECKING:
-    from tests.support.serving import Client
+from tests.support.serving import Client
 
 
 @pytest.fixture

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.server.request.bodies import MAX_BODY, SMALL
+from musicsvc.server.routes.route import Route
+from musicsvc.store.engine.store import Store
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
 from tests.support import worst_bodies
 from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
 from tests.support.raw_connection import request
-from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, threaded_server
+from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, Cost, threaded_server
 
 pytestmark = pytest.mark.slow
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.server.routes.route import Route
-    from musicsvc.store.engine.store import Store
-    from tests.support.threaded_server import Cost
 
 SERVER_SECONDS = 0.15  # of all threads: the event loop waits for the interpreter while another thread has it
 LARGEST_ANSWER = 128 * 1024

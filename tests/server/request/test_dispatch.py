@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -14,24 +15,19 @@ from aiohttp.test_utils import TestClient
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.config import Limits, Server, Settings
+from musicsvc.server.call import Call
 from musicsvc.server.pages import html
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.visits import Visit
 from musicsvc.store import opening
-from musicsvc.store.accounts import users
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
 from tests.conftest import NOW
+from tests.support import databases
 from tests.support.page_client import PASSWORD, password_hash
 from tests.support.raw_connection import BODYLESS, PATIENCE, connected, request, settled
 from tests.support.serving import ServiceServer, connector, person
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.server.call import Call
-    from musicsvc.store.accounts import tokens
-    from musicsvc.store.engine.store import Store
-    from tests.support import databases
 
 HEADS = Path(__file__).with_name("dispatched.txt")
 JSON = "Content-Type: application/json"

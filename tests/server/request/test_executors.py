@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.config import Limits, Settings
 from musicsvc.reports import typesetting
 from musicsvc.server import serving
@@ -20,17 +21,12 @@ from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine.postgres import store as postgres
 from musicsvc.store.engine.sqlite import store as sqlite
+from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import JSON
 from tests.support.prometheus import scraped, total
 from tests.support.raw_connection import connected, request
 from tests.support.response_checks import conforms
 from tests.support.serving import Answer, Client, person, running
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
 
 BODY = {"template_id": 2, "artist": "Anna Bon"}
 BUSY = "Too many requests of this kind are under way. Try again in a second."

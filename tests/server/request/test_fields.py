@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from musicsvc.clock import MovableClock
 from musicsvc.server import openapi
 from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import JSON_MEDIA, Family
+from musicsvc.server.routes.route import JSON_MEDIA, Family, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import MAX_ID
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
 from tests.support.endpoint_cases import ValidRequest, is_error
-from tests.support.field_rules import FIELDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.server.routes.route import Route
-    from musicsvc.store.engine.store import Store
-    from tests.support.field_rules import Rule
-    from tests.support.serving import Answer, Client
+from tests.support.field_rules import FIELDS, Rule
+from tests.support.serving import Answer, Client
 
 API = [route for route in ROUTES if route.family is not Family.PAGE]  # forms have texts, and tests of their own
 WITH_BODY = {endpoint(route): route for route in API if route.body is not None}

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest
 from aiohttp.web_protocol import MAX_MSG_QUEUE_SIZE
 
+from musicsvc.clock import MovableClock
 from musicsvc.config import Limits, Settings
 from musicsvc.server.request import immediate
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import tokens
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity.calls import Entry
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token
 from tests.support.prometheus import scraped, total
 from tests.support.raw_connection import Wire, connected, request
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.activity.calls import Entry
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Answer, Client, StartServer
+from tests.support.serving import Answer, Client, StartServer
 
 ANSWERED = "musicsvc_immediate_answers_total"
 TARGET = "/api/v1/genres"

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.server.network.framing import MAX_FRAMING
 from musicsvc.server.request import bodies
 from musicsvc.server.request.bodies import MAX_CHUNKS
 from musicsvc.server.schemas.json_size import MAX_VALUES, SAMPLE, first_values, has_too_many_values
+from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
 from tests.support.raw_connection import chunked, connected, request
-from tests.support.serving import Client, person
+from tests.support.serving import Client, StartServer, person
 from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, threaded_server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import StartServer
 
 GET = request("GET", ALBUMS)
 TOO_MANY = f"Must have at most {MAX_VALUES:,} values in total."

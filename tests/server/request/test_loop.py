@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 from blockbuster import blockbuster_ctx
 
+from musicsvc.clock import MovableClock
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
 from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
 from tests.support.query_count import queries
 from tests.support.serving import Answer, Client, running
-
-if TYPE_CHECKING:
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
 
 
 async def test_no_endpoint_blocks_the_event_loop(

@@ -5,30 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
+from musicsvc.clock import MovableClock
 from musicsvc.config import Access as AccessSettings
 from musicsvc.config import Limits, Metrics, Server, Settings
 from musicsvc.server.routes.route import Access, Family, RateLimit, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import api_access, users
+from musicsvc.store.engine.store import Store
 from tests.rights.table import RIGHTS, key
 from tests.rights.world import OWNER, World
+from tests.support import databases
 from tests.support.endpoint_cases import UNAUTHENTICATED, ValidRequest, each, is_error, takes_id
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Answer, Client, running
 from tests.support.shared_server import Shared, on_shared_loop, shared_server
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.support import databases
 
 sqlite = pytest.mark.only_on("sqlite")  # no query depends on what these test; the tests of each fault run on both
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}

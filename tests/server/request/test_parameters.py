@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
+from musicsvc.clock import MovableClock
 from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.server.schemas.fields import Pages
+from musicsvc.store.engine.store import Store
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
 from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest, is_error, takes_id
 from tests.support.raw_connection import connected, request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Client
+from tests.support.serving import Client
 
 NO_IDS = [
     *(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -13,11 +13,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from musicsvc.config import Server, Settings, load
 from musicsvc.errors import Failure
 from musicsvc.server.peer import Peer, PeerResolver
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.support.serving import Client
+from tests.support.serving import Client
 
 ADDRESSES = st.ip_addresses().map(str)
 ELSEWHERE = ["192.0.2.7", "2001:db8::7", "::ffff:192.0.2.7", "10.0.0.1", "fe80::1%eth0", ""]

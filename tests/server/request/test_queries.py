@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from musicsvc.clock import MINUTE
+from musicsvc.clock import MINUTE, MovableClock
 from musicsvc.config import Settings
 from musicsvc.server.routes.paths import INSIGHTS, V1
 from musicsvc.server.routes.route import Access, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.store.catalog import albums, artists, tracks
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening.releases import MOST_ALBUMS
 from musicsvc.store.messaging import notifications
 from musicsvc.store.playlists import collections
@@ -23,16 +25,10 @@ from musicsvc.store.plays import ingest
 from musicsvc.store.plays.periods import day_of, to_date
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS
+from tests.paging.world import World
 from tests.rights.table import endpoint
 from tests.support.query_count import count_reads, queries
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.paging.world import World
-    from tests.support.serving import Client, StartServer
+from tests.support.serving import Client, StartServer
 
 MANY = 20  # rows; the insights list ten tracks and albums of an artist
 MOST = 9  # queries of a page

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 import apsw.ext
@@ -23,9 +24,6 @@ from tests.server.request.test_queries import MANY, PAGED, UNPAGED, add_owner
 from tests.support.endpoint_cases import TESTED_ROUTES
 from tests.support.page_client import add_account, page_client
 from tests.support.shared_server import Shared, on_shared_loop
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 LONG = 3 * LONGEST
 # Tables of a constant size, and statements whose rows have another bound: a part of their text, and the reason.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,12 +15,8 @@ from musicsvc.server.request import reads
 from musicsvc.server.request.reads import Reads
 from musicsvc.store.catalog import genres
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.engine.store import Store
 
 PATIENCE = 30.0
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
 from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot
@@ -18,19 +20,14 @@ from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store import opening
+from musicsvc.store.engine.store import Store
 from musicsvc.store.playlists import playlists
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS
+from tests.paging.world import World
 from tests.support.memory import traced
 from tests.support.prometheus import scraped, total
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.paging.world import World
-    from tests.support.serving import Answer, Client, StartServer
+from tests.support.serving import Answer, Client, StartServer
 
 CALLERS = ("ann", "ben", "cleo", None)
 HITS = "musicsvc_answer_cache_hits_total"

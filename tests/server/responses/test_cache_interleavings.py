@@ -6,8 +6,9 @@ All run in this process: `tests/server/process/test_interleavings.py` is the sam
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -16,17 +17,12 @@ from hypothesis.stateful import run_state_machine_as_test
 from musicsvc.clock import Clock
 from musicsvc.config import Abuse, Settings
 from musicsvc.store import opening
+from musicsvc.store.engine.store import Store
 from tests.interleavings.actors import Service
 from tests.interleavings.machine import Interleavings
 from tests.interleavings.model import ELSEWHERE, HERE
 from tests.support.command import run_in_process
 from tests.support.serving import running
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
 
 
 def open_elsewhere(url: str, folder: Path) -> Store:

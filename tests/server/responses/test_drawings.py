@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import zlib
 from functools import partial
-from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from musicsvc.clock import MovableClock
 from musicsvc.reports.art import avatars, covers
 from musicsvc.server.responses.drawings import CAPACITY as CACHE
 from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.shapes import representation
+from musicsvc.store.engine.store import Store
 from tests.support.raw_connection import connected, request
-from tests.support.serving import person, running
-
-if TYPE_CHECKING:
-    import pytest
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Answer, Client
+from tests.support.serving import Answer, Client, person, running
 
 CAPACITY = 100
 TEMPLATE = "/cover-art/templates/2.png"

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import Any
 
 import orjson
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
 from musicsvc.server.freshness import Stamp
 from musicsvc.server.responses.fragments import Fragment, Fragments, Source
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist
 from tests.paging import world as worlds
 from tests.server.responses.test_answer_cache import Moments, ready
 from tests.support.memory import traced
 from tests.support.query_count import count_reads, queries
-from tests.support.serving import person
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Client, StartServer
+from tests.support.serving import Client, StartServer, person
 
 SPELLING = count()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 import pytest
 from aiohttp.test_utils import make_mocked_request
@@ -13,11 +12,8 @@ from musicsvc.server.responses.responses import Reply, build_response
 from musicsvc.server.responses.streaming import PIECE
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.representation import MIN_COMPRESSED
-from tests.support.raw_connection import connected, request
-
-if TYPE_CHECKING:
-    from tests.support.raw_connection import Wire
-    from tests.support.serving import Answer, Client
+from tests.support.raw_connection import Wire, connected, request
+from tests.support.serving import Answer, Client
 
 SUBSCRIPTIONS = "notifications/me/subscriptions"
 

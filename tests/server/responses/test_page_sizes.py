@@ -8,26 +8,23 @@ import threading
 import time
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
 from musicsvc.errors import Overloaded
 from musicsvc.server.responses import large as large_answers
 from musicsvc.server.responses.memory_budget import AnswerMemory, Reservation
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine.pagination import Page
+from musicsvc.store.engine.store import Store
 from tests.paging import world as worlds
 from tests.support import large_albums
 from tests.support.query_count import queries
 from tests.support.raw_connection import not_reading, request
-from tests.support.serving import Client, person
-
-if TYPE_CHECKING:
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import StartServer
+from tests.support.serving import Client, StartServer, person
 
 MEBIBYTE = 1 << 20
 ALBUM = 80 * 60_080  # bytes of an album with 80 tracks

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
+from musicsvc.clock import MovableClock
 from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Access
+from musicsvc.server.routes.route import Access, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import Pages
+from musicsvc.store.engine.store import Store
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS, View
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.clock import MovableClock
-    from musicsvc.server.routes.route import Route
-    from musicsvc.store.engine.store import Store
-    from tests.paging.world import Row
-    from tests.support.serving import Answer, Client
+from tests.paging.world import Row
+from tests.support.serving import Answer, Client
 
 PAGED = {route.path: route for route in ROUTES if route.query is not None and issubclass(route.query, Pages)}
 TOKENS = f"{V1}/access-tokens"  # which are never an empty list, because a token asks for it

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
 
+from musicsvc.clock import MovableClock
 from musicsvc.server.routes.route import JSON_MEDIA, Access
+from musicsvc.store.engine.store import Store
 from tests.paging import world as worlds
 from tests.rights.world import OWNER, World
 from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
-
-if TYPE_CHECKING:
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-    from tests.support.serving import Client
+from tests.support.serving import Client
 
 
 async def test_every_read_has_the_keys_of_its_tier_and_no_others(

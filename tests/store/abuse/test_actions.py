@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.store.abuse import actions
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 
 def test_actions_tell_which_were_undone(store: Store) -> None:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from playhouse.migrations import Runner
 
 from musicsvc.clock import DAY, SECOND
 from musicsvc.store.abuse import earlier_reads
+from musicsvc.store.abuse.earlier_reads import Denial
 from musicsvc.store.activity import calls, log_store
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
+from musicsvc.store.activity.log_store import Log
 from musicsvc.store.engine.binding import bound, current
 from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from musicsvc.store.abuse.earlier_reads import Denial
-    from musicsvc.store.activity.log_store import Log
-    from musicsvc.store.engine.store import Store
 
 KEEP_DAYS = 7
 NOW = 100 * DAY

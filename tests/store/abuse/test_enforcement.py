@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,10 +11,8 @@ from musicsvc.store.abuse import enforcement
 from musicsvc.store.abuse.enforcement import Enforcement, RefusalCounts
 from musicsvc.store.abuse.rules import Violation
 from musicsvc.store.accounts import tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import SecurityEvent, Token
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 NOTHING = Enforcement(revoked=False, suspended=False)
 REVOKED = Enforcement(revoked=True, suspended=False)

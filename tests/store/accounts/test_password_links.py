@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import Conflict, NotFound
 from musicsvc.store.accounts import api_access, password_links, tokens, users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import PasswordLink
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Administrator
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 
 @pytest.fixture

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Event
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import sign_in, users
 from musicsvc.store.accounts.sign_in import Credentials
+from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
 from tests.conftest import NOW
 from tests.support.postgres_locks import one_waits, require_wait
 from tests.support.program import PATIENCE, until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.engine.store import Store
 
 pytestmark = pytest.mark.only_on("postgres")  # on SQLite one transaction writes at a time
 CHANGES = {

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import SLICE, Entry
+from musicsvc.store.activity.log_store import Log
 from musicsvc.store.activity.timeline import Timeline
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Activity, SecurityEvent
 from musicsvc.store.security import security_events
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.store.activity.log_store import Log
-    from musicsvc.store.engine.store import Store
 
 
 @pytest.fixture

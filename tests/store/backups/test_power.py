@@ -6,7 +6,6 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,12 +14,9 @@ from musicsvc.store.backups import create, restore
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups.folder import SCHEDULED
 from musicsvc.store.engine.sqlite import files
-from tests.faults.crashes import State, recorded
+from tests.faults.crashes import Record, State, recorded
 from tests.store.backups.killed_restoring import NOW, names
 from tests.support.backed_up import add, killed_beside_its_wal
-
-if TYPE_CHECKING:
-    from tests.faults.crashes import Record
 
 pytestmark = pytest.mark.only_on("sqlite")
 

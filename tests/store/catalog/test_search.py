@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from concurrent.futures import wait
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from peewee import Model
 
 from musicsvc.errors import Failure
 from musicsvc.store import opening
@@ -15,17 +18,11 @@ from musicsvc.store.engine import bulk
 from musicsvc.store.engine.names import changed_names
 from musicsvc.store.engine.names.name_index import fold
 from musicsvc.store.engine.sql import run
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Playlist, Track, User
 from musicsvc.store.playlists import playlists
 from musicsvc.store.schema import schema
 from tests.support import upgrades
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from peewee import Model
-
-    from musicsvc.store.engine.store import Store
 
 WORDS = ["love", "Löve", "LOVER", "glove", "clover", "100%", "o'love", "blue", "Rüby", "ruby_x", "a", "b", "ab", "zoë"]
 TEXTS = ("love", "LÖV", "ov", "o", "a b", "100%", "%", "_x", "ruby", "y_", "zoe ", "e l", "none of these")

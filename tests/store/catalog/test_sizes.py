@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -10,10 +10,8 @@ from musicsvc.server.shapes import catalog
 from musicsvc.store.catalog import albums, genres, sizes, tags, tracks
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.pagination import Page
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 # Every kind of character that JSON escapes, and every length that UTF-8 has.
 NASTY = "".join(map(chr, (*range(1, 0x180), 0x2028, 0x20AC))) + '🎵"\\/'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from functools import partial
-from typing import TYPE_CHECKING
 
 from musicsvc.store.catalog import genres, track_lists
 from musicsvc.store.catalog.track_lists import TrackFilters
@@ -12,12 +11,10 @@ from musicsvc.store.engine import bulk, list_blocks
 from musicsvc.store.engine.list_blocks import LONGEST
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Track, TrackArtist, TrackGenre
 from tests.support.page_checks import check_pages
 from tests.support.query_count import queries
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 MANY = 9_001
 

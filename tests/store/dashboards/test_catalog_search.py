@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import random
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.clock import DAY
+from musicsvc.clock import DAY, MovableClock
 from musicsvc.store.dashboards import catalog_search
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Track, TrackArtist
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from tests.conftest import NOW
 from tests.support.listening_world import Catalog, catalog
-
-if TYPE_CHECKING:
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
-
 
 WINDOW = periods.window("7-days", NOW)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,6 +11,7 @@ from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.dashboards import report_links
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import figures
 from musicsvc.store.models import Artist, PlayMark, Track
 from musicsvc.store.plays.periods import Window, window
@@ -18,11 +19,6 @@ from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
 from musicsvc.store.security import security_events
 from musicsvc.store.security.sessions import SessionIdentity
 from tests.support.listening_world import Catalog, catalog
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.engine.store import Store
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import apsw
 import pytest
@@ -13,15 +14,9 @@ from musicsvc.clock import DAY, MINUTE, Clock
 from musicsvc.store.backups import create
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.doctor import files
-from musicsvc.store.doctor.finding import ok, problem, warning
+from musicsvc.store.doctor.finding import Finding, ok, problem, warning
 from musicsvc.store.engine.sqlite import reserved_space
 from tests.support.damage import add_dangling_row, overwrite_middle_page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from musicsvc.store.doctor.finding import Finding
 
 HOUR = 60 * MINUTE
 pytestmark = pytest.mark.only_on("sqlite")

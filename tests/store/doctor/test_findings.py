@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import apsw
 import pytest
 
 from musicsvc.clock import DAY, isoformat, parse
 from musicsvc.store.doctor import database
-from musicsvc.store.doctor.finding import ok, problem, warning
+from musicsvc.store.doctor.finding import Finding, ok, problem, warning
 from tests.support.damage import add_dangling_row, overwrite_middle_page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from musicsvc.store.doctor.finding import Finding
 
 pytestmark = pytest.mark.only_on("sqlite")
 NOW = parse("2026-12-01T12:00:00Z")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from musicsvc.clock import Clock
 from musicsvc.errors import Failure, Invalid
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
@@ -19,11 +21,6 @@ from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Comment, Track
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from musicsvc.clock import Clock
 
 MANY = 10_000
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import apsw
 import pytest
@@ -16,15 +16,11 @@ from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.engine import binding
 from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre
 from tests.faults import disk, system, workload
 from tests.faults.workload import Ledger
 from tests.support import databases
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.engine.store import Store
 
 pytestmark = [
     pytest.mark.only_on("sqlite"),

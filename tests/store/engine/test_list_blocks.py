@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store import opening
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums, artists, genres, tracks
 from musicsvc.store.engagement import comments
 from musicsvc.store.engine import bulk, list_blocks
@@ -19,6 +20,7 @@ from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.list_blocks import LISTS, LONGEST
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
@@ -36,12 +38,6 @@ from musicsvc.store.schema import schema
 from tests.paging import world as worlds
 from tests.support import upgrades
 from tests.support.page_checks import SIZES, check_pages
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.engine.store import Store
 
 MANY = 9_001
 PLAYED = """

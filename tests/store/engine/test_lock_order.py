@@ -5,8 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,10 +21,7 @@ from musicsvc.store.rate_limits.window import Busy
 from musicsvc.store.schema import schema
 from tests.support.backed_up import add, restore
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Flocks = Callable[[], list[str]]
+Flocks = Callable[[], list[str]]
 
 pytestmark = [
     pytest.mark.only_on("sqlite"),

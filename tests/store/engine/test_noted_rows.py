@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sqlite import noted_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.store import Store
 
 COLUMNS = ("track_id", "plays")
 STORED = {1: 5, 2: 3, 3: 900, 4: 1}

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from musicsvc.store.abuse import earlier_reads
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import albums, artists, genres, identifiers, search, tags, tracks
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.engine.sql import run_many
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import matching
 from musicsvc.store.importing.undoing import restoring, runs
 from musicsvc.store.messaging import messages
 from musicsvc.store.models import Tag, Track, TrackTag
 from tests.support.query_count import queries
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.engine.store import Store
 
 INSERT = "INSERT INTO tag (name) {rows}"
 CALLS: dict[str, tuple[Callable[[], object], object]] = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +19,6 @@ from musicsvc.store.rate_limits.sqlite import MachineHitCounter
 from tests.conftest import NOW
 from tests.support.backed_up import add, restore
 from tests.support.open_files import open_files
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.mark.only_on("sqlite")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +15,6 @@ from musicsvc.store.models import Genre, Tag
 psycopg = pytest.importorskip("psycopg")
 from musicsvc.store.engine.postgres import changes  # noqa: E402 - imports the driver
 from musicsvc.store.engine.postgres.store import PostgresStore  # noqa: E402 - the same
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.only_on("postgres")
 SECOND = 10.0  # one on a machine that is not busy

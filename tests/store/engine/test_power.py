@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import apsw
 import pytest
@@ -16,16 +16,12 @@ from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.sqlite import database as sqlite_database
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre
 from tests.faults import disk, workload
 from tests.faults.power import Power
 from tests.faults.workload import Ledger
 from tests.support import databases
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from musicsvc.store.engine.store import Store
 
 pytestmark = pytest.mark.only_on("sqlite")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -17,9 +18,6 @@ from musicsvc.store.engine.sqlite import files, reserved_space
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.sqlite.store import WRITER_STATEMENTS, SqliteStore
 from tests.conftest import NOW
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.only_on("sqlite")
 POSTGRES = "postgresql:///music"

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.store.engine import dialect, sql
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.store import Store
 
 
 def _pragmas() -> list[int]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from musicsvc.store import models
+from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.tables import Tables, counting, current_tables, note, noting
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 TABLES = Tables([
     ("account", None), ("album", None), ("artist", "account"), ("track", "album"), ("play", None), ("seen", None),

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories
 from musicsvc.store.importing import plays as importing
+from musicsvc.store.importing.summary import ImportSummary
 from tests.conftest import NOW
 from tests.support.plays_import import Import, Rows, make_catalog, quiet
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.summary import ImportSummary
 
 
 @pytest.fixture

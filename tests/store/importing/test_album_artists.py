@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import orjson
 import pytest
 
 from musicsvc.store.catalog import albums
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import batches, catalog, readers
 from tests.conftest import NOW
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
 
 
 @pytest.mark.parametrize("rows_a_batch", [1, 2, 500])

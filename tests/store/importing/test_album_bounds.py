@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -12,20 +14,15 @@ from musicsvc.server.shapes import catalog as shapes
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import albums, sizes
 from musicsvc.store.engine.pagination import Page
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import batches as pieces
 from musicsvc.store.importing import catalog, readers
 from musicsvc.store.importing.batch import Batch
+from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Track
 from tests.support import large_albums
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.summary import ImportSummary
-
-    Import = Callable[..., ImportSummary]
+Import = Callable[..., ImportSummary]
 
 NOBODY = "artist is missing"
 FULL = "an album holds at most 1,000 tracks: Vexations"

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import batches
 from musicsvc.store.models import Album, AlbumArtist, Artist, Genre, Tag, Track, TrackArtist
-from tests.support.catalog_import import counts, dump, import_rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from tests.support.catalog_import import Rows
+from tests.support.catalog_import import Rows, counts, dump, import_rows
 
 often = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 names = some.sampled_from(["a", "b", "c"])

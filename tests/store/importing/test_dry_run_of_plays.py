@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from musicsvc.clock import MINUTE, SECOND
 from musicsvc.store.importing.summary import Counts
 from tests.conftest import NOW
-from tests.support.plays_import import row, tally
+from tests.support.plays_import import Import, row, tally
 from tests.support.refused_rows import reasons
-
-if TYPE_CHECKING:
-    from tests.support.plays_import import Import
 
 pytestmark = pytest.mark.usefixtures("small_catalog")
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
 from musicsvc.clock import SECOND
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import catalog, histories, readers, values
 from musicsvc.store.importing import plays as importing
+from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, AlbumArtist, Artist, Play, Track
 from tests.conftest import NOW
 from tests.support.refused_rows import reasons
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.summary import ImportSummary
-
-    Import = Callable[..., ImportSummary]
+Import = Callable[..., ImportSummary]
 
 LABEL = "label@label.test"
 CODE, OTHER, THIRD = "GBAYE6800011", "USX9X2400001", "DEA123456789"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import identifiers
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories, readers
 from musicsvc.store.importing.batches import lock_imports
 from musicsvc.store.importing.undoing import made_rows, restoring, undo
@@ -18,14 +21,7 @@ from tests.support.postgres_locks import require_begun_waits, require_wait
 from tests.support.reported_plays import account, world
 from tests.support.undoing import LABEL, MODULES, OPTIONS, quiet
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.engine.store import Store
-
-    Run = Callable[[str], None]
+Run = Callable[[str], None]
 
 pytestmark = pytest.mark.only_on("postgres")
 FILES = {

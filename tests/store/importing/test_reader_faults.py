@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import duckdb
 import orjson
@@ -17,14 +17,10 @@ from musicsvc.errors import Failure
 from musicsvc.store.importing import batches, histories, readers
 from musicsvc.store.importing.histories import archives, detection, documents
 from musicsvc.store.importing.parquet import ParquetReader
+from musicsvc.store.importing.records import Reader
 from tests.store.importing.test_histories import CASES
 from tests.support.history_files import LISTEN, read, write
 from tests.support.open_files import open_files
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from musicsvc.store.importing.records import Reader
 
 LONG = "x" * 131_073
 TOO_LONG = "cannot be read as CSV: field larger than field limit (131072)"

@@ -5,26 +5,23 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
 from musicsvc.clock import SECOND
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import catalog, histories, readers
 from musicsvc.store.importing import plays as importing
+from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Artist, Play, Track
 from tests.conftest import NOW
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.summary import ImportSummary
-
-    Import = Callable[..., ImportSummary]
+Import = Callable[..., ImportSummary]
 
 LABEL = "label@label.test"
 ROWS = 6_000

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -16,7 +18,9 @@ from musicsvc.store import models
 from musicsvc.store.accounts import users
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine import sql
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import batches, catalog, histories, readers
+from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.importing.undoing import made_rows, restoring, runs, undo
 from musicsvc.store.models import (
     AlbumArtist,
@@ -31,15 +35,8 @@ from musicsvc.store.plays.rollups import withdrawal
 from tests.conftest import NOW
 from tests.support.undoing import AT, DAY, FAN, LABEL, MODULES, OPTIONS, dump, quiet, require_sound, undone
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.summary import ImportSummary
-
-    Rows = Sequence[Mapping[str, object]]
-    Import = Callable[..., ImportSummary]
+Rows = Sequence[Mapping[str, object]]
+Import = Callable[..., ImportSummary]
 
 NAMES = some.sampled_from(["Rag", "Waltz", "New", "Other"])
 CATALOG = some.fixed_dictionaries(

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from musicsvc.errors import Failure
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import histories, plays
+from musicsvc.store.importing.summary import ImportSummary
 from tests.conftest import NOW
 from tests.support.undoing import dump, undone
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.summary import ImportSummary
 
 
 @pytest.mark.usefixtures("world")

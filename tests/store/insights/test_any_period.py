@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 from musicsvc.clock import DAY, SECOND
 from musicsvc.server.handlers.insights import data_of
 from musicsvc.server.shapes import insights as shapes
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import charts, explain, export_rows, overview
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Play, PlayMark
@@ -25,9 +26,6 @@ from tests.support.examples import fewer_on_postgres
 from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
 from tests.support.oracle import PlayOf, bounds, day
 from tests.support.withdrawn_plays import withdraw_import
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 TODAY = NOW // DAY
 EARLIEST = 150  # days before today: four months of 32 days, and more weeks than have rollups

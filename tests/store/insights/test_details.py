@@ -6,16 +6,17 @@ import random
 from datetime import date
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Invalid
 from musicsvc.server.shapes import listening as shapes
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import overview
 from musicsvc.store.insights.listening import milestones, releases
 from musicsvc.store.insights.listening.releases import Compared
+from musicsvc.store.insights.overview import Overview
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Album, TrackArtist
 from musicsvc.store.plays import periods
@@ -24,10 +25,6 @@ from tests.conftest import NOW
 from tests.support import listening_oracle as oracle
 from tests.support.listening_oracle import TimedPlay
 from tests.support.timed_world import TimedWorld
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.insights.overview import Overview
 
 # The windows before end within a day, leave days out before the window, or have none; March 2026 began this morning.
 PERIODS = ("7-days", "30-days", "this-month", "2026-02", "2026-Q1", "2026", "2025-12", "all")

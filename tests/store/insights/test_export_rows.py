@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import NotFound
 from musicsvc.store.engine import sql
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import charts, export_rows, figures, scopes
 from musicsvc.store.insights.export_rows import KINDS, ExportRow
 from musicsvc.store.insights.scopes import Scope
@@ -19,9 +19,6 @@ from musicsvc.store.plays.rollups import monthly
 from musicsvc.store.plays.subjects import Subject
 from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
 from tests.support.query_count import queries
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 PERIODS = ["7-days", "30-days", "90-days", "1-year"]
 

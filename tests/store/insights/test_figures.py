@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +13,7 @@ from musicsvc.clock import DAY, MINUTE
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.server.handlers import insights as handlers
 from musicsvc.server.schemas.periods import PeriodName, PeriodQuery, TimeframeName, TimeframeQuery
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import charts, collaborations
 from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.models import Artist, Track
@@ -23,9 +24,6 @@ from tests.conftest import NOW
 from tests.support import play_counts
 from tests.support.examples import fewer_on_postgres
 from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 TODAY = NOW // DAY
 EDGES = [0, 1, 5, 6, 7, 8, 13, 14, 15, 28, 29, 30, 31, 58, 59, 60, 61, 88, 89, 90, 91, 178, 179, 180, 181]

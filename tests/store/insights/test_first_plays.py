@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.clock import DAY
+from musicsvc.clock import DAY, MovableClock
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import scopes
 from musicsvc.store.insights.listening import first_plays
 from musicsvc.store.insights.scopes import Scope
@@ -18,10 +18,6 @@ from musicsvc.store.plays.periods import window
 from musicsvc.store.plays.rollups import monthly
 from musicsvc.store.plays.subjects import KINDS, Subject
 from tests.support.listening_world import Catalog, catalog
-
-if TYPE_CHECKING:
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
 
 
 @pytest.fixture

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,6 +13,7 @@ from hypothesis import strategies as some
 
 from musicsvc.clock import DAY, HOUR, isoformat
 from musicsvc.server.shapes import listening as shapes
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import listening, milestones
 from musicsvc.store.models import Play
 from musicsvc.store.plays import retention, verify
@@ -24,12 +27,6 @@ from tests.support.examples import fewer_on_postgres
 from tests.support.listening_oracle import TimedPlay
 from tests.support.listening_world import TRACKS
 from tests.support.timed_world import TimedWorld
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
 
 TODAY = NOW // DAY
 WINDOWS = [Window("", TODAY - first, TODAY + 1 - last) for first, last in ((0, 0), (29, 0), (6, 1), (89, 31), (800, 0))]

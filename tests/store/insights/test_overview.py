@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
-from musicsvc.clock import DAY, MINUTE, SECOND
+from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock
 from musicsvc.server.shapes import insights
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import overview
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import TrackArtist
@@ -17,10 +17,6 @@ from musicsvc.store.plays.periods import DAYS as PERIODS
 from musicsvc.store.plays.periods import TIMEFRAMES, window
 from musicsvc.store.plays.rollups import monthly
 from tests.support.listening_world import Catalog, catalog
-
-if TYPE_CHECKING:
-    from musicsvc.clock import MovableClock
-    from musicsvc.store.engine.store import Store
 
 
 def test_the_ten_tracks_and_the_five_albums_and_artists_that_were_played_most(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.clock import DAY, HOUR, SECOND
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import play_times
 from musicsvc.store.insights.listening.play_times import Position, Slots
 from musicsvc.store.plays.rollups.histograms import SLOTS_PER_HOUR
@@ -16,9 +16,6 @@ from tests.conftest import NOW
 from tests.support.listening_oracle import TimedPlay
 from tests.support.query_count import count_reads, queries
 from tests.support.timed_world import TimedWorld
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 AT = NOW // DAY * DAY - 5 * HOUR  # the beginning of an hour
 SLOT = AT // HOUR * SLOTS_PER_HOUR

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import rankings
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Artist, Track, TrackArtist
@@ -21,9 +21,6 @@ from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import TRACK
 from tests.conftest import NOW
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 TRACKS = 40
 LONG_AGO = 50  # days

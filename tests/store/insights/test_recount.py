@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.clock import DAY, isoformat
 from musicsvc.store.engine import sql
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import recount
 from musicsvc.store.insights.listening.listening import Completion
 from musicsvc.store.insights.listening.milestones import BestDay, Milestone, Milestones
@@ -20,9 +20,6 @@ from musicsvc.store.plays.subjects import ALBUM, Subject
 from tests.conftest import NOW
 from tests.support.listening_oracle import TimedPlay
 from tests.support.timed_world import TimedWorld
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 TODAY = NOW // DAY
 PERIODS = ("7-days", "30-days", "2026-02", "all")

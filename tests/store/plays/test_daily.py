@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsvc.store.engine.sql import fetch, run_many
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays import daily
+from musicsvc.store.plays.rollups.tables import Key
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.plays.rollups.tables import Key
 
 FIRST_DAY, LAST_DAY = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
 KEYS = st.tuples(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,18 +10,15 @@ from hypothesis import strategies as some
 
 from musicsvc.clock import DAY, HOUR, SECOND
 from musicsvc.store.engine import sql
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import PlayPart, Track
 from musicsvc.store.plays import reattribution, retention, verify
 from musicsvc.store.plays.periods import SLOT, Window
 from musicsvc.store.plays.rollups import day_parts, listeners, parts
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from tests.conftest import NOW
-from tests.support.heard_plays import draw, ignore, import_plays, withdraw
+from tests.support.heard_plays import Heard, draw, ignore, import_plays, withdraw
 from tests.support.listening_world import Catalog, catalog
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from tests.support.heard_plays import Heard
 
 YESTERDAY = NOW // DAY - 1
 MIDNIGHT = YESTERDAY * DAY

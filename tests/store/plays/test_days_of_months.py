@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +12,7 @@ from hypothesis import strategies as some
 
 from musicsvc.clock import DAY, HOUR
 from musicsvc.store.engine import sql
+from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import milestones
 from musicsvc.store.models import Track
 from musicsvc.store.plays import reattribution, verify
@@ -20,12 +20,8 @@ from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import monthly, reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
-from tests.support.heard_plays import draw, ignore, import_plays, withdraw
+from tests.support.heard_plays import Heard, draw, ignore, import_plays, withdraw
 from tests.support.listening_world import Catalog, catalog
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from tests.support.heard_plays import Heard
 
 MONTH = NOW // DAY // monthly.DAYS - 2
 FIRST = MONTH * monthly.DAYS

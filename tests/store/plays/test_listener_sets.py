@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import random
 from itertools import product
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays import daily, ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.plays.rollups.listeners import FEW, WIDTH
 from tests.support.reported_plays import world
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 
 def test_a_packed_set_has_as_many_listeners_as_its_union() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import engagement_days
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import made_rows, runs
 from musicsvc.store.models import Track
 from musicsvc.store.plays import ingest, reattribution, retention, verify
@@ -15,12 +17,6 @@ from musicsvc.store.plays.expected.counts import compare_totals
 from musicsvc.store.plays.rollups import monthly, tables, withdrawal
 from tests.conftest import NOW
 from tests.support.postgres_locks import require_wait
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.engine.store import Store
 
 
 def rebuild() -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays import log
 from musicsvc.store.plays.rollups import monthly
 from tests.conftest import NOW
 from tests.support.listening_world import catalog
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 
 def test_the_newest_plays_are_found_on_days_without_other_plays(store: Store) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,9 +25,6 @@ from musicsvc.store.schema import schema
 from tests.conftest import NOW
 from tests.support.reported_plays import SUBJECTS, TODAY, account, report
 from tests.support.undoing import quiet, require_sound
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def own(store: Store, subject: Subject, first: int, last: int) -> OwnPlays:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.clock import DAY, SECOND
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.periods import SLOT, Window
 from musicsvc.store.plays.rollups import parts
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
 from tests.support.listening_world import Catalog, catalog
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
 
 TODAY = NOW // DAY
 NOON = 43_200  # seconds

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
 from musicsvc.clock import DAY
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import PlayStretch, Track
 from musicsvc.store.plays import reattribution
 from musicsvc.store.plays.periods import Window
@@ -19,11 +20,6 @@ from tests.conftest import NOW
 from tests.support import play_counts
 from tests.support.listening_world import SLOT, Catalog, catalog
 from tests.support.oracle import PlayOf
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.engine.store import Store
 
 TODAY = NOW // DAY
 LONG = 150  # days with plays

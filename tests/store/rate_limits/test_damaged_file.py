@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from musicsvc.store.rate_limits import sqlite
 from musicsvc.store.rate_limits.window import Hit
 from tests.store.rate_limits.test_sqlite import LIMIT, left, opened
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.only_on("sqlite")
 HOLD = """

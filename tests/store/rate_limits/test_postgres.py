@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from musicsvc.errors import Unavailable
+from musicsvc.store.rate_limits.postgres import PostgresHitCounter
 from musicsvc.store.rate_limits.window import Hit, Limit
+from tests.support import databases
 
 psycopg = pytest.importorskip("psycopg")
 
-if TYPE_CHECKING:
-    from musicsvc.store.rate_limits.postgres import PostgresHitCounter
-    from tests.support import databases
 
 pytestmark = pytest.mark.only_on("postgres")
 LIMIT = Limit("token", 100, 3_600_000)

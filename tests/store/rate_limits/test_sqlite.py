@@ -8,8 +8,9 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import apsw
 import pytest
@@ -20,10 +21,6 @@ from musicsvc.store.rate_limits import sqlite
 from musicsvc.store.rate_limits.sqlite import MachineHitCounter, SqliteHitCounter
 from musicsvc.store.rate_limits.window import Busy, Hit, Limit
 from tests.support.program import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.only_on("sqlite")
 LIMIT = Limit("token", 1000, 60_000)

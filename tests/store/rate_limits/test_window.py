@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -15,10 +16,6 @@ from musicsvc.store.rate_limits import window
 from musicsvc.store.rate_limits.memory import MemoryHitCounter
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
 from musicsvc.store.rate_limits.window import AHEAD, GRACE, Count, Hit, HitCounter, Limit, Status
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 ONE_FIXTURE_FOR_ALL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 BEGAN = 10_000_000  # a few hours after the machine's start

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+
+import pytest
 
 from musicsvc.store import opening
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays import daily
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.schema import schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
 
 ROWS = {  # (day, kind, id): plays
     (20_000, 1, 7): 3,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+
+import pytest
 
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
@@ -11,11 +13,6 @@ from musicsvc.store.plays import ingest, verify
 from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.schema import schema
 from tests.conftest import NOW
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
 
 ROWS = """
 INSERT INTO account (id, email, email_key, display_name, api_access, created_at) VALUES

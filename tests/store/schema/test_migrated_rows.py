@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,10 +22,7 @@ from musicsvc.store.schema import schema
 from musicsvc.store.security import security_events, sessions
 from musicsvc.store.security.security_events import Event
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Old = Callable[[str, str], str]
+Old = Callable[[str, str], str]
 
 COLLABORATIONS = """
 INSERT INTO account (id, email, email_key, display_name, created_at) VALUES

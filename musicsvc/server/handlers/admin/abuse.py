@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from musicsvc.errors import NotFound
 from musicsvc.server.schemas.fields import parse_id
+from musicsvc.server.schemas.pages.admin import OlderQuery
 from musicsvc.server.shapes import newest
 from musicsvc.server.shapes.pages import View
 from musicsvc.store.abuse import actions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.server.schemas.pages.admin import OlderQuery
-    from musicsvc.store.abuse.replay import Replay
+from musicsvc.store.abuse.replay import Replay
 
 
 def show(query: OlderQuery) -> View:

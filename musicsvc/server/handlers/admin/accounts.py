@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from musicsvc.server.handlers.admin import plays
+from musicsvc.server.schemas.pages.admin import AccountForm, ReasonForm, SearchQuery
 from musicsvc.server.shapes import newest
+from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access, password_links, tokens, users
+from musicsvc.store.accounts.password_links import NewLink
+from musicsvc.store.models import Token, User
 from musicsvc.store.plays.reported import account_plays
 from musicsvc.store.plays.reported.account_plays import Reports
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Administrator
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.server.schemas.pages.admin import AccountForm, ReasonForm, SearchQuery
-    from musicsvc.server.shapes.envelope import Site
-    from musicsvc.store.accounts.password_links import NewLink
-    from musicsvc.store.models import Token, User
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.store.security.sessions import SessionIdentity
 
 PATH = "/admin/accounts"
 EVENTS = 20

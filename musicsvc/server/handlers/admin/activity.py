@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.clock import parse_time_or_age
+from musicsvc.config import Settings
 from musicsvc.errors import NotFound
 from musicsvc.server.schemas.fields import parse_id
+from musicsvc.server.schemas.pages.admin import ActivityQuery
 from musicsvc.server.shapes import newest
 from musicsvc.server.shapes.pages import FormState, View
 from musicsvc.store.accounts import users
 from musicsvc.store.activity import calls
+from musicsvc.store.activity.log_store import Log
 from musicsvc.store.activity.timeline import Timeline, build_filters
+from musicsvc.store.engine.store import Store
+from musicsvc.store.security import security_events
+from musicsvc.store.security.sessions import SessionIdentity
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.config import Settings
-    from musicsvc.server.schemas.pages.admin import ActivityQuery
-    from musicsvc.store.activity.log_store import Log
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.security import security_events
-    from musicsvc.store.security.sessions import SessionIdentity
-
-    Filters = tuple[calls.Filter | None, security_events.Filter | None]
+Filters = tuple[calls.Filter | None, security_events.Filter | None]
 
 PATH = "/admin/activity"
 FILES = ("/static/{name}", "/docs/{name}")

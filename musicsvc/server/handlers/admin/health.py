@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from musicsvc.config import Settings
 from musicsvc.errors import Failure
+from musicsvc.server.schemas.pages.admin import HealthQuery
 from musicsvc.server.shapes.pages import View
 from musicsvc.store.backups import folder
+from musicsvc.store.backups.folder import BackupFile
+from musicsvc.store.doctor.finding import Finding
+from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of, without_password
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from musicsvc.config import Settings
-    from musicsvc.server.schemas.pages.admin import HealthQuery
-    from musicsvc.store.backups.folder import BackupFile
-    from musicsvc.store.doctor.finding import Finding
-    from musicsvc.store.engine.store import Store
 
 LEVELS = ("problem", "warning", "ok")
 

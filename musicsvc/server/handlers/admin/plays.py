@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.clock import DAY, isoformat, parse_time_or_age
 from musicsvc.errors import Conflict, Invalid
+from musicsvc.server.schemas.pages.admin import WithdrawalForm
 from musicsvc.server.shapes.pages import Redirect, View
+from musicsvc.store.models import User
 from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.reported import account_plays
 from musicsvc.store.plays.reported.account_plays import Reports
 from musicsvc.store.security.security_events import Administrator
+from musicsvc.store.security.sessions import SessionIdentity
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.pages.admin import WithdrawalForm
-    from musicsvc.store.models import User
-    from musicsvc.store.security.sessions import SessionIdentity
 
 RECENT = 30 * DAY
 MOST_COUNTED = 1_000_000

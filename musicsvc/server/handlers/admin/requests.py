@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.server.handlers.admin.accounts import granted
+from musicsvc.server.schemas.pages.admin import ReasonForm, RequestsQuery
 from musicsvc.server.shapes import newest
+from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access
+from musicsvc.store.models import AccessRequest
 from musicsvc.store.security.security_events import Administrator
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.pages.admin import ReasonForm, RequestsQuery
-    from musicsvc.server.shapes.envelope import Site
-    from musicsvc.store.models import AccessRequest
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.store.security.sessions import SessionIdentity
 
 PATH = "/admin"
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.server.schemas.pages.admin import ReasonForm, SearchQuery
 from musicsvc.server.shapes import newest
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import tokens
+from musicsvc.store.models import Token
 from musicsvc.store.security.security_events import Administrator
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.pages.admin import ReasonForm, SearchQuery
-    from musicsvc.store.models import Token
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.store.security.sessions import SessionIdentity
 
 
 def search(query: SearchQuery, now: int) -> View:

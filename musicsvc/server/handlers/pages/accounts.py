@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.config import Settings
 from musicsvc.errors import Invalid
 from musicsvc.server.handlers.pages.sign_in import landing
+from musicsvc.server.schemas.pages.accounts import NewPasswordForm, RegisterForm
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, View
+from musicsvc.server.visits import Visit
 from musicsvc.store.accounts import password_links, passwords, users
+from musicsvc.store.models import User
 from musicsvc.store.security import sessions
-
-if TYPE_CHECKING:
-    from musicsvc.config import Settings
-    from musicsvc.server.schemas.pages.accounts import NewPasswordForm, RegisterForm
-    from musicsvc.server.visits import Visit
-    from musicsvc.store.models import User
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.store.security.sessions import SessionIdentity
 
 
 def show_registration(caller: SessionIdentity | None, form: FormState) -> View | Redirect:

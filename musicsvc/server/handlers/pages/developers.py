@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Failure, Invalid
+from musicsvc.server.schemas.pages.developers import AccessForm, TokenForm
 from musicsvc.server.shapes import developers as shapes
+from musicsvc.server.shapes.developers import ShownToken
+from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access, sign_in, tokens, users
+from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.activity import calls
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from musicsvc.server.schemas.pages.developers import AccessForm, TokenForm
-    from musicsvc.server.shapes.developers import ShownToken
-    from musicsvc.server.shapes.envelope import Site
-    from musicsvc.store.accounts.sign_in import Credentials
-    from musicsvc.store.activity.log_store import Log
-    from musicsvc.store.models import Token, User
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.store.activity.log_store import Log
+from musicsvc.store.models import Token, User
+from musicsvc.store.security.sessions import SessionIdentity
 
 HOME = "/settings/developers"
 MOST_SHOWN = 200

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.config import Settings
+from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import View
-
-if TYPE_CHECKING:
-    from musicsvc.config import Settings
-    from musicsvc.server.shapes.envelope import Site
 
 
 def show(settings: Settings, site: Site) -> View:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from musicsvc.clock import DAY
+from musicsvc.server.schemas.pages.insights import ArtistsQuery, PagePeriod, ShareForm
 from musicsvc.server.shapes import dashboards as shapes
 from musicsvc.server.shapes import insights, share_links
+from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import View
 from musicsvc.store.dashboards import catalog_search, dashboards, report_links
 from musicsvc.store.insights import rankings, realtime
 from musicsvc.store.plays import history
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.pages.insights import ArtistsQuery, PagePeriod, ShareForm
-    from musicsvc.server.shapes.envelope import Site
-    from musicsvc.store.plays.subjects import Subject
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.store.plays.subjects import Subject
+from musicsvc.store.security.sessions import SessionIdentity
 
 
 def show_artists(query: ArtistsQuery, caller: SessionIdentity, now: int) -> View:

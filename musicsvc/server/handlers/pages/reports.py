@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
+from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.shapes import dashboards as shapes
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.dashboards import dashboards, report_links
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.server.responses.drawings import Drawings
-    from musicsvc.store.dashboards.report_links import SharedReport
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.models import ReportLink
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.store.dashboards.report_links import SharedReport
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import ReportLink
+from musicsvc.store.security.sessions import SessionIdentity
 
 
 class PendingReport(NamedTuple):

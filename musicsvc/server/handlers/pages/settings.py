@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.config import Settings
 from musicsvc.errors import Invalid
+from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm
+from musicsvc.server.schemas.pages.admin import OlderQuery
 from musicsvc.server.shapes import agents, newest, share_links
+from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.accounts import sign_in as credentials
+from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.dashboards import report_links
+from musicsvc.store.models import Session
 from musicsvc.store.security import sessions
-
-if TYPE_CHECKING:
-    from musicsvc.config import Settings
-    from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm
-    from musicsvc.server.schemas.pages.admin import OlderQuery
-    from musicsvc.server.shapes.envelope import Site
-    from musicsvc.store.accounts.sign_in import Credentials
-    from musicsvc.store.models import Session
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.store.security.sessions import SessionIdentity
 
 PATH = "/settings"
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from musicsvc.config import Settings
 from musicsvc.errors import Invalid
+from musicsvc.server.schemas.pages.sign_in import SignInQuery
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
+from musicsvc.server.visits import Visit
 from musicsvc.store.accounts import api_access
 from musicsvc.store.accounts import sign_in as credentials
+from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.catalog import artists
 from musicsvc.store.security import sessions
-
-if TYPE_CHECKING:
-    from musicsvc.config import Settings
-    from musicsvc.server.schemas.pages.sign_in import SignInQuery
-    from musicsvc.server.visits import Visit
-    from musicsvc.store.accounts.sign_in import Credentials
-    from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.store.security.sessions import SessionIdentity
 
 
 def show(query: SignInQuery, caller: SessionIdentity | None, form: FormState, settings: Settings) -> View | Redirect:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 from pydantic import BeforeValidator
@@ -11,9 +12,6 @@ from musicsvc.errors import Malformed
 from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.parsed_body import ParsedBody
 from musicsvc.server.schemas.reading import check, decode
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MOST_FIELDS = 1_000
 TOKEN_FIELD = "form_token"  # noqa: S105 - the name of a field, no secret

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -11,12 +12,7 @@ from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, Input, Query, Te
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.server.schemas.periods import QueryDate, check_dates
 from musicsvc.store.plays import periods
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from musicsvc.store.plays.periods import Window
-
+from musicsvc.store.plays.periods import Window
 
 LAST_PAGE = 50  # of results; a longer name leads to fewer
 FormId = Annotated[int | None, Field(ge=1, le=MAX_ID), DIGITS_ONLY]

@@ -6,15 +6,12 @@ Before COMMIT, the transaction updates the indexes and empties this table, so ot
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 from musicsvc.store.engine.dialect import in_list, is_sqlite
 from musicsvc.store.engine.names.name_index import NameIndex
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.engine.tables import current_tables
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 ARTISTS = NameIndex("artist_search")
 ALBUMS = NameIndex("album_search")

@@ -8,15 +8,13 @@ a table with a trigram index.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sql import fetch, run_many
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 # Two characters each, so that a mark and one letter make a trigram. No normalized name contains them: `fold` turns
 # both into a and o.

@@ -15,17 +15,13 @@ import os
 import tempfile
 import threading
 import time
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
-from musicsvc.store.engine.postgres.database import ERRORS
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
-
-    from musicsvc.store.engine.postgres.database import PostgresDatabase
+from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - files there never wait for a disk
 WORD = 8

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import psycopg
 from psycopg import errors as pg
@@ -20,10 +22,6 @@ from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase, dr
 from musicsvc.store.engine.store import Store, Workload, enqueue, queued
 from musicsvc.store.engine.tables import noting
 from musicsvc.store.engine.url import describe
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Mapping
-    from pathlib import Path
 
 T = TypeVar("T")
 READERS = 6

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import apsw
 from peewee import __exception_wrapper__ as peewee_errors  # type: ignore[attr-defined]  # missing in the stubs
@@ -14,10 +16,6 @@ from playhouse.apsw_ext import APSWDatabase
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.sqlite import files, noted_rows
 from musicsvc.store.engine.tables import Noting, Tables, note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 BUSY_SECONDS = 5.0
 # Each table, with a table whose deletes change it. Shadow tables are parts of virtual tables.

@@ -5,14 +5,11 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from musicsvc.errors import Failure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SHARED_TIMEOUT = 5.0  # seconds that a command waits while a small database is migrated
 EXCLUSIVE_TIMEOUT = 1.0  # seconds that a migration waits for running commands to end

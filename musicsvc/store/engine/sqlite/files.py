@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import apsw
 import peewee
@@ -15,9 +15,6 @@ import peewee
 from musicsvc import permissions
 from musicsvc.errors import Damaged, Failure, Unavailable
 from musicsvc.store.engine.url import path_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 APPLICATION_ID = 0x4D535643  # "MSVC"
 LOG_ID = 0x4D53564C  # "MSVL", an activity log

@@ -5,29 +5,26 @@ A function that is alone in its transaction needs no savepoint.
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import apsw
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.binding import bind, perform
 from musicsvc.store.engine.names.changed_names import index_changed_names
+from musicsvc.store.engine.sqlite.database import SqliteDatabase
 from musicsvc.store.engine.sqlite.files import ERRORS, DiskFault, driver_error, translate
 from musicsvc.store.engine.sqlite.jobs import Job, Turns, settle
+from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.store import CLOSING, Workload
 from musicsvc.store.engine.tables import counting, noting
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
-
-    from musicsvc.store.engine.sqlite.database import SqliteDatabase
-    from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 
 T = TypeVar("T")
 GROUP = 128

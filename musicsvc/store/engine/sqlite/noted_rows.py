@@ -5,12 +5,10 @@ With it, a statement tells which few of its many rows meet a condition. RETURNIN
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any
 
 FUNCTION = "noted"
 _rows: ContextVar[list[tuple[Any, ...]] | None] = ContextVar("musicsvc_noted_rows", default=None)

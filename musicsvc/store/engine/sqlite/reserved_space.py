@@ -6,12 +6,9 @@ import math
 import os
 import shutil
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from musicsvc.store.engine.sqlite.files import size
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME = "ballast"
 SIZE = 4 * 1024 * 1024

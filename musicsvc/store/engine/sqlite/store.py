@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import apsw
 
@@ -17,10 +19,6 @@ from musicsvc.store.engine.sqlite.group_commit import GroupWriter
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.store import CLOSING, Store, enqueue, queued
 from musicsvc.store.engine.url import SQLITE
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Hashable
 
 T = TypeVar("T")
 READERS = 6

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing import readers
@@ -12,12 +13,7 @@ from musicsvc.store.importing.histories.listenbrainz import ListenBrainz
 from musicsvc.store.importing.histories.logs import LibreFm, PanoScrobbler, Rockbox, Spinitron
 from musicsvc.store.importing.histories.maloja import Maloja
 from musicsvc.store.importing.histories.spotify import SpotifyAccount, SpotifyExtended
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from musicsvc.store.importing.records import Reader
+from musicsvc.store.importing.records import Reader
 
 FORMATS: dict[str, Callable[[Path], Reader]] = {
     "listenbrainz": ListenBrainz,

@@ -6,15 +6,12 @@ import shutil
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import unreadable
 from musicsvc.store.importing.records import Reader, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 LARGEST = 1024 * 1024 * 1024
 KINDS = (".json", ".jsonl", ".csv", ".log", ".txt", ".gz")

@@ -6,13 +6,10 @@ import csv
 import gzip
 import re
 import zlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import GZIP, unreadable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEAD = 65_536  # bytes
 MINUTE = re.compile(r"[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4},? [0-9]{2}:[0-9]{2}")

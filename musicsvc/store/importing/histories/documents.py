@@ -5,17 +5,15 @@ from __future__ import annotations
 import gzip
 import zlib
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import orjson
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import BYTE_ORDER_MARK, GZIP, unreadable
 from musicsvc.store.importing.records import Reader, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 LARGEST = 512 * 1024 * 1024
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from musicsvc.store.importing.histories.documents import Document, record
 from musicsvc.store.importing.readers import CsvReader, TextReader
 from musicsvc.store.importing.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CELLS = 4

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.histories.documents import load, record
 from musicsvc.store.importing.readers import JsonLinesReader
 from musicsvc.store.importing.records import Reader, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 SPOTIFY = "https://open.spotify.com/track/"
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.histories.detection import COMMENTS
 from musicsvc.store.importing.histories.documents import record
 from musicsvc.store.importing.readers import JsonLinesReader, TextReader, table_record
 from musicsvc.store.importing.records import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 UNTAGGED = "<Untagged>"
 ROCKBOX = ("artist", "album", "track", "number", "length", "rating", "played_at", "recording")

@@ -6,13 +6,11 @@ IP addresses, devices, countries and user names are ignored.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.store.importing.histories.documents import Document
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SHORTEST = 30_000  # milliseconds
 URI = "spotify:track:"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from peewee import CompositeKey, ForeignKeyField
+from peewee import CompositeKey, ForeignKeyField, Model
 
 from musicsvc.store import models
 from musicsvc.store.accounts import user_search
@@ -25,11 +25,6 @@ from musicsvc.store.models import (
     User,
 )
 from musicsvc.store.plays.rollups import tables
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from peewee import Model
 
 AT_ONCE = 500
 MADE = """

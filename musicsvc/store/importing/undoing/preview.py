@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+from peewee import Model
 
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.undoing import made_rows, undo
 from musicsvc.store.importing.undoing.made_rows import AT_ONCE, Going, table_name
+from musicsvc.store.importing.undoing.runs import RunRow
 from musicsvc.store.models import Album, Track
-
-if TYPE_CHECKING:
-    from peewee import Model
-
-    from musicsvc.store.importing.undoing.runs import RunRow
 
 PLAYS = "SELECT track_id, count(*) FROM play WHERE slot >= ? AND slot <= ? AND import_id = ? GROUP BY track_id"
 ITEMS = "SELECT item FROM import_item WHERE run_id = ? AND kind = ? AND {of} ORDER BY item"

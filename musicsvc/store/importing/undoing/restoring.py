@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import orjson
+from peewee import Model
 
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.importing.batches import lock_imports
 from musicsvc.store.importing.undoing.made_rows import Taken, forget, table_name
-from musicsvc.store.importing.undoing.runs import ADDED
+from musicsvc.store.importing.undoing.runs import ADDED, Changes
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from peewee import Model
-
-    from musicsvc.store.importing.undoing.runs import Changes
 
 AT_ONCE = 200
 CHANGED = """

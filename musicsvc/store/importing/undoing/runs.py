@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
+from peewee import Model
 
 from musicsvc.errors import Failure, NotFound
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.engine.sql import run as run_sql
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.batches import lock_imports
+from musicsvc.store.importing.records import Reader
+from musicsvc.store.importing.summary import Counts, ImportSummary
 from musicsvc.store.models import Album, Artist, ImportItem, ImportRun, Track, User
 from musicsvc.store.security import security_events
+from musicsvc.store.security.security_events import Kind
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from peewee import Model
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.records import Reader
-    from musicsvc.store.importing.summary import Counts, ImportSummary
-    from musicsvc.store.security.security_events import Kind
 
 EARLIER = "Imports made before this list existed (database schema 0017) are not in it and cannot be undone."
 NO_RUN = 0  # of a dry run, which records nothing

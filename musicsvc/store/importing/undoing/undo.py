@@ -7,15 +7,18 @@ the rows that it has undone.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
 from musicsvc.clock import DAY, isoformat
 from musicsvc.errors import Failure
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.batches import lock_imports
 from musicsvc.store.importing.undoing import made_rows, restoring, runs
+from musicsvc.store.importing.undoing.made_rows import Step
+from musicsvc.store.importing.undoing.runs import RunRow
 from musicsvc.store.models import (
     Album,
     Artist,
@@ -34,14 +37,7 @@ from musicsvc.store.plays.rollups import monthly, withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection
 from musicsvc.wording import quantity
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.undoing.made_rows import Step
-    from musicsvc.store.importing.undoing.runs import RunRow
-
-    OnProgress = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 
 # Each after the tables whose rows refer to its rows. Changes of tracks and albums come before the rows they refer to.
 MADE_BEFORE = (PlaylistTrack, Playlist, Follow, User)

@@ -6,21 +6,17 @@ The day is read from monthly and daily rollups, so it is also known if the singl
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import scopes
+from musicsvc.store.insights.scopes import Part
 from musicsvc.store.plays import daily, subjects
-from musicsvc.store.plays.periods import to_date
+from musicsvc.store.plays.periods import Window, to_date
 from musicsvc.store.plays.rollups import monthly
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from musicsvc.store.insights.scopes import Part
-    from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.subjects import Subject
+from musicsvc.store.plays.subjects import Subject
 
 SUBJECTS_PER_BATCH = 256
 FIRST_MONTHS = "SELECT subject, min(block) FROM play_block WHERE kind = ? AND subject {subjects} GROUP BY subject"

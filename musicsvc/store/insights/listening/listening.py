@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.store.insights.figures import ratio
 from musicsvc.store.plays.periods import Window
-from musicsvc.store.plays.rollups.reader import Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.plays.rollups.histograms import Histogram
-    from musicsvc.store.plays.rollups.reader import PlayStats
-    from musicsvc.store.plays.subjects import Subject
-
+from musicsvc.store.plays.rollups.histograms import Histogram
+from musicsvc.store.plays.rollups.reader import PlayStats, Reader
+from musicsvc.store.plays.subjects import Subject
 
 DAYS_OF_WEEK, HOURS_OF_DAY = 7, 24
 

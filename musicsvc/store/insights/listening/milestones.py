@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Collection, Iterator
 from itertools import accumulate
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY, HOUR
 from musicsvc.store.insights.listening import play_times
 from musicsvc.store.insights.listening.play_times import Position
 from musicsvc.store.plays import daily
 from musicsvc.store.plays.rollups import histograms, monthly
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from musicsvc.store.plays.subjects import Subject
+from musicsvc.store.plays.subjects import Subject
 
 FIRST, FACTOR = 100, 10
 DAYS = f"SELECT {daily.SUBJECT}, {daily.DAY}, plays FROM {{rows}}"  # noqa: S608 - our own names

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isqrt
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups.histograms import SLOTS_PER_HOUR
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # The plays of a subject. CROSS JOIN: SQLite reads the tables in this order, so only the plays of these tracks.
 PLAYS = {

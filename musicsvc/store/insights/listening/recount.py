@@ -6,7 +6,7 @@ import calendar
 import statistics
 from collections import Counter, defaultdict
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY, HOUR, isoformat
 from musicsvc.store.engine.sql import fetch
@@ -15,13 +15,9 @@ from musicsvc.store.insights.listening import listening, milestones, releases
 from musicsvc.store.insights.listening.listening import Completion, Hours, Listening
 from musicsvc.store.insights.listening.milestones import BestDay, Milestone, Milestones
 from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, Release, ReleasePoint
-from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, to_date
+from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window, to_date
 from musicsvc.store.plays.rollups import histograms
-from musicsvc.store.plays.subjects import ALBUM, OF_TRACKS
-
-if TYPE_CHECKING:
-    from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.subjects import Subject
+from musicsvc.store.plays.subjects import ALBUM, OF_TRACKS, Subject
 
 PLAYS = "FROM play p JOIN track t ON t.id = p.track_id WHERE p.{tracks}"
 WITHIN = f"{PLAYS} AND p.slot >= ? AND p.slot < ? AND p.played_at >= ? AND p.played_at < ?"

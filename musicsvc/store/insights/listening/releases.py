@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pyroaring import BitMap
 
 from musicsvc.errors import Invalid
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures
+from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import Window, day_of, to_date, to_day
 from musicsvc.store.plays.rollups import listeners
-from musicsvc.store.plays.subjects import ALBUM
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from musicsvc.store.accounts.tokens import Identity
-    from musicsvc.store.insights.scopes import Scope
-    from musicsvc.store.plays.subjects import Subject
+from musicsvc.store.plays.subjects import ALBUM, Subject
 
 DAYS = f"SELECT {daily.SUBJECT}, {daily.DAY}, plays, listeners FROM {{rows}}"  # noqa: S608 - our own names
 ALBUMS = "SELECT id, name, release_date FROM album WHERE id {among}"

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pyroaring import BitMap
 
 from musicsvc.store.insights import engagement, export_rows, figures, scopes
 from musicsvc.store.insights.charts import Chart, Point
 from musicsvc.store.insights.engagement import Engagement
+from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.listening import listening
 from musicsvc.store.insights.listening.listening import Hours, Listening
+from musicsvc.store.insights.scopes import Part
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups import histograms, reader
 from musicsvc.store.plays.rollups.reader import PlayStats, Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from musicsvc.store.insights.figures import Figures
-    from musicsvc.store.insights.scopes import Part
 
 
 @dataclass(slots=True)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.plays import daily, ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
 from musicsvc.store.plays.rollups import histograms, listeners, monthly, tables, weekly
+from musicsvc.store.plays.rollups.tables import Counts, Key, Table
 from musicsvc.store.plays.subjects import KINDS, TRACK, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from musicsvc.store.plays.rollups.tables import Counts, Key, Table
 
 SLOTS_PER_FETCH = 120  # an hour
 FEW_PLAYS = 2_000  # a day with at most this number of plays is read at once

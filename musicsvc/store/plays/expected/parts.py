@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.clock import isoformat
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import day_parts, listeners, monthly
+from musicsvc.store.plays.rollups.tables import Key
 from musicsvc.store.plays.subjects import KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.plays.rollups.tables import Key
 
 NOUNS = {kind: noun for noun, kind in KINDS.items()}
 PARTS_A_MONTH = monthly.DAYS * day_parts.PER_DAY

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.clock import isoformat
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
 from musicsvc.store.plays.rollups import listeners, monthly, withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection, Withdrawn
 from musicsvc.store.security import security_events
+from musicsvc.store.security.security_events import Actor
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.security.security_events import Actor
 
 INDEXED = "play.reporter > 0 AND {chosen}"  # the condition of the index `play_of_reporter`
 ROWS = """

@@ -6,16 +6,14 @@ are not known.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
 
 ADD = """
     INSERT INTO own_play_day (track_id, day, plays) {rows}

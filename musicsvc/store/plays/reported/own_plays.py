@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    R = TypeVar("R", bound="Row")
+R = TypeVar("R", bound="Row")
 
 OLDEST = 14 * DAY
 TOO_OLD = (

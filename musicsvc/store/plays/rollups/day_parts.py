@@ -8,19 +8,15 @@ plays, and days whose single plays were deleted, have no rows.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.plays import daily, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import listeners, monthly, tables
+from musicsvc.store.plays.rollups.tables import Key, New
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from musicsvc.store.plays.rollups.tables import Key, New
 
 PER_DAY = 12
 SLOTS = SLOTS_PER_DAY // PER_DAY

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Iterable
 from operator import add
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 WIDTH = 2  # bytes of a play
 HOURS = 168

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import sys
 from array import array
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from pyroaring import BitMap
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 INTEGERS = "I" if array("I").itemsize == 4 else "L"  # noqa: PLR2004 - bytes
 WIDTH = 4

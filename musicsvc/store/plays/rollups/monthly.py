@@ -11,19 +11,16 @@ its month. Until they are stored again, daily rollups are read instead.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from itertools import starmap
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays import daily, subjects
 from musicsvc.store.plays.rollups import listeners, tables, weekly
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from musicsvc.store.plays.rollups.tables import Counts, New
+from musicsvc.store.plays.rollups.tables import Counts, New
 
 DAYS = 32
 KINDS = 3

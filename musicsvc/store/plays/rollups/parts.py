@@ -6,21 +6,16 @@ Often played tracks, albums and artists have two-hour counts, so single plays ar
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays import subjects
-from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
+from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window
 from musicsvc.store.plays.rollups import day_parts, listeners
 from musicsvc.store.plays.rollups.day_parts import PLAYS
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from musicsvc.store.plays.periods import Window
-
-    Found = dict[int, list[tuple[int, bytes]]]
+Found = dict[int, list[tuple[int, bytes]]]
 
 # One row for each subject: thousands of rows would take longer than to read them in the database.
 LISTENERS = "SELECT {subject}, {listeners} FROM {plays} AND {time} GROUP BY {subject}"

@@ -7,21 +7,18 @@ daily rollups. Single plays are read for the last day of a window that ends with
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
 from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays import daily, subjects
+from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups import histograms, listeners, monthly, parts, weekly
+from musicsvc.store.plays.rollups.histograms import Histogram
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.rollups.histograms import Histogram
 
 OLDEST_OPEN = daily.FIRST_SINCE.format(since=f"block * {monthly.DAYS}")
 WATERMARK = f"SELECT block, stretch, kept_from, {daily.FIRST}, {OLDEST_OPEN}, {daily.LAST} FROM play_mark"  # noqa: S608 - constants

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import chain
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays import daily
 from musicsvc.store.plays.rollups import histograms, listeners
 
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
-
-    K = TypeVar("K", bound=Hashable)
+K = TypeVar("K", bound=Hashable)
 
 LOCK = 0x504C4159  # "PLAY"
 COMPACT_EVERY = 64  # plays between compactions of a row, hence the most integers after its bitmap

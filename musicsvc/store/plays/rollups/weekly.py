@@ -7,17 +7,13 @@ and late plays are added. Old weeks, and weeks with few plays, have no counts: r
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 from musicsvc.store.engine.dialect import concat_blob
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays import daily
 from musicsvc.store.plays.rollups import tables
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from musicsvc.store.plays.rollups.tables import Counts, Key, New
+from musicsvc.store.plays.rollups.tables import Counts, Key, New
 
 DAYS = 8  # divides a month
 KEPT = 13  # weeks: the window of 30 days, the 30 days before it, and a margin

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch, run, run_many
@@ -11,12 +12,8 @@ from musicsvc.store.plays import daily, ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.reported import own_counts
 from musicsvc.store.plays.rollups import day_parts, histograms, listeners, monthly, tables, weekly
+from musicsvc.store.plays.rollups.tables import Key, Table
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from musicsvc.store.plays.rollups.tables import Key, Table
 
 TAKEN_AT_ONCE = 20_000  # plays, about 150 ms
 NO_LIMIT = 1 << 62
