@@ -6,8 +6,6 @@ Each prints the table that its section of the page shows. `--tiny` runs them in 
 they work, and measures nothing.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import re

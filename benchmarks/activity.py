@@ -6,8 +6,6 @@ Two servers answer the same request in turn, one of them without the log; the lo
 persistent connections. Then ROWS calls (300,000) are written to a log as the server writes them, and queried.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -7,8 +7,6 @@ CONNECTIONS connections, without a token and without a pause. A token holder req
 in turn, alone and beside them. Exit 1 if the token holder is refused anything.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

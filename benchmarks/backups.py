@@ -7,8 +7,6 @@ a durable write every 20 ms on average. They write alone, beside `musicsvc db ba
 server's scheduled backup on a low-priority thread of the same process, in turn. At the end the last backup is restored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -6,8 +6,6 @@ The path `/N` returns the N-th file, from 0; a POST to it reads its JSON body fi
 header `X-Answer` asks for: its status and the size of its body, such as `200 5321`. The port is printed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from pathlib import Path

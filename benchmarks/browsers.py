@@ -1,7 +1,5 @@
 """Callers of the mixed load: each has a connection and a token, and most revalidate as a browser does."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -3,8 +3,6 @@
 python benchmarks/cli_lists.py [--accounts 7628] [--rounds 5]
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource

@@ -9,8 +9,6 @@ cache, no rate limits and no activity log; the ratio of hot requests therefore c
 run at once and get their requests in turn.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

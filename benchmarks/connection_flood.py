@@ -6,8 +6,6 @@ Runs the real program with CONNECTIONS connection slots. Another process opens R
 send half a request, and closes none of them. Exit 1 if the honest client fails, or is late after the flood.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import select

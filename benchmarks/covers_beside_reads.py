@@ -3,8 +3,6 @@
 Run: python benchmarks/covers_beside_reads.py
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import statistics

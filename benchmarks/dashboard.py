@@ -7,8 +7,6 @@ Requests the page of artist 1 from a server on another thread, signed in, and pr
 client's, from the request to the last byte, and the size of the page with gzip.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

@@ -7,8 +7,6 @@ connections, without a pause; the honest client sends fifty requests a second. `
 its own. Exit 1 if a request of the honest client fails.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import http.client

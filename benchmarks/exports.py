@@ -3,8 +3,6 @@
 python benchmarks/exports.py [--tracks 1000000] [--plays 1000000] [--folder DIR]
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

@@ -6,8 +6,6 @@ A request's time begins when it is due, not when it is sent, so that waiting is 
 connections, every fifth a new one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import ssl

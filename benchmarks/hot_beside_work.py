@@ -7,8 +7,6 @@ another process writes to the database 200 times a second, reads cold pages, or 
 covers, each as fast as the server answers. The p99 means something only on a machine without other work.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import http.client

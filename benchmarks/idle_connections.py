@@ -7,8 +7,6 @@ default of 15 seconds, so that all connections are open at once. Exit 1 if a gua
 honest p99 is at most 250 ms, and with plain HTTP memory grows by at most 128 MiB.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

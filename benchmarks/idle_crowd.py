@@ -5,8 +5,6 @@
 It ends when its standard input does.
 """
 
-from __future__ import annotations
-
 import select
 import socket
 import ssl

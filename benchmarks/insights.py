@@ -11,8 +11,6 @@ tracks. *Raw* counts the same plays and listeners of both windows in the table o
 program itself does not have.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import tempfile

@@ -6,8 +6,6 @@ The databases are those of insights.py, whose times are without HTTP. Here whole
 threads of the server, from the request to the last byte, without its cache of answers and without rate limits.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

@@ -7,8 +7,6 @@ each with an id of its own, then another account one in each half minute before 
 are withdrawn.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

@@ -9,8 +9,6 @@ most 128 MiB. To measure another version, copy this file to its benchmarks/, and
 PYTHONPATH=.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import socket

@@ -6,8 +6,6 @@ Both servers run at once over one database and get requests in turn, GET /api/v1
 work on the machine affects both; compare CPU times. `--postgres` starts a PostgreSQL of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import os

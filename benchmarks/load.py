@@ -1,7 +1,5 @@
 """Requests over keep-alive connections, and the CPU time that a server spends on them."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

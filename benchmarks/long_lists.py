@@ -6,8 +6,6 @@
 a tenth as many genres. Answers are not cached. Pages of 20 rows are requested in turn over one connection.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import statistics

@@ -6,8 +6,6 @@ Pages of mapped files do not count, and are shown separately. The load is that o
 (`server.answer_cache`, 64 MiB), callers read different pages of 100 albums until it holds no more.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import re

@@ -8,8 +8,6 @@ of them; the output has the median of the speeds and the minimum of the costs. T
 one scrape.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

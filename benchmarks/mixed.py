@@ -9,8 +9,6 @@ metrics are on. In each round the yardstick gets the same requests and answers e
 the server's answer had. The ratio compares the CPU times of one round.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import http.client

@@ -5,8 +5,6 @@ playlists of twenty tracks. The 200 most popular tracks have twelve comments eac
 the last 60 days; fewer in a small catalog.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence

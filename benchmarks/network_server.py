@@ -1,7 +1,5 @@
 """A server of its own for what is measured over the network: the small world, plain or with TLS, and what it holds."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import math

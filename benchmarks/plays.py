@@ -7,8 +7,6 @@ Creates tracks with a Zipf distribution and listeners in a temporary SQLite file
 affects all alike. The average counts: after the end of a month, batches also count its days, and take longer.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import statistics

@@ -5,8 +5,6 @@ the same data. Of the 200 most played tracks four artists have 50 each in turn, 
 albums have ten tracks each. Track 1 is the most played one, and artist 1 the one with the most plays.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator

@@ -6,8 +6,6 @@ Starts a server on a temporary database with 20,000 tracks; the plays are those 
 each with its listener's name and its time as text, as a client would send them.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -8,8 +8,6 @@ ratio compares the CPU times of one round. *hot*: the same request again and aga
 at most a few times. A database of a million albums takes minutes to create: `--folder` keeps it.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import random

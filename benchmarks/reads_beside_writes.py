@@ -8,8 +8,6 @@ alternate; a ratio compares two neighbours (goal: 0.9). The last line is the opp
 so that each write outdates it. `--postgres` measures a server over a PostgreSQL started for this.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import statistics

@@ -9,8 +9,6 @@ the limits of strangers, which local requests have if `limits.local` is set. Exi
 long.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json

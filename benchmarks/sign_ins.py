@@ -8,8 +8,6 @@ signs in for SECONDS from one address, over 8 connections; then 8 of its request
 once while it has SESSIONS sessions. Exit 1 if fewer than 23 of 24 people are signed in.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import subprocess

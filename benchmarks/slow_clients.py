@@ -7,8 +7,6 @@ timeouts shorter, to a second at least. Exit 1 if a guarantee is broken: the hon
 by at most 128 MiB, each slow client is disconnected within its timeout.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -8,8 +8,6 @@ reader      requests something long (a page's script, an export, a list) and rea
 handshake   half a TLS ClientHello; without TLS: nothing
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

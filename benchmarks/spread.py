@@ -1,7 +1,5 @@
 """The text of measured values: their median, and in brackets the least and the greatest."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 

@@ -7,8 +7,6 @@ that it leaves a write-ahead log. The yardstick is a Python that imports aiohttp
 is that of all processes of the server until it is ready. `--folder` keeps the databases.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

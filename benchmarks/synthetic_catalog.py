@@ -1,7 +1,5 @@
 """A database with a synthetic catalog of any size, and a token to read it; it may be kept and used again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

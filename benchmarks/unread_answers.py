@@ -8,8 +8,6 @@ it can get, reads the status and nothing more, and reconnects when it is disconn
 large as allowed. Exit 1 if a guarantee is broken: memory grows by at most 128 MiB, the honest p99 is at most 250 ms.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

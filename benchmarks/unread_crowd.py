@@ -5,8 +5,6 @@
 READERS: pairs of a token and the path of a list, as JSON. Each requests 100 rows; if that is refused, fewer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

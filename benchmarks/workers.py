@@ -9,8 +9,6 @@ of one round. *hot*: the same request again and again; *cold*: random pages or r
 of a random track.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import random

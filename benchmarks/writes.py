@@ -6,8 +6,6 @@
 and get the same requests in turn; a ratio compares the CPU times of one round.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

@@ -1,7 +1,5 @@
 """Import optional dependencies, and tell users how to install missing ones."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

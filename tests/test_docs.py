@@ -1,7 +1,5 @@
 """The links, files, settings and commands of every page of docs/ exist."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Vendored files match the checksums of their lists."""
 
-from __future__ import annotations
-
 import hashlib
 import tomllib
 from pathlib import Path

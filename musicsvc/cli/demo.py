@@ -1,7 +1,5 @@
 """`musicsvc serve --demo`: a temporary database with sample data, a password, a token, and an adjustable clock."""
 
-from __future__ import annotations
-
 import secrets
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`musicsvc doctor`: check the installation and print hints on how to fix problems."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict
 

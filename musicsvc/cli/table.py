@@ -1,7 +1,5 @@
 """Text tables that fit the width of the terminal, without split words or trailing spaces."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The file formats of exports and reports. The libraries of a format are loaded only when a file is written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

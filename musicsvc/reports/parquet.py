@@ -1,7 +1,5 @@
 """Write Parquet files with DuckDB (extra `parquet`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import orjson

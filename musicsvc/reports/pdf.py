@@ -1,7 +1,5 @@
 """Draw reports as PDF with the template report.typ. The same content always gives the same bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, date, timedelta

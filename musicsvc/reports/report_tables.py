@@ -1,7 +1,5 @@
 """Write the figures of a report as a workbook with a sheet for each table, or as a CSV file with a line per figure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

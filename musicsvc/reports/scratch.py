@@ -1,7 +1,5 @@
 """Private folders for temporary files. Those of a process that was killed are removed when a server starts."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

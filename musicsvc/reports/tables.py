@@ -1,7 +1,5 @@
 """Write CSV and JSON files in pieces, so that memory does not grow with the number of rows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

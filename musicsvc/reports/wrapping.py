@@ -1,7 +1,5 @@
 """Find line breaks in titles: between words, between Japanese and Chinese phrases, within words only if necessary."""
 
-from __future__ import annotations
-
 import functools
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Convert text of any script to a form that the packaged fonts can draw, and find its typographic properties."""
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Write Excel workbooks (.xlsx) with typed cells. Texts are written as texts, so that none of them can be a formula."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The server of one process, built from the settings, the store and the clock."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """The record of one request for the activity log, metrics and rate limits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field

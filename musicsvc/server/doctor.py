@@ -1,7 +1,5 @@
 """Run all checks of `musicsvc doctor`. Certificates, settings, log and open files are checked in this module."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

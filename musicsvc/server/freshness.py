@@ -10,8 +10,6 @@ A cache keeps with each entry its stamp and the tables that it was read from:
 An entry made of other entries takes the oldest of their stamps and all of their tables.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Find the client behind trusted proxies, and require HTTPS from clients on other machines (docs/api.md)."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Both share the listening socket: the old server finishes its connections while the new one accepts all others.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket

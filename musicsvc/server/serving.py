@@ -1,7 +1,5 @@
 """The `serve` command: run the server in one or several processes until a signal stops it."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import logging

@@ -1,7 +1,5 @@
 """The requests of browsers: the session in their cookie, and the protection of forms against other sites."""
 
-from __future__ import annotations
-
 import hmac
 import json
 import re

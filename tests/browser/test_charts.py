@@ -1,7 +1,5 @@
 """The charts of the pages of figures show the numbers of the table below them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

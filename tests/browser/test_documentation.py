@@ -1,7 +1,5 @@
 """The page of the API documentation in Chromium."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Every page of the table in Chromium: accessible, in both themes, wide and narrow, with nothing from elsewhere."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple

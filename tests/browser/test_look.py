@@ -1,7 +1,5 @@
 """Looks that only a browser shows: wide tables on a phone, pages on paper, dark colours of the documentation."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A person in Chromium, from a link to the figures: the way that needs no terminal, with an administrator beside it."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """A window of the browser that notes errors and requests to other origins."""
 
-from __future__ import annotations
-
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
 
 PATIENCE = 20_000  # milliseconds

@@ -1,7 +1,5 @@
 """`musicsvc abuse`: the rules replayed over the activity log, and explanations for a token."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

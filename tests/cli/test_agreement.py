@@ -1,7 +1,5 @@
 """Every named period has the same figures in every file and command, those of a count of single plays."""
 
-from __future__ import annotations
-
 import json
 import random
 from datetime import date

@@ -1,7 +1,5 @@
 """A published week of 25 radio stations: all figures in all files and answers equal a plain count of its plays."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`musicsvc cover`: pictures for shops, in the format that the name of the file says."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every example of a help page runs as it is written, in a world that has what it names."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import signal

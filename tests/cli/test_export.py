@@ -1,7 +1,5 @@
 """`musicsvc export`: formats, scopes, complete files only, and errors."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Ctrl+C during an import: the number of rows imported, and a second run that completes it."""
 
-from __future__ import annotations
-
 import re
 import signal
 from functools import partial

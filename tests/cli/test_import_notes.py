@@ -1,7 +1,5 @@
 """Rows that an import left out or took otherwise than written: a line of text and a number in JSON for each reason."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

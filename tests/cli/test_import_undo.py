@@ -1,7 +1,5 @@
 """`musicsvc import list` and `import undo`: what is kept, what cannot be undone, and an undo that is killed."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`musicsvc insights`: the figures of the API in the terminal, and how they came about."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """A label imports a catalog and two months of plays, reports, sends and verifies, and takes two mistakes back."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """`musicsvc insights release`, and listening, hours and milestones in the terminal."""
 
-from __future__ import annotations
-
 import pytest
 
 from musicsvc.cli import listening

@@ -1,7 +1,5 @@
 """`musicsvc import plays` and `musicsvc plays`."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The progress bar: where it is shown, and what it counts."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

@@ -1,7 +1,5 @@
 """The refused rows of an import: a line for each reason, and all of them as a file."""
 
-from __future__ import annotations
-
 import csv
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """`musicsvc plays list` and `musicsvc plays withdraw`."""
 
-from __future__ import annotations
-
 import pytest
 
 from musicsvc.clock import DAY, MINUTE, Clock, isoformat

@@ -1,7 +1,5 @@
 """A server and a command load nothing that they may not need."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Tables on terminals and in pipes: wrapping, columns left out, and the time for thousands of rows."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select

@@ -1,7 +1,5 @@
 """Security events of commands that change managers, badges and data."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

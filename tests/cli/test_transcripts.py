@@ -5,8 +5,6 @@ stdout indented, stderr after `!`, and the exit code in brackets if it is not 0.
 output as it is now into the transcripts; read the difference before it is committed.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import textwrap

@@ -1,7 +1,5 @@
 """Every command and format with a full disk or a closed pipe as output."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

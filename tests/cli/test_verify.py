@@ -1,7 +1,5 @@
 """`musicsvc export verify`: what differs between an export file and the database."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

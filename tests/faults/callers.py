@@ -1,7 +1,5 @@
 """Concurrent HTTP clients that write until the server is gone, and the checks of their effects afterwards."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import socket

@@ -4,8 +4,6 @@ A file is durable once it was synced after its last write. A name is created, mo
 was synced; until then the disk may have any combination of these changes.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A SQLite VFS in the process of the test that injects errors and records operations."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ A step is a statement of SQLite on any connection, or a call that creates, renam
 by separate scripts (`python -m tests.store.…`), because a process with threads should not fork.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

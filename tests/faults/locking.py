@@ -1,7 +1,5 @@
 """Another process that holds the write lock of a SQLite database."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator

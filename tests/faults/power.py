@@ -1,7 +1,5 @@
 """The contents of a disk after a power cut: all synced data, and a random part of the rest."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """A mounted file system of a few megabytes, which tests can fill; they are skipped if it cannot be mounted."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

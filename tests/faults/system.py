@@ -3,8 +3,6 @@
 This is SQLite as it is served, its memory map and its locks too: only what the system answers is another thing.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

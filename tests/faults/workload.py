@@ -4,8 +4,6 @@ A lane is a caller that waits for one answer before its next request. The name o
 determines the effect of the unit, so that only a list of names has to outlive the writer.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

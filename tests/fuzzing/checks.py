@@ -1,7 +1,5 @@
 """Checks of responses: valid HTTP, our own bodies, and in accordance with the OpenAPI document."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

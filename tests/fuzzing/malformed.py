@@ -1,7 +1,5 @@
 """Malformed HTTP: requests cut, spliced, with invalid or ambiguous framing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 

@@ -1,7 +1,5 @@
 """Checks of responses outside the API: pages for browsers, and the form and status of their errors."""
 
-from __future__ import annotations
-
 import json
 from urllib.parse import unquote
 

@@ -1,7 +1,5 @@
 """Random requests to every endpoint: the example of the OpenAPI document, valid or with something wrong."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from random import Random

@@ -1,7 +1,5 @@
 """Values that have caused faults in servers, and their spelling in JSON, in paths and in queries."""
 
-from __future__ import annotations
-
 import json
 from random import Random
 from typing import Any

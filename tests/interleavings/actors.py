@@ -1,7 +1,5 @@
 """Servers and other processes over one database, and requests to them that are compared with a model."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence

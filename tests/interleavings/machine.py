@@ -4,8 +4,6 @@ Each write runs beside reads of what it changes, and is followed by such reads. 
 as soon as it is acknowledged, those of other machines within a second.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """The values that answers may show while several processes change them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

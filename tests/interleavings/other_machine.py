@@ -3,8 +3,6 @@
 The processes of a machine see the commits of each other to PostgreSQL in a file of shared memory. These use FOLDER.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The catalog of the test data: artists, albums, tracks with plays, likes and reposts, comments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from musicsvc.store.catalog import albums, artists, tracks

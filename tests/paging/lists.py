@@ -3,8 +3,6 @@
 A new paged endpoint needs an entry in LISTS, with every filter that it has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The test data of accounts: follows, playlists, collections, conversations."""
 
-from __future__ import annotations
-
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import follows, tokens, users
 from musicsvc.store.accounts.tokens import Identity

@@ -9,8 +9,6 @@ cleo  owns what nobody else may see: playlists, collections, a conversation
 fans  follow and are followed, comment, like and repost
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The parts of the report for listening, hours, milestones and releases: their texts, colours and places on pages."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """The PDF report: every script, no plays, long names, and names that look like code."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta

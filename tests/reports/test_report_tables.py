@@ -1,7 +1,5 @@
 """A report as a workbook has a typed sheet for each table, and as CSV a line for each figure."""
 
-from __future__ import annotations
-
 import calendar
 import csv
 import io

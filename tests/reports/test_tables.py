@@ -1,7 +1,5 @@
 """CSV and JSON files hold what was put into them, and no cell is a formula."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

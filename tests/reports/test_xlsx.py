@@ -1,7 +1,5 @@
 """Excel workbooks: typed cells, no formulas, and further sheets where one is full."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The expected rights for the pages of administration, in the form of tests/rights/pages.py."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

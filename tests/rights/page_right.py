@@ -1,7 +1,5 @@
 """Kinds of visitors of pages, and the status that each of them expects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The expected rights for every page. A new page needs a row here; one with a form also the fields to send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

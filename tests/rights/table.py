@@ -4,8 +4,6 @@ A new endpoint needs a row here. One with a `find` goes by that function, which 
 without goes by its method and path. What sends a body needs one in BODIES.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The kinds of callers, and objects of the owner for them to request."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """Fixtures for tests of the server as a process."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path

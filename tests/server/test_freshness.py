@@ -1,7 +1,5 @@
 """The moments at which what was read from the database becomes outdated: its tables at once, counters later."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from itertools import count

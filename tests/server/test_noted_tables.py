@@ -1,7 +1,5 @@
 """The tables noted for each statement of every endpoint contain those that SQLite itself reports for it."""
 
-from __future__ import annotations
-
 import re
 
 import apsw

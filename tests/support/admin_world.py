@@ -1,7 +1,5 @@
 """Accounts, tokens and requests in all states, for the pages of administration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

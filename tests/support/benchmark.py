@@ -1,7 +1,5 @@
 """Run a benchmark in this process, and start its servers with everything imported."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import sys

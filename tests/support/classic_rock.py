@@ -1,7 +1,5 @@
 """A published week of 25 radio stations, with albums and durations made up for its songs, counted with plain Python."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

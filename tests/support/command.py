@@ -1,7 +1,5 @@
 """Commands run in the test process, which takes milliseconds; a new process takes half a second."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Sequence

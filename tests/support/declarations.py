@@ -1,7 +1,5 @@
 """Generator of a page with declarations: `python -m tests.support.declarations > docs/development/declarations.md`."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys

@@ -1,7 +1,5 @@
 """Wait until every worker process of a server meets a condition. Which worker accepts a connection is up to chance."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Collection

@@ -1,7 +1,5 @@
 """Valid requests to each endpoint of the table, and checks of their errors."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Rows of export files, read without the program, and the rows that single plays add up to."""
 
-from __future__ import annotations
-
 import csv
 import json
 from contextlib import closing

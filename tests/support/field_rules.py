@@ -3,8 +3,6 @@
 A new field needs a row in FIELDS.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """A server with a browser, signed in as the manager of a catalog in which no two figures are equal."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -4,8 +4,6 @@
 arguments, the environment, the folder and the streams of the request, and no other descriptor.
 """
 
-from __future__ import annotations
-
 import gc
 import io
 import json

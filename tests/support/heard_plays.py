@@ -1,7 +1,5 @@
 """Random plays of a catalog, recorded by an import that can be withdrawn."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

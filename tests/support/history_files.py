@@ -1,7 +1,5 @@
 """Files of listening histories, and the rows that are read from them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The content of an HTML page: texts of marked elements, tables, links and form fields."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 VOID = {"meta", "link", "input", "img", "br", "rect", "hr"}

@@ -1,7 +1,5 @@
 """The files of a label: a catalog with ISRCs, two months of plays, and what they must add up to."""
 
-from __future__ import annotations
-
 import csv
 import random
 from datetime import UTC, datetime, timedelta

@@ -3,8 +3,6 @@
 artist 1, managed by account 1, with albums 1 … n, each with the given number of tracks, each with a long text
 """
 
-from __future__ import annotations
-
 from itertools import count
 
 from musicsvc.store.engine import bulk

@@ -3,8 +3,6 @@
 It shares no code with the program.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta

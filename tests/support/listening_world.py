@@ -7,8 +7,6 @@ track 3   album 1 (artist 2)  artists 2, 0 and 1
 track 4   no album            artist 2, never played
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Raw requests with faults, by the fault."""
 
-from __future__ import annotations
-
 import json
 
 from tests.support.raw_connection import connected, request

@@ -1,7 +1,5 @@
 """Measures the memory that Python objects take."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A clock for code that uses monotonic time."""
 
-from __future__ import annotations
-
 import time
 
 from musicsvc.clock import MovableClock

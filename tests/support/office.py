@@ -1,7 +1,5 @@
 """An administrator in a browser, for the tests of the pages of administration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The files that this process has open."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 It shares no code with the program but the names of the periods, which it writes down again.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Checks of the pages of a long list."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from typing import Any

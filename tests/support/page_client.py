@@ -1,7 +1,5 @@
 """A browser without JavaScript: it keeps cookies, and fills in forms with the token that it was shown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager

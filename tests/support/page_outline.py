@@ -1,7 +1,5 @@
 """The title of an HTML page and all that its main part shows, as lines of text to compare as a whole."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from html import unescape

@@ -1,7 +1,5 @@
 """The text of a PDF document."""
 
-from __future__ import annotations
-
 import io
 from datetime import date
 

@@ -1,7 +1,5 @@
 """Imports of plays into a small catalog, and the plays of the store after them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from musicsvc.clock import SECOND

@@ -1,7 +1,5 @@
 """Waiting for locks of PostgreSQL: advisory locks, and those of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Event

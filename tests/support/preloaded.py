@@ -1,7 +1,5 @@
 """Programs that start with everything imported: they fork from a process that each test process starts once."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

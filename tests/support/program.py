@@ -1,7 +1,5 @@
 """The program as a child process that ends with the test."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

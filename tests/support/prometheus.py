@@ -1,7 +1,5 @@
 """The metrics at /metrics, as Prometheus reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from prometheus_client.parser import text_string_to_metric_families

@@ -1,7 +1,5 @@
 """Counts of the database queries of reading units."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Raw connections to a server, for bytes that HTTP clients do not send."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket

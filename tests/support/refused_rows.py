@@ -1,7 +1,5 @@
 """The refused rows of an import in a form to compare."""
 
-from __future__ import annotations
-
 from musicsvc.store.importing.summary import ImportSummary
 
 

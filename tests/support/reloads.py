@@ -1,7 +1,5 @@
 """Reload a server, and read the settings and the log lines that it then has."""
 
-from __future__ import annotations
-
 import json
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Three tracks, an account that reports their plays, and their figures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

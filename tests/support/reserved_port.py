@@ -1,7 +1,5 @@
 """A port for a server that must be told one, because the test has to know it before the server starts."""
 
-from __future__ import annotations
-
 import socket
 import sys
 from collections.abc import Iterator

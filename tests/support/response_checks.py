@@ -1,7 +1,5 @@
 """Checks of answers against the OpenAPI document, for every test that receives one."""
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
 from typing import Any

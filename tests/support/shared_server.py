@@ -1,7 +1,5 @@
 """A server shared by the tests of a module; each test creates its own accounts and subjects."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An account that is signed in, for tests of the pages of its settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """A server on another thread, so that its CPU time can be measured apart from the client's."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

@@ -1,7 +1,5 @@
 """A small world, imports into it, and their undo."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

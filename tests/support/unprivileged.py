@@ -1,7 +1,5 @@
 """A thread without root's right to read and write every file."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import struct

@@ -1,7 +1,5 @@
 """Wait in a test until something holds that has no event."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Delete the plays of an import, without its other rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

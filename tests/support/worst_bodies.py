@@ -1,7 +1,5 @@
 """Request bodies that are as expensive as a body of their size can be, generated from a route's schema."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

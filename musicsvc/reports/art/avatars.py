@@ -1,7 +1,5 @@
 """Draw avatars as PNG: the initials of a name on a colour. The same name and seed always give the same picture."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import regex

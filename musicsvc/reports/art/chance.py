@@ -1,7 +1,5 @@
 """Generate random numbers that are the same for the same seed words, on every machine and Python version."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Draw cover art from a template, a title and an artist. The same input always gives the same picture."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO

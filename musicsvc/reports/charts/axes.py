@@ -1,7 +1,5 @@
 """Labels of time axes: evenly spaced days, months or years, with the year where the axis is long."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from typing import Any
 

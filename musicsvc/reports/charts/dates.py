@@ -1,7 +1,5 @@
 """Dates and periods as text, such as `1 March 2026`."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 MONTHS = (

@@ -1,7 +1,5 @@
 """Input of the report's template: listening, hours of the week, milestones, and a comparison of releases."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

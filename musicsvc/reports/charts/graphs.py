@@ -1,7 +1,5 @@
 """Compute line graphs for the report's template. Positions are fractions (0 to 1) of width and height."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

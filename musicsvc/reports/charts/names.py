@@ -1,7 +1,5 @@
 """Names of tracks, albums and artists as input of the report's template."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from musicsvc.reports import wrapping, writing

@@ -1,7 +1,5 @@
 """The cover design Arcs: a band of stripes bends from the left to the bottom, with the text inside the bend."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from musicsvc.reports.art.chance import Chance

@@ -1,7 +1,5 @@
 """The cover design Aurora: blurred lights, with the text in the middle of a fine frame."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

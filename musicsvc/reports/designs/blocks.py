@@ -1,7 +1,5 @@
 """The cover design Blocks: a grid of geometric figures above a plain field with the text."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from musicsvc.reports.art.chance import Chance

@@ -1,7 +1,5 @@
 """Building blocks of covers: SVG elements on a page of 1000 by 1000 units, and boxes into which text is fitted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal

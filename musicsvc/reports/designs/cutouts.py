@@ -1,7 +1,5 @@
 """The cover design Cut-outs: overlapping paper shapes in printing inks, with the text on the bare paper above."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The cover design Horizon: a sun behind ridges of hills, with the text in the sky."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The cover design Monogram: the title's first letter fills the page behind the text, in a similar colour."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from musicsvc.reports.art.chance import Chance

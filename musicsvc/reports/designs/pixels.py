@@ -1,7 +1,5 @@
 """Turn small grids of coloured cells into pictures that are enlarged smoothly to the page of a cover."""
 
-from __future__ import annotations
-
 import base64
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """The cover design Pulse: a sound wave bent into a ring, with the text below it."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

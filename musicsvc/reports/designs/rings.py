@@ -1,7 +1,5 @@
 """The cover design Rings: lines like the growth rings of a tree, with the text on a plate above them."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

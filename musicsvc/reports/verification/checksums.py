@@ -1,7 +1,5 @@
 """SHA-256 checksums over rows in canonical JSON (RFC 8785)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

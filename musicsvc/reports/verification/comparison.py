@@ -1,7 +1,5 @@
 """Compare the rows of an export file with the rows that the database gives now."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Read the rows of export files back, each as a mapping of columns to values."""
 
-from __future__ import annotations
-
 import csv
 import zipfile
 from collections.abc import Iterator, Sequence

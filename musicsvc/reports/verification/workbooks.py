@@ -1,7 +1,5 @@
 """Read the cells of exported Excel workbooks, also after a spreadsheet program has saved them again."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Authenticate requests by bearer token. Tokens read from the database are cached until their tables change."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import OrderedDict

@@ -5,8 +5,6 @@ the requests that did not arrive: it subtracts them from the shared counter. A r
 processes have given back their unused requests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

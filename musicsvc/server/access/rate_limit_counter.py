@@ -1,7 +1,5 @@
 """Counts requests for rate limits in a counter shared by all processes, or in memory while that counter fails."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Register accounts, and sign in to get an access token."""
 
-from __future__ import annotations
-
 from musicsvc.config import Settings
 from musicsvc.errors import Forbidden, Invalid
 from musicsvc.server.schemas.accounts import LoginIn, RegisterIn

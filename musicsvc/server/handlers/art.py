@@ -1,7 +1,5 @@
 """Generated pictures: cover-art previews, templates and avatars."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """List, read and create artists, and list their albums and tracks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from musicsvc.server.responses.large import AnswerBuilder

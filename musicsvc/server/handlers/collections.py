@@ -1,7 +1,5 @@
 """Collections are private, named lists of tracks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from musicsvc.server.responses.large import AnswerBuilder

@@ -1,7 +1,5 @@
 """List, write and delete comments on tracks."""
 
-from __future__ import annotations
-
 from musicsvc.server.schemas.comments import CommentIn
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes

@@ -1,7 +1,5 @@
 """The OpenAPI document, and the page with the API's documentation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Export plays, listeners, likes and reposts of what the caller manages, as files or as a report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

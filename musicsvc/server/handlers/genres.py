@@ -1,7 +1,5 @@
 """List the genres of tracks and albums."""
 
-from __future__ import annotations
-
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator

@@ -1,7 +1,5 @@
 """Health checks, without a token."""
 
-from __future__ import annotations
-
 from musicsvc.errors import Unavailable
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.store.schema import schema

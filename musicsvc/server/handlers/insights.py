@@ -1,7 +1,5 @@
 """Plays, listeners, likes and reposts of tracks, albums and artists, for the accounts that manage them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from musicsvc.server.responses.large import AnswerBuilder

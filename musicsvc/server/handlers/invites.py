@@ -1,7 +1,5 @@
 """Invitations to edit a playlist."""
 
-from __future__ import annotations
-
 from musicsvc.server.schemas.playlists import InviteIn
 from musicsvc.server.shapes import playlists as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok

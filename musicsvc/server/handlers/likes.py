@@ -1,7 +1,5 @@
 """Like and repost tracks."""
 
-from __future__ import annotations
-
 from musicsvc.server.shapes.envelope import JSON, ok
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import likes

@@ -1,7 +1,5 @@
 """Skips, completion, plays by hour and milestones of tracks, albums and artists, and comparison of albums."""
 
-from __future__ import annotations
-
 from musicsvc.server.schemas.listening import ReleaseQuery
 from musicsvc.server.schemas.periods import PeriodQuery
 from musicsvc.server.shapes import listening as shapes

@@ -1,7 +1,5 @@
 """Private conversations between accounts, and their messages."""
 
-from __future__ import annotations
-
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.messages import ConversationIn, MessageIn
 from musicsvc.server.shapes import messages as shapes

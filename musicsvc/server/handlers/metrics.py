@@ -1,7 +1,5 @@
 """Prometheus metrics, for this machine and the allowed networks."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Push tokens of devices, and the channels of each kind of notification."""
 
-from __future__ import annotations
-
 from musicsvc.server.schemas.notifications import DeviceIn, DeviceOut, SubscriptionsIn
 from musicsvc.server.shapes.envelope import JSON, ok
 from musicsvc.store.accounts.tokens import Identity

@@ -1,7 +1,5 @@
 """List, read, create, change and delete playlists and their tracks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from musicsvc.server.responses.large import AnswerBuilder

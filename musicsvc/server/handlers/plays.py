@@ -1,7 +1,5 @@
 """Report plays of tracks."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from musicsvc.config import Settings

@@ -1,7 +1,5 @@
 """Search the catalog and public playlists."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from musicsvc.server.responses.large import AnswerBuilder

@@ -1,7 +1,5 @@
 """Create, list and delete the caller's access tokens."""
 
-from __future__ import annotations
-
 from musicsvc.errors import Invalid
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.tokens import TokenIn

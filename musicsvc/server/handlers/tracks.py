@@ -1,7 +1,5 @@
 """List, read and create tracks, and read the status of their fingerprints."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from musicsvc.server.responses.large import AnswerBuilder

@@ -1,7 +1,5 @@
 """Search accounts, follow them, and list follows."""
 
-from __future__ import annotations
-
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.users import SearchQuery
 from musicsvc.server.shapes import users as shapes

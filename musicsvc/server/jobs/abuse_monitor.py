@@ -1,7 +1,5 @@
 """Checks tokens with refused calls against the abuse rules every second, and revokes tokens that violate a rule."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable

@@ -1,7 +1,5 @@
 """Writes the activity log: calls are queued on the event loop and written in batches, at most 1 s later."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import deque

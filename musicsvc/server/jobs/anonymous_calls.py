@@ -1,7 +1,5 @@
 """Limits how many requests without a valid token are logged one by one, so that a flood cannot fill the disk."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from musicsvc.clock import MINUTE, Clock

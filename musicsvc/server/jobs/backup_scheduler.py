@@ -1,7 +1,5 @@
 """Scheduled backups: one process per machine makes them, on a low-priority thread."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -1,7 +1,5 @@
 """Background jobs that run repeatedly on the event loop until the server stops."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable

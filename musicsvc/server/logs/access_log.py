@@ -1,7 +1,5 @@
 """The access log: one line per request if `log.requests` is on."""
 
-from __future__ import annotations
-
 import logging
 
 from musicsvc.server.call import Call

@@ -1,7 +1,5 @@
 """Error responses without internal details, which are logged instead."""
 
-from __future__ import annotations
-
 import logging
 
 from musicsvc.clock import Clock

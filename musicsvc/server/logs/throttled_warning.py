@@ -1,7 +1,5 @@
 """Warnings about a lasting fault, logged once instead of each time the fault occurs."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from math import inf

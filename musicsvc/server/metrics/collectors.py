@@ -1,7 +1,5 @@
 """Metrics of connections, the installation, the activity log, unsent responses, backups, log lines and the store."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 

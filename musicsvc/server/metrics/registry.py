@@ -1,7 +1,5 @@
 """Prometheus metrics of the server: requests are counted when they end, other values are read every second."""
 
-from __future__ import annotations
-
 import platform
 import threading
 from collections.abc import Callable, Iterable

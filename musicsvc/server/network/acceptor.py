@@ -1,7 +1,5 @@
 """Acceptance of connections: connection limits, TLS handshakes, and 503 responses to rejected connections."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import socket

@@ -1,7 +1,5 @@
 """Limit the framing overhead of chunked request bodies: the bytes of chunk sizes, chunk extensions and trailers."""
 
-from __future__ import annotations
-
 from aiohttp import hdrs
 from aiohttp.streams import StreamReader
 from aiohttp.web import BaseRequest, RequestPayloadError

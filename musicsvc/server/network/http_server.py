@@ -1,7 +1,5 @@
 """The aiohttp server that passes requests to the dispatcher: its options and its orderly shutdown."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from contextlib import suppress

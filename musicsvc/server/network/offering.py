@@ -1,7 +1,5 @@
 """The part of a connection that answers repeated requests from memory, before aiohttp starts a task for them."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -3,8 +3,6 @@
 The private attributes of aiohttp used here are listed and tested in tests/server/network/test_aiohttp_internals.py.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from contextlib import suppress

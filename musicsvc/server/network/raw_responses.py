@@ -1,7 +1,5 @@
 """Responses that no endpoint produces: to invalid HTTP, late requests and rejected connections."""
 
-from __future__ import annotations
-
 import orjson
 from aiohttp import HttpVersion10, HttpVersion11, hdrs
 from aiohttp.http import RawRequestMessage

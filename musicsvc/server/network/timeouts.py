@@ -1,7 +1,5 @@
 """A deadline that is cheap to move, because every request moves the deadline of its connection."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Set up TLS, refuse to serve plain HTTP to other machines, and read when certificates are valid."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import ssl

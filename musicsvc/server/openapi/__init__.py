@@ -1,7 +1,5 @@
 """The OpenAPI 3.1 document, built from the table of endpoints and the schemas of requests and responses."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import orjson

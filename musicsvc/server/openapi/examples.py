@@ -1,7 +1,5 @@
 """Build example values of JSON schemas from the examples of their fields."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Describe the response headers in the OpenAPI document."""
 
-from __future__ import annotations
-
 from musicsvc.server.access import rate_limits
 from musicsvc.server.access.authentication import EXPIRY_HEADER
 from musicsvc.server.shapes.envelope import JSON

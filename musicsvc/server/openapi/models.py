@@ -1,7 +1,5 @@
 """Generate the schemas of request bodies and responses for `#/components/schemas` of the OpenAPI document."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Describe endpoints as operations of the OpenAPI document, with one tag per handler module."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from typing import Any

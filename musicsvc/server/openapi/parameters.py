@@ -1,7 +1,5 @@
 """Describe path and query parameters in the OpenAPI document."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from musicsvc.server.openapi.models import SchemaGenerator, describe_default

@@ -1,7 +1,5 @@
 """Describe the responses of endpoints in the OpenAPI document."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel
 
 from musicsvc import errors as words

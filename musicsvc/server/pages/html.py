@@ -1,7 +1,5 @@
 """Renders the templates of pages, and maps static files to their URLs."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from datetime import date, datetime

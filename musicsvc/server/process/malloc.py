@@ -1,7 +1,5 @@
 """Reduce the memory of a server process and the time of its garbage collection."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import sys

@@ -1,7 +1,5 @@
 """The system's limit on the open files of a process, which also limits its connections."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 try:

@@ -1,7 +1,5 @@
 """Metrics of memory, processor time and open files of the server's processes, read from /proc (Linux)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Signals of a server process: stop signals that arrive while it starts, and SIGHUP, which reloads the settings."""
 
-from __future__ import annotations
-
 import os
 import signal
 from types import FrameType

@@ -1,7 +1,5 @@
 """Worker processes that share one socket: forked before any event loop or thread starts, replaced when they exit."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """Reading of request bodies, JSON or forms, with limits on size, time and number of chunks."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Mapping

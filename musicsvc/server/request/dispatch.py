@@ -1,7 +1,5 @@
 """Processes requests: checks in a fixed order, then the handler in one database transaction, then the response."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random

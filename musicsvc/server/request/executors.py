@@ -1,7 +1,5 @@
 """Executors for heavy work, with bounded threads and queues, separate for token holders and other clients."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import threading

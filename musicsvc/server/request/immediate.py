@@ -5,8 +5,6 @@ dispatcher has answered a request with the same head from the cache before, beca
 All accepted requests of a turn are checked, counted and answered together. The dispatcher answers all others.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import OrderedDict

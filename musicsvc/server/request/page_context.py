@@ -1,7 +1,5 @@
 """The variables of the templates of pages, and the clients that get pages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from aiohttp import hdrs

@@ -1,7 +1,5 @@
 """Answers requests for pages (docs/architecture.md, The way of a page)."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Verifies the passwords in bodies, with limits on failures, before a handler runs (docs/api.md, Signing in)."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 from typing import Any

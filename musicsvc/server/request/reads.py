@@ -4,8 +4,6 @@ While a group runs, the reads that arrive wait for the next one. So they share t
 up a thread and the event loop, and threads seldom compete with each other for Python's global lock.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Builds the unit of work of a request: checks that need the database, then the handler."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A cache of drawn pictures and pages with bounded memory, shared by the threads of a process."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable

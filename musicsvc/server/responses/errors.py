@@ -1,7 +1,5 @@
 """HTTP statuses, bodies and headers of error responses (docs/api.md, Errors)."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 from musicsvc import errors

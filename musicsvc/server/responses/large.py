@@ -1,7 +1,5 @@
 """Large responses: their size is measured before the rows are loaded, and they are encoded off the event loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The request headers that choose the form of a response: gzip or not, 304 or not (RFC 9110, sections 12 and 13)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple, Self

@@ -1,7 +1,5 @@
 """Builds responses from handlers' results: JSON, ETag and 304, compression, common headers."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

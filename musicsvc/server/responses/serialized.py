@@ -1,7 +1,5 @@
 """The bytes of a response that is in memory, as `build_response` and aiohttp would send it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from aiohttp import hdrs

@@ -1,7 +1,5 @@
 """Sends long responses in pieces, as fast as the client reads them, so that a slow client needs little memory."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Pages of administration, for administrators only."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from musicsvc.server.handlers.admin import abuse, accounts, activity, health, plays, requests, tokens

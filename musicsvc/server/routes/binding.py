@@ -1,7 +1,5 @@
 """Inspects the signatures of a route's functions once at the start, instead of in every request."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Pages with the figures of artists, albums and tracks, their downloads, and reports shared by links."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from musicsvc.server.handlers import exports

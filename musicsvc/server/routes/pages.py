@@ -1,7 +1,5 @@
 """Pages for people with a browser, and the static files that pages use."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from musicsvc.server.handlers.accounts import registration_open

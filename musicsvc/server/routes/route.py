@@ -1,7 +1,5 @@
 """Rows of the table of endpoints, and the router that finds the row for a path."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto

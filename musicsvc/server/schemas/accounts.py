@@ -1,7 +1,5 @@
 """Requests to register an account and to sign in, and their responses."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator

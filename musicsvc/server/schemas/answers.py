@@ -1,7 +1,5 @@
 """Schemas of responses, for the OpenAPI document and for tests; responses themselves are built as dicts."""
 
-from __future__ import annotations
-
 from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field

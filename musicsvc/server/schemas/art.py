@@ -1,7 +1,5 @@
 """Requests and responses of cover art: templates for covers, and previews drawn from them."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, Field

@@ -1,7 +1,5 @@
 """Requests and responses of artists, albums and tracks (docs/api.md, Artists, albums, tracks)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, ClassVar, Generic, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, WithJsonSchema

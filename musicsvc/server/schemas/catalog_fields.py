@@ -1,7 +1,5 @@
 """Types of the fields of artists, albums and tracks in request bodies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Requests and responses of collections, a user's named groups of tracks."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Requests and responses of comments, which users write at a position of a track."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field

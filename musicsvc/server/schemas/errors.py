@@ -1,7 +1,5 @@
 """Schemas of error responses (docs/api.md, Errors)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import BaseModel, Field

@@ -1,7 +1,5 @@
 """Requests and responses of exports: plays, listeners, likes and reposts as files (docs/exports.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 

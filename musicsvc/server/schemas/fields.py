@@ -1,7 +1,5 @@
 """Types of single fields, such as ids and URLs, and base classes of request bodies and query strings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Query strings and responses of the insights endpoints: plays, listeners and growth (docs/insights.md)."""
 
-from __future__ import annotations
-
 from typing import Generic, Literal, TypeVar
 
 from pydantic import Field

@@ -4,8 +4,6 @@ A body of 1 MiB can hold half a million values. Parsing them would keep the inte
 busy for hundreds of milliseconds, on any thread.
 """
 
-from __future__ import annotations
-
 import re
 
 MAX_VALUES = 20_000

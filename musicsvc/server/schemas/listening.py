@@ -1,7 +1,5 @@
 """Query strings and responses of the endpoints of listening, hours, milestones and releases (docs/insights.md)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema

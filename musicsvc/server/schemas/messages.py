@@ -1,7 +1,5 @@
 """Requests and responses of conversations between users, and of the messages in them."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, ValidationInfo

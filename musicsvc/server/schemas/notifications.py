@@ -1,7 +1,5 @@
 """Requests and responses of devices, which receive push notifications, and of notification settings."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Annotated, Any, Literal
 

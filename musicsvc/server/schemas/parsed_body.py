@@ -1,7 +1,5 @@
 """Parse and validate the bytes of a request body. Safe to run on any thread."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The period of figures and exports: one of four names, or two dates (docs/insights.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import date

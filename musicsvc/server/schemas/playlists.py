@@ -1,7 +1,5 @@
 """Requests and responses of playlists, lists of tracks that several users can edit (docs/playlists.md)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema

@@ -1,7 +1,5 @@
 """Requests and responses of play reports, which list tracks that were played."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from typing import Annotated, Any

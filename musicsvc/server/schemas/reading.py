@@ -1,7 +1,5 @@
 """Parse and validate JSON bodies and query strings, and report all invalid fields at once."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Query string and response of the search for artists, albums, tracks and playlists (docs/search.md)."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Request to create an access token, and responses with tokens."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Query string of the list of all tracks."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Query string and responses of the account search, and the response with the caller's account."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Short descriptions of browsers, such as `Firefox on Linux`, for the list of an account's sessions."""
 
-from __future__ import annotations
-
 import re
 
 # The first match counts: most browsers also name others.

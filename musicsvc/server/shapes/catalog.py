@@ -1,7 +1,5 @@
 """Build the JSON of artists, albums, tracks, genres and comments (docs/api.md, Public tier and token tier)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from musicsvc.clock import isoformat

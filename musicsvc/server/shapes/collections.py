@@ -1,7 +1,5 @@
 """Build the JSON of collections, the private, named lists of tracks of an account."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from musicsvc.clock import isoformat

@@ -1,7 +1,5 @@
 """Build the template variables of the pages with figures, from the API's JSON so that both show the same numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import zip_longest
 from urllib.parse import urlencode

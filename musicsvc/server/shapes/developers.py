@@ -1,7 +1,5 @@
 """Access tokens and the state of API access, as the page for developers shows them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Parts that many responses share: `status` and `pagination` around the content, and downloads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Build the content of exports (docs/exports.md) for the API and the command line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date

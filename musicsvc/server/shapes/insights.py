@@ -1,7 +1,5 @@
 """Build the JSON of the insights endpoints: plays and listeners of tracks, albums and artists (docs/insights.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from musicsvc.clock import isoformat

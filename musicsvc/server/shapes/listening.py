@@ -1,7 +1,5 @@
 """Build the JSON of the endpoints of listening, hours, milestones and releases (docs/insights.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from musicsvc.clock import isoformat

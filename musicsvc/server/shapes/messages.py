@@ -1,7 +1,5 @@
 """Build the JSON of private conversations and their messages."""
 
-from __future__ import annotations
-
 from musicsvc.clock import isoformat
 from musicsvc.server.shapes import users
 from musicsvc.server.shapes.envelope import JSON, Site

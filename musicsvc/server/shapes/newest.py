@@ -1,7 +1,5 @@
 """Pagination of lists on pages: the newest rows first, with a link to older rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Build the JSON of playlists, without their tracks."""
 
-from __future__ import annotations
-
 from musicsvc.clock import isoformat
 from musicsvc.server.shapes import users
 from musicsvc.server.shapes.envelope import JSON, Site

@@ -1,7 +1,5 @@
 """Response bodies with their entity tag and gzip form, computed once and sent in many responses."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import zlib

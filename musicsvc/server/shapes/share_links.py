@@ -1,7 +1,5 @@
 """Build and read the addresses of shared reports, which contain the signed id of a link."""
 
-from __future__ import annotations
-
 from musicsvc.errors import NotFound
 from musicsvc.server.shapes import signed_urls
 from musicsvc.server.shapes.envelope import JSON, Site

@@ -1,7 +1,5 @@
 """Sign data that is part of a URL. Any process with the key can verify the data without a database lookup."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zlib

@@ -1,7 +1,5 @@
 """Responses of any length: written to a temporary file in a transaction, and sent from the file afterwards."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterable, Mapping

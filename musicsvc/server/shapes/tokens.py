@@ -1,7 +1,5 @@
 """Build the JSON of access tokens, which never contains their values."""
 
-from __future__ import annotations
-
 from musicsvc.clock import isoformat
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.store.accounts import tokens

@@ -1,7 +1,5 @@
 """Build the public JSON of an account, which never contains the e-mail address."""
 
-from __future__ import annotations
-
 from musicsvc.server.shapes.envelope import JSON, Site
 
 

@@ -1,7 +1,5 @@
 """Describe an export so that it can be verified later: its definitions, window, number of rows and checksum."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Enforcement actions of the abuse monitor: tokens that it revoked and accounts that it suspended."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from musicsvc.store.engine.sql import fetch

@@ -1,7 +1,5 @@
 """Find denied calls that are not abuse, because the account could read the resource before it was hidden or deleted."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 

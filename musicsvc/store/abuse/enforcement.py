@@ -1,7 +1,5 @@
 """Enforcement of the abuse rules: revoke the token, and suspend its account after several revocations."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any, NamedTuple
 

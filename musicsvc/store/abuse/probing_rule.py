@@ -1,7 +1,5 @@
 """The probing rule: a token requests many different resources that are private to others or do not exist."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -5,8 +5,6 @@ is over or, up to a maximum number of clients, to a new client. If neither is po
 did not wait. Calls in flight when the limit is reached are also early, so the counts restart once all clients paused.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections import deque
 from dataclasses import dataclass

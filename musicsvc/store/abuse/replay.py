@@ -1,7 +1,5 @@
 """Evaluate the abuse rules over the calls in the activity log, for the operator's commands."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field

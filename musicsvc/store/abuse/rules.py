@@ -1,7 +1,5 @@
 """The abuse rules, evaluated over the logged calls of one token. A violation may lead to the token's revocation."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Literal, NamedTuple

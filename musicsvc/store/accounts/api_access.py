@@ -1,7 +1,5 @@
 """Requests for API access and decisions on them, and grants and revocations of API access."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from shlex import quote
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """E-mail addresses: syntax checks, and the normalized form by which accounts and access requests are found."""
 
-from __future__ import annotations
-
 import unicodedata
 from shlex import quote
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Create, delete and list follows: one account follows another."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from musicsvc.errors import Invalid

@@ -1,7 +1,5 @@
 """One-time links to set a password. Only the SHA-256 of a link's secret is stored."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Password rules, and argon2id hashes with the parameters that OWASP recommends."""
 
-from __future__ import annotations
-
 import unicodedata
 
 from argon2 import PasswordHasher

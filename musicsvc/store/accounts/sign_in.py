@@ -1,7 +1,5 @@
 """Look up password hashes, for signing in and for actions that require the password in addition to a session."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from musicsvc.store.accounts import users

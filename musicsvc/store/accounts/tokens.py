@@ -1,7 +1,5 @@
 """Personal access tokens: format, creation, lookup and revocation. Only the SHA-256 of a token is stored."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 import string

@@ -1,7 +1,5 @@
 """Search for accounts by display name, in an index of normalized names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The columns of an account that all users may see."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from musicsvc.store.models import User

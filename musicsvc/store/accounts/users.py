@@ -1,7 +1,5 @@
 """Accounts: creation, lookup, passwords and suspension."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Add, find and delete API calls in the activity log. Call all functions but `replay` in a transaction of the log."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Open and check the activity log. With SQLite it is a separate file, with PostgreSQL a table of the database."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The activity log as a SQLite file. It is created if missing, and replaced if damaged."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import os

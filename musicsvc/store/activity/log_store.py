@@ -1,7 +1,5 @@
 """The interface of the activity log, and its schema for SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from peewee import Database

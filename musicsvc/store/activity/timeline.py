@@ -1,7 +1,5 @@
 """Merge logged API calls and security events by time."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Collection, Iterable, Mapping
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Create a backup of a SQLite database, which may be in use, and verify it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Name, find and delete the backups in a folder, and create the files of unfinished backups."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -1,7 +1,5 @@
 """Find rights that were revoked after a backup was created, and that restoring this backup has granted again."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Restore a backup: verify a copy of it, replace the database atomically, and keep the replaced database."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Verify a backup: check the integrity of a database file, and count its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Create and load albums with their artists, tracks, genres and tags."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Create, load and verify artists, and assign the accounts that manage them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

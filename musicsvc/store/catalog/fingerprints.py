@@ -1,7 +1,5 @@
 """Set the fingerprint status of tracks. Operators do that by hand, because the service has no audio files."""
 
-from __future__ import annotations
-
 from musicsvc.errors import Conflict, NotFound
 from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.models import Track

@@ -1,7 +1,5 @@
 """Genres, identified by their slug. The display name is the spelling with which a genre was created."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Validate ISRCs of recordings (ISO 3901) and UPCs of releases (GTIN-12 and GTIN-13), and find tracks by ISRC."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 

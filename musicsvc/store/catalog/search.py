@@ -1,7 +1,5 @@
 """Search for artists, albums and tracks by name, albums also by UPC and tracks by ISRC. The best matches come first."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tags: free text, identified by exact spelling."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from musicsvc.store.engine.dialect import batches

@@ -1,7 +1,5 @@
 """List all tracks, or the tracks that match filters, newest first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Search for tracks, albums and artists by name, ISRC or UPC, among those that an account manages."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Contents of the statistics page of a track, album or artist, with the same statistics as in the API."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

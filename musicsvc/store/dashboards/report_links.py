@@ -3,8 +3,6 @@
 A link works as long as the account that created it may read these statistics. The link contains a signed id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

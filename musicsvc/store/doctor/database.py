@@ -1,7 +1,5 @@
 """Checks of `musicsvc doctor` on the database: access, schema, integrity, settings for durability, and clocks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import apsw

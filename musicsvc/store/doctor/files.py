@@ -1,7 +1,5 @@
 """Checks of `musicsvc doctor` on files: permissions, disk space, the activity log, backups, leftovers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable, Iterator

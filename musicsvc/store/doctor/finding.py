@@ -1,7 +1,5 @@
 """The results of the checks of `musicsvc doctor`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Create, list and delete comments on tracks. Sorting by the column `place` puts replies right after their comment."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import isqrt
 from typing import Any

@@ -3,8 +3,6 @@
 A like counts on the day on which it was given, for the track, its album and its artists, until it is withdrawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Add and remove likes and reposts of tracks, and update their total and daily counts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from musicsvc.store.accounts.tokens import Identity

@@ -1,7 +1,5 @@
 """Select the database that the Peewee models use on the current thread."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Insert many rows into one table with few SQL statements."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SQL that differs between SQLite and PostgreSQL. The functions use the database of the current thread."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain

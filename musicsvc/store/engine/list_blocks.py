@@ -5,8 +5,6 @@ Triggers in the database (migration 0012) update the row count of a block in eve
 the counts are always exact. Shorter lists have no blocks: their rows are counted.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 

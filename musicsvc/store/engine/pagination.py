@@ -1,7 +1,5 @@
 """Return query results page by page. Every sort order ends with the id, so that pages neither repeat nor skip rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property

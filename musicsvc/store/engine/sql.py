@@ -1,7 +1,5 @@
 """Run SQL statements, with `?` for each parameter, in the current transaction. Used where Peewee is too slow."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

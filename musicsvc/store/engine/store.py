@@ -1,7 +1,5 @@
 """The interface of an open database, which runs functions in transactions on its own threads."""
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping

@@ -12,8 +12,6 @@ The text of every statement is recorded, so functions need not declare the table
 The server compares these version numbers with earlier ones (`server/freshness.py`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Find or create the accounts that imported rows name, by e-mail address or by id in another service."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Container, Iterable, Mapping

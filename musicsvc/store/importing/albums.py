@@ -1,7 +1,5 @@
 """Find, create and update the albums of a catalog import. Albums are found by external id, or first artist and name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

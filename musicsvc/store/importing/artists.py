@@ -1,7 +1,5 @@
 """Find or create the artists of a catalog import. Only the manager's artists are searched, by exact name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from musicsvc.store.engine import bulk, dialect

@@ -1,7 +1,5 @@
 """Helpers of all imports: split rows into batches, read cells, and lock out concurrent imports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeVar

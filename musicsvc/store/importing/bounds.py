@@ -1,7 +1,5 @@
 """Limits on the size of albums in an import. A row that would make its album exceed a limit is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """`import catalog`: import artists, albums and tracks from a file, a few hundred rows per transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count

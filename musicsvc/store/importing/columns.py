@@ -1,7 +1,5 @@
 """Map the columns of an imported file to the fields of a row."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 

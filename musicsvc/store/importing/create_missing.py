@@ -1,7 +1,5 @@
 """Create the artists and tracks that an imported listening history names and the catalog lacks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count

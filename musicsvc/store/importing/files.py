@@ -1,7 +1,5 @@
 """Read the lines of plain and gzipped UTF-8 files, with an error message for each kind of damage."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`import follows`: import follows of accounts from a file, a few hundred rows per transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Import a batch of a listening history: find or create the tracks, and store each play only once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial

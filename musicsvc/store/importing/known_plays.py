@@ -1,7 +1,5 @@
 """Find plays that earlier imports stored, even if the same artist and title now match another track."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Validate rows of a listening history (docs/import.md)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """Find the stored tracks that imported rows name, by external id or by artists and track name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 

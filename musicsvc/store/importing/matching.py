@@ -1,7 +1,5 @@
 """Find the tracks of plays in a listening history, by id, ISRC or names. Names with the same case are preferred."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence

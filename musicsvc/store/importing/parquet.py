@@ -1,7 +1,5 @@
 """Read Parquet files with DuckDB. Rows are numbered from 1, in place of lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

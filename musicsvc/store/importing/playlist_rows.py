@@ -1,7 +1,5 @@
 """Find or create the playlists that an import names, and append tracks that are not in them yet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple

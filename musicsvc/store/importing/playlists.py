@@ -1,7 +1,5 @@
 """`import playlists`: append the track of each row to a playlist, a few hundred rows per transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """`import plays`: import listening histories, a few thousand rows per transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Read CSV, JSON Lines and Parquet files, and detect the format of a file."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Sequence
 from contextlib import closing

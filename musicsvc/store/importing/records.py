@@ -1,7 +1,5 @@
 """The interface of readers for all file formats, and the rows that they yield."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path

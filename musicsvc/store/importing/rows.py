@@ -1,7 +1,5 @@
 """Validate rows of a catalog file (docs/import.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

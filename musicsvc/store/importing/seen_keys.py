@@ -1,7 +1,5 @@
 """A set of keys that have occurred in an imported file. A large set is stored on disk."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 from collections.abc import Sequence

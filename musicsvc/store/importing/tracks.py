@@ -1,7 +1,5 @@
 """Find, create and update the tracks of a catalog import, by external id or by artists, name and album."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any

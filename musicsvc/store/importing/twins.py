@@ -1,7 +1,5 @@
 """Count artists that exist under several managers, to warn of duplicates before an import."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Parse cells of imported files. A blank cell becomes None. An invalid cell raises ValueError with the reason."""
 
-from __future__ import annotations
-
 import math
 import re
 from datetime import date

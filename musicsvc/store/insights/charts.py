@@ -1,7 +1,5 @@
 """Charts of a track, album or artist: plays, listeners, likes and reposts for each day."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from musicsvc.store.insights import engagement

@@ -1,7 +1,5 @@
 """Find the tracks that an artist shares with other artists, and those other artists."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from musicsvc.store.engine.sql import fetch

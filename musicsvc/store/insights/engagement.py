@@ -1,7 +1,5 @@
 """Read the numbers of likes and reposts that tracks, albums and artists got in a range of days and still have."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple

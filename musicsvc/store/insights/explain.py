@@ -1,7 +1,5 @@
 """Recount plays and listeners from single plays, to explain and check the statistics that the API returns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Read the rows of export files in batches, so that memory use does not depend on the number of rows."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager

@@ -3,8 +3,6 @@
 The statistics are always current: the transaction that stores a play also updates the counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 Each listener is counted once.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Rank tracks, albums and artists by plays, such as the tracks of an album or the albums of an artist."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Current listeners and latest plays of a track, read from the database, so that all server processes agree."""
 
-from __future__ import annotations
-
 import hmac
 from typing import NamedTuple
 

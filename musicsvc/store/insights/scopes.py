@@ -1,7 +1,5 @@
 """Scopes of exports and reports: all that an account manages, an artist, an album, a track, or the whole catalog."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """Push tokens of devices. A push token belongs to the account that registered it last."""
 
-from __future__ import annotations
-
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.models import Device
 

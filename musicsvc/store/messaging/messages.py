@@ -1,7 +1,5 @@
 """Create and load conversations and their messages, which only the participants can see."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

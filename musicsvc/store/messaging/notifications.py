@@ -1,7 +1,5 @@
 """Notification settings: the channels by which an account receives each kind of notification. Default: all channels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Tables of accounts, requests for API access, tokens, sessions, and links to shared reports and to set a password."""
 
-from __future__ import annotations
-
 from peewee import SQL, BigAutoField, BigIntegerField, BlobField, BooleanField, IntegerField, TextField
 
 from musicsvc.store.models.table import Table, link

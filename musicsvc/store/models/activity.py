@@ -1,7 +1,5 @@
 """Tables of security events and of logged API calls. On SQLite, the calls are in a separate database file."""
 
-from __future__ import annotations
-
 from peewee import SQL, BigAutoField, BigIntegerField, BooleanField, DoubleField, IntegerField, Model, TextField
 
 from musicsvc.store.engine.binding import CurrentDatabase

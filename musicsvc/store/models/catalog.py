@@ -1,7 +1,5 @@
 """Tables of the catalog: artists, albums, tracks, genres, tags and comments."""
 
-from __future__ import annotations
-
 from peewee import (
     BigAutoField,
     BigIntegerField,

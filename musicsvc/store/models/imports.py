@@ -1,7 +1,5 @@
 """Tables of imports, and of the rows that each has created or changed, so that it can be undone."""
 
-from __future__ import annotations
-
 from peewee import BigAutoField, BigIntegerField, CompositeKey, TextField
 
 from musicsvc.store.models.table import Table

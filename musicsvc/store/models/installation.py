@@ -1,7 +1,5 @@
 """The table of random keys that all nodes of the installation share."""
 
-from __future__ import annotations
-
 from peewee import BlobField, TextField
 
 from musicsvc.store.models.table import Table

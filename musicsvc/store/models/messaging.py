@@ -1,7 +1,5 @@
 """Tables of conversations, messages, devices and notification settings."""
 
-from __future__ import annotations
-
 from peewee import BigAutoField, BigIntegerField, BooleanField, CompositeKey, TextField
 
 from musicsvc.store.models.accounts import User

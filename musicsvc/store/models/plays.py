@@ -3,8 +3,6 @@
 Tables with many inserts begin their primary key with the time and have no foreign keys, which makes inserts faster.
 """
 
-from __future__ import annotations
-
 from peewee import SQL, BigAutoField, BigIntegerField, BlobField, CompositeKey, IntegerField, TextField, fn
 
 from musicsvc.store.models.table import Table

@@ -1,7 +1,5 @@
 """Tables of follows, likes, reposts, playlists and collections."""
 
-from __future__ import annotations
-
 from peewee import BigAutoField, BigIntegerField, BooleanField, CompositeKey, IntegerField, TextField
 
 from musicsvc.store.models.accounts import User

@@ -1,7 +1,5 @@
 """Create and load collections: private, named lists of tracks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

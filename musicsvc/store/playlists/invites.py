@@ -1,7 +1,5 @@
 """Create, accept and decline invitations to edit a playlist, which expire after seven days."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from musicsvc.clock import DAY

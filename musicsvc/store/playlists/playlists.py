@@ -1,7 +1,5 @@
 """Playlists, their tracks, and the rights to see and change them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

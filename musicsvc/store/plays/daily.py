@@ -4,8 +4,6 @@ With a key of three columns, SQLite would need an index beside the table: a seco
 more pages to write with each batch of plays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 

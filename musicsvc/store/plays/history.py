@@ -1,7 +1,5 @@
 """Adapt the windows (ranges of days) of statistics to the plays in the database."""
 
-from __future__ import annotations
-
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import ALL, Window

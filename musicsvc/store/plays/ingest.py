@@ -1,7 +1,5 @@
 """Store reported plays in batches. Plays reported before are ignored. Refused plays are returned with a reason."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence

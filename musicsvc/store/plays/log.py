@@ -1,7 +1,5 @@
 """Read the single plays of a track. The table of plays is ordered by time, in slots of 30 seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

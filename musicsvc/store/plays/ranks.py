@@ -5,8 +5,6 @@ add and remove single tracks. Numbers of plays change far more often, and a trig
 functions that change a number of plays call `moving` instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 

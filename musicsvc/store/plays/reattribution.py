@@ -1,7 +1,5 @@
 """Rebuild counts after tracks were assigned to other albums or artists, or after their lengths changed."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager

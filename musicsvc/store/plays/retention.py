@@ -1,7 +1,5 @@
 """Delete old plays (setting `plays.keep_days`). Play counts by day, week and month are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Things whose plays are counted: tracks, albums and artists."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection
 from typing import Any, NamedTuple

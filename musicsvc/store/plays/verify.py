@@ -1,7 +1,5 @@
 """Verify and repair counts: daily counts against single plays, likes and reposts; other counts against daily counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial

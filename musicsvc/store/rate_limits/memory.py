@@ -1,7 +1,5 @@
 """Count requests against rate limits in the memory of one process."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Count requests against rate limits in an unlogged PostgreSQL table shared by all nodes, using PostgreSQL's clock."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Create the rate limit counter that all processes with the same database share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

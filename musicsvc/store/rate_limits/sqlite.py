@@ -3,8 +3,6 @@
 The counts may be lost: the file is never synced, and a damaged file is replaced by an empty one.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -5,8 +5,6 @@ window are stored. Requests of the previous window are assumed to be evenly spac
 current window. Rejected requests are not counted.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

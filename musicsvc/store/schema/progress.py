@@ -1,7 +1,5 @@
 """Pass the progress that a running migration reports to the function that shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Apply migrations, and check the database schema against the migrations and the models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial

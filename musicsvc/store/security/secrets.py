@@ -1,7 +1,5 @@
 """Keys derived from the installation secret, a random value that all nodes share."""
 
-from __future__ import annotations
-
 import hmac
 
 from musicsvc.store.models import Secret

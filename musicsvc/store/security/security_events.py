@@ -1,7 +1,5 @@
 """The permanent log of security events. Each event is written in the same transaction as the logged action."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 

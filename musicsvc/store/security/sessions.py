@@ -1,7 +1,5 @@
 """Sessions of signed-in browsers. Only the SHA-256 of a session's id is stored."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Load the fixtures, a small example catalog with accounts, into the database. Existing rows are not changed."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

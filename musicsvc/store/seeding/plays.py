@@ -1,7 +1,5 @@
 """Create two years of random plays of the example tracks. The plays of a day are the same in every run."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator, Mapping

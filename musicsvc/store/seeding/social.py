@@ -1,7 +1,5 @@
 """Load `fixtures/social.toml`: playlists, follows, likes, conversations and notification settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from musicsvc.clock import DAY

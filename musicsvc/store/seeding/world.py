@@ -1,7 +1,5 @@
 """The state while fixtures are loaded: the rows created or found so far, by their keys in the fixture files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

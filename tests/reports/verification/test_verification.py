@@ -1,7 +1,5 @@
 """Checksums over rows, reading files back, and comparing rows."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """Authentication: the holder of a token, and the end of its validity."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

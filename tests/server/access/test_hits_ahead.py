@@ -1,7 +1,5 @@
 """Requests counted in advance: limits stay exact over processes, nothing counted in advance is lost."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The requests of one turn of the event loop are counted together, and each gets its own result."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """Rate limits: counting, refusals and response headers (docs/limits.md)."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The examples of docs/limits.md: responses, client, settings and command."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import shlex

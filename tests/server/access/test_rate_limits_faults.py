@@ -1,7 +1,5 @@
 """Rate limits while the shared counter fails: requests are still answered and limited, one warning is logged."""
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import threading

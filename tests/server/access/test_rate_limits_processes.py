@@ -1,7 +1,5 @@
 """Rate limits over all processes of a server are exact."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

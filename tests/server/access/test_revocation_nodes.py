@@ -1,7 +1,5 @@
 """A revocation is in force at once on its machine and within a second elsewhere, though tokens are rarely looked up."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from contextlib import AsyncExitStack, ExitStack

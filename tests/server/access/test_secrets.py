@@ -1,7 +1,5 @@
 """No token or password appears in any file, log, response or process list."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import json

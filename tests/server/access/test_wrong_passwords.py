@@ -1,7 +1,5 @@
 """Wrong passwords are limited by account and by address."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

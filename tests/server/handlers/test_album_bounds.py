@@ -1,7 +1,5 @@
 """An album holds at most 1,000 tracks, and takes at most 768 KiB as JSON."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page that shows the OpenAPI document."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Exports: their form, their scope, cells without formulas, and slow clients."""
 
-from __future__ import annotations
-
 import copy
 import csv
 import errno

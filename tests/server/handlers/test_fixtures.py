@@ -1,7 +1,5 @@
 """The fixtures for the demo account: every list has rows, and private data of others stay private."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

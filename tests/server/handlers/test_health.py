@@ -1,7 +1,5 @@
 """Health checks."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

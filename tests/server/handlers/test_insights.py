@@ -1,7 +1,5 @@
 """The insights endpoints: figures equal recomputed ones, the insights body everywhere, realtime in every process."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import AsyncIterator, Iterator
 from functools import partial

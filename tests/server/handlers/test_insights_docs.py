@@ -1,7 +1,5 @@
 """The example of docs/insights.md, played and requested."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

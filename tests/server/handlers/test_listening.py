@@ -1,7 +1,5 @@
 """Listening, hours, milestones and releases are the same from endpoint, command line, recount and oracle."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

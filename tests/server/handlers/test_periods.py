@@ -1,7 +1,5 @@
 """`from` and `to` in place of a period: what is accepted, and which errors name which field."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import urlencode
 

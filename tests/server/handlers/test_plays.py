@@ -1,7 +1,5 @@
 """POST /plays: invalid fields refuse the whole batch, other reasons a single play."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A play counts in every process of the server as soon as it is acknowledged."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`GET /search`, and what it never shows."""
 
-from __future__ import annotations
-
 from tests.support.serving import Client
 
 

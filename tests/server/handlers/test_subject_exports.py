@@ -1,7 +1,5 @@
 """Exports of one artist, album or track have the figures of its endpoints, and nobody else's."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

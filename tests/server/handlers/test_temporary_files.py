@@ -1,7 +1,5 @@
 """Temporary files of exports: in the data folder, also where no folder of the system can be written."""
 
-from __future__ import annotations
-
 import csv
 import io
 import logging

@@ -1,7 +1,5 @@
 """Access tokens over the API: signing in for a user, creating, listing and deleting tokens."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Abuse of a running server: a hammering or probing token is revoked with a reason."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Abuse spread over several processes is detected as a whole, and revoked on each of them."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence

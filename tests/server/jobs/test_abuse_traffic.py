@@ -1,7 +1,5 @@
 """Recorded traffic played to a real server with default limits and thresholds, on a clock that the test moves."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The activity log of real processes: flushed by SIGTERM, intact after SIGKILL, shared by all workers."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

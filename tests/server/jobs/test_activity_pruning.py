@@ -1,7 +1,5 @@
 """Deleting old calls from the activity log leaves room for new ones."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from functools import partial

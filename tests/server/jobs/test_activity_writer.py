@@ -1,7 +1,5 @@
 """The activity writer: every call within a second, no secrets, no request waiting."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

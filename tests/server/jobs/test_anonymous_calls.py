@@ -1,7 +1,5 @@
 """Anonymous calls in the activity log: 600 per minute and address, the rest as counts."""
 
-from __future__ import annotations
-
 import asyncio
 import tracemalloc
 from collections import Counter

@@ -1,7 +1,5 @@
 """Jumps of the system clock: no expired token is valid again, no request fails, figures stay correct."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 

@@ -1,7 +1,5 @@
 """Background jobs: a failure does not end the series, and the last run comes after all others."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Log lines: one line of JSON or text each, without secrets, of limited length."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

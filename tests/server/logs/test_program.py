@@ -1,7 +1,5 @@
 """The log of `musicsvc serve` on stderr: always valid lines, and no request that depends on them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Logging of a process: levels, the current request, and exceptions that nobody handles."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Log writers: nobody waits for a reader of stderr, and lost lines are counted."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -1,7 +1,5 @@
 """docs/metrics.md: its commands run, and its tables name every metric and every field."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """/metrics of several processes: sums are exact, whichever worker answers and even after one is killed."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

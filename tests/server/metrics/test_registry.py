@@ -1,7 +1,5 @@
 """/metrics of one process: values, labels, and access."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from pathlib import Path

@@ -3,8 +3,6 @@
 `pyproject.toml` allows one minor version of aiohttp. Run these tests before that bound is raised.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

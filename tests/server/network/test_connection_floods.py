@@ -1,7 +1,5 @@
 """Connections to a server at its limits: kept and busy ones, floods, failed handshakes, no descriptors."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import resource

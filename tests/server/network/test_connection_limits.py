@@ -1,7 +1,5 @@
 """Connection slots: which connection makes room, and which is refused."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack

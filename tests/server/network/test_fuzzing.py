@@ -5,8 +5,6 @@ The long form sends 100,000; a seed replays it:
     pytest tests/server/network/test_fuzzing.py --long --seed 7
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Requests that no HTTP client sends: every answer is JSON, none is an internal error, no secret is repeated."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Iterator

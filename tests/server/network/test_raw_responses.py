@@ -1,7 +1,5 @@
 """The status line of refused requests, and Strict-Transport-Security on every answer."""
 
-from __future__ import annotations
-
 import ssl
 from contextlib import AsyncExitStack
 

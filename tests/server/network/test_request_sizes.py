@@ -1,7 +1,5 @@
 """Limits on the size of requests: heads, paths, requests sent in advance, bodies."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from contextlib import AsyncExitStack, suppress

@@ -1,7 +1,5 @@
 """Short runs of the benchmarks of slow clients, idle ones and floods: their bounds hold for a few clients too."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

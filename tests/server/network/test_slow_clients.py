@@ -1,7 +1,5 @@
 """Slow clients: each kind is cut off at its deadline, and clients in time are not."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

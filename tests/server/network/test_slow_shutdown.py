@@ -1,7 +1,5 @@
 """Shutdown with slow clients: requests in progress finish within the timeout, and a second signal ends at once."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The stop of a server: what is under way ends, and no connection, task, timer or thread is left."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

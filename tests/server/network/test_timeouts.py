@@ -1,7 +1,5 @@
 """The deadline of a connection: when it calls, and that nothing is left of it at the end."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """HTTPS served by the program, and plain HTTP refused (docs/operating.md, HTTPS)."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from pathlib import Path

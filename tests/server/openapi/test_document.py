@@ -1,7 +1,5 @@
 """The OpenAPI document is valid, complete, and describes every answer."""
 
-from __future__ import annotations
-
 import json
 from io import BytesIO
 from typing import Any

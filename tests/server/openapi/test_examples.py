@@ -1,7 +1,5 @@
 """The examples of the OpenAPI document are valid, and can be sent as they are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from musicsvc.server.openapi.examples import example

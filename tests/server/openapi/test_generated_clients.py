@@ -1,7 +1,5 @@
 """Clients generated from the OpenAPI document work without hand-fixing."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil

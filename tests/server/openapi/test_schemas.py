@@ -1,7 +1,5 @@
 """The schemas of the OpenAPI document tell a client what an answer contains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

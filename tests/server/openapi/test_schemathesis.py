@@ -1,7 +1,5 @@
 """Requests generated from the OpenAPI document by schemathesis: every check, every phase."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

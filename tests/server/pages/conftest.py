@@ -1,7 +1,5 @@
 """Fixtures for tests of pages: signed-in people, a browser, a server whose limits hold for this machine."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from itertools import count
 

@@ -1,7 +1,5 @@
 """The pages of administration: each act with its security event, lists, filters, and text that is no markup."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path

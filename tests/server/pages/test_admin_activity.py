@@ -1,7 +1,5 @@
 """The pages of administration about API calls, security events, and the state of the installation."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page of an account shows how many plays it reported, and withdraws them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages of administration show each text, time, link and button that belongs to them, and nothing else."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 

@@ -1,7 +1,5 @@
 """A password is right wherever it is asked for, however the keyboard composes its characters."""
 
-from __future__ import annotations
-
 import pytest
 
 from musicsvc.store.accounts import api_access, password_links, passwords, users

@@ -1,7 +1,5 @@
 """Error pages keep the navigation and the form, sign-in leads to the work to do, and programs get JSON."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages of figures show the numbers of the API, to the last digit."""
 
-from __future__ import annotations
-
 import gzip
 from typing import Any
 from urllib.parse import parse_qsl

@@ -1,7 +1,5 @@
 """Parsing of forms."""
 
-from __future__ import annotations
-
 import pytest
 
 from musicsvc.errors import Malformed

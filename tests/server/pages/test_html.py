@@ -1,7 +1,5 @@
 """Rendering of templates."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

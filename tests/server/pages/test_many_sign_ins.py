@@ -1,7 +1,5 @@
 """Reads go on while many people sign in at once."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

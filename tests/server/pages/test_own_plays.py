@@ -1,7 +1,5 @@
 """The page of an artist, album or track says how many plays were reported by the listeners' own accounts."""
 
-from __future__ import annotations
-
 import re
 
 from musicsvc.clock import DAY, MINUTE

@@ -1,7 +1,5 @@
 """Pages that their readers do not read count towards the memory of unread answers."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from contextlib import AsyncExitStack

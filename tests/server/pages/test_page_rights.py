@@ -1,7 +1,5 @@
 """Every page of the table with every kind of visitor: rights, headers, forms from other sites, tokens of the API."""
 
-from __future__ import annotations
-
 import re
 from itertools import count
 

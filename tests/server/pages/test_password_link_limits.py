@@ -1,7 +1,5 @@
 """Links to set a password: an unknown one costs no hash, counts for its address, and delays no sign-in."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import Counter

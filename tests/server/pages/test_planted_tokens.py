@@ -1,7 +1,5 @@
 """A token that a stranger made with another person's e-mail: the operator sees it, the owner's password ends it."""
 
-from __future__ import annotations
-
 import re
 
 from musicsvc.clock import isoformat

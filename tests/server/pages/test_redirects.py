@@ -1,7 +1,5 @@
 """The page that each form leads to, and the notice that it shows there."""
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import urlsafe_b64decode

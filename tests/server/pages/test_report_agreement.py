@@ -1,7 +1,5 @@
 """Listening, hours, milestones and releases of an artist are the same in the API, page, report and command line."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import io

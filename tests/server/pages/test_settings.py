@@ -1,7 +1,5 @@
 """Registration, one-time links to set a password, and the settings of the own account, without JavaScript."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A share link shows one report to anybody, and nothing else."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import AsyncIterator
 from typing import NamedTuple

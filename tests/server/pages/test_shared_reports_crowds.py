@@ -1,7 +1,5 @@
 """Strangers who open shared reports: a line of their own, a limit, kept pages, and reports of bounded length."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator

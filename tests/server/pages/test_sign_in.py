@@ -1,7 +1,5 @@
 """Sign in and out in a browser: sessions, redirects, limits."""
 
-from __future__ import annotations
-
 from urllib.parse import quote, urlencode
 
 import pytest

@@ -1,7 +1,5 @@
 """Limits on sign-in: wrong passwords, parallel guesses, pages a minute, the same time for unknown accounts."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 

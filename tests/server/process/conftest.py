@@ -1,7 +1,5 @@
 """Fixtures for tests of processes: their data folder, their settings, a token, servers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

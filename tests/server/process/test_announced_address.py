@@ -1,7 +1,5 @@
 """The address of a running server in password links, and the line of the log when a server stops."""
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`serve --demo`: its line on stdout, and a clock that can be moved."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

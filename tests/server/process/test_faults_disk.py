@@ -1,7 +1,5 @@
 """The server on a failing disk: reads are answered, writes get 503 with Retry-After."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import logging

@@ -1,7 +1,5 @@
 """The programs on a full disk: reads are answered, and revocations are the only writes that succeed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """kill -9 of the server with concurrent clients: acknowledged writes persist, and no write is partial."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """SIGHUP from a terminal that is closed, and SIGHUP while a server starts."""
 
-from __future__ import annotations
-
 import os
 import pty
 import signal

@@ -1,7 +1,5 @@
 """Random interleavings over real processes: two workers, commands and, on PostgreSQL, a server on another machine."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """SIGHUP: a server takes new settings while it runs, and answers every request."""
 
-from __future__ import annotations
-
 import re
 import signal
 import ssl

@@ -1,7 +1,5 @@
 """SIGHUP under load: every request is answered."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

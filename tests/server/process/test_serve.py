@@ -1,7 +1,5 @@
 """`musicsvc serve` as a process: start, refusal to start, end, and restart of workers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Worker processes: replaced when they end, gone with their supervisor, agreed about tokens."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Routes bound to their functions at start-up: no signature is inspected while a request is answered."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """The CPU time of the worst bodies: none keeps the event loop from answering others."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import closing

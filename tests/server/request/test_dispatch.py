@@ -1,7 +1,5 @@
 """The whole head of each kind of answer, and the whole record of its request, as dispatched.txt has them."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable

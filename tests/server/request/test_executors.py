@@ -1,7 +1,5 @@
 """Too much heavy work: token holders never wait for others, and refused requests are 503 and not counted."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Every field of every body, at its bounds: accepted values, and refused ones with the field's name."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Repeated reads are answered from memory, exactly as the dispatcher answers them."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Limits of large bodies, in values and in chunks."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The event loop never waits for disk, database or computation."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

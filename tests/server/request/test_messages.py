@@ -1,7 +1,5 @@
 """Messages about faulty fields: each kind of fault has its text."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import pytest

@@ -1,7 +1,5 @@
 """The order of checks, tested for every endpoint of the table (docs/api.md, Order of checks)."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

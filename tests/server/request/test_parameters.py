@@ -1,7 +1,5 @@
 """Ids in paths, pages, and fields, on every endpoint that takes them (docs/api.md, Requests)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """HTTPS except on this machine: TLS, trusted proxies, forged headers (docs/operating.md, HTTPS)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

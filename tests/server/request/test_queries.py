@@ -1,7 +1,5 @@
 """The number of database queries of an answer does not grow with its rows."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """No statement of any endpoint reads or sorts a whole table that can grow, whatever the data: their query plans."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Small reads run in groups, and each has its own result."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

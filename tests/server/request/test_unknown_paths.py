@@ -1,7 +1,5 @@
 """Unknown paths: the insights answer in their own body."""
 
-from __future__ import annotations
-
 import pytest
 
 from musicsvc.server.routes.paths import INSIGHTS

@@ -1,7 +1,5 @@
 """The accounting of each bounded memory: it counts what it holds, after any sequence of operations."""
 
-from __future__ import annotations
-
 import random
 import socket
 from collections import Counter

@@ -1,7 +1,5 @@
 """The cache of answers: never stale, equal to what the store has, for the right caller, in bounded memory."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Iterable, Mapping

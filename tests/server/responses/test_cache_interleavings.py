@@ -3,8 +3,6 @@
 All run in this process: `tests/server/process/test_interleavings.py` is the same with real ones.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, ExitStack

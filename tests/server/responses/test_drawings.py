@@ -1,7 +1,5 @@
 """The cache of drawings: its size, the order of eviction, and bodies that are compressed once."""
 
-from __future__ import annotations
-
 import zlib
 from functools import partial
 

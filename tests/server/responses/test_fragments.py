@@ -1,7 +1,5 @@
 """The JSON of rows that pages share: never stale, and in bounded memory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import partial

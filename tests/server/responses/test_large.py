@@ -1,7 +1,5 @@
 """Answers over 64 KiB: HEAD sends no body, and the ETag covers every byte."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

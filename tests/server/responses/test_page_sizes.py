@@ -1,7 +1,5 @@
 """Limits of answers: pages have at most 16 MiB, and unread answers share a budget."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import threading

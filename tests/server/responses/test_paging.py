@@ -1,7 +1,5 @@
 """Every paged endpoint on a filled database: keys, orders, totals, page ends and shapes, in both tiers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Each tier has exactly its keys, in the documented order."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

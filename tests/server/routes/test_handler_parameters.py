@@ -1,7 +1,5 @@
 """Each parameter of a handler has a source: the body, the query, the caller, the time and others."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

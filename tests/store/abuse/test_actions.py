@@ -1,7 +1,5 @@
 """Enforcement actions, newest first, with those that were undone."""
 
-from __future__ import annotations
-
 from musicsvc.store.abuse import actions
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store

@@ -1,7 +1,5 @@
 """Denials of resources that the account has read before, looked up on an index of the log."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

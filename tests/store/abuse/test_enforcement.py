@@ -1,7 +1,5 @@
 """Enforcement of the abuse rules against tokens and accounts, and those that are gone or reset meanwhile."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

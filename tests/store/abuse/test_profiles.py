@@ -1,7 +1,5 @@
 """The abuse rules on the traffic of `fixtures/traffic/`: attacks are revoked soon, honest clients never."""
 
-from __future__ import annotations
-
 from collections import deque
 
 import pytest

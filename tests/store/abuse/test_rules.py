@@ -1,7 +1,5 @@
 """The abuse rules: each threshold, and properties."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Any
 

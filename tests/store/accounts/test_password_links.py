@@ -1,7 +1,5 @@
 """Links to set a password: one for each account, used once, within 24 hours."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

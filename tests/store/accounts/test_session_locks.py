@@ -1,7 +1,5 @@
 """Sign-ins beside changes of the same account, in transactions of PostgreSQL that run at the same time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from threading import Event
 

@@ -1,7 +1,5 @@
 """Sessions of browsers end twelve hours after their last use, and thirty days after their start."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

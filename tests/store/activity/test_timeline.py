@@ -1,7 +1,5 @@
 """Calls and events in one order, and those that are written while somebody follows them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Power failures at any step of a backup, a restore or an init leave only complete files."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Search in the catalog: order of matches, identifiers, and the indexes after every kind of change."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from concurrent.futures import wait

@@ -1,7 +1,5 @@
 """SQL measures the size of albums and tracks as JSON before they are loaded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """The list of all tracks and its filters, also where they are long."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The search finds what an account manages, by name."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 

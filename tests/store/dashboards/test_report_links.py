@@ -1,7 +1,5 @@
 """Share links open one report for as long as their owner has the rights to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Checks of files: permissions, disks, reserved space, backups, leftovers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Findings of the doctor about the database, the clock and the version of SQLite, each as a whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

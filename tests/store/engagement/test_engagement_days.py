@@ -1,7 +1,5 @@
 """Likes and reposts by day equal those that stand, whoever gave them and withdrew them."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Disk errors with concurrent writers: acknowledged writes are stored, refused ones are not."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Sequence

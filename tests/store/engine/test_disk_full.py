@@ -1,7 +1,5 @@
 """On a full disk revocations are written to reserved space; other writes are refused."""
 
-from __future__ import annotations
-
 import errno
 import stat
 import threading

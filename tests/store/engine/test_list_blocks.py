@@ -1,7 +1,5 @@
 """Totals and pages of lists that are long enough to be counted in blocks, whatever is written in between."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait

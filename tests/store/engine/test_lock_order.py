@@ -1,7 +1,5 @@
 """The locks of files that each operation on a SQLite database acquires, in order."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sys

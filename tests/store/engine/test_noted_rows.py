@@ -1,7 +1,5 @@
 """Upserts that return the few rows with a large sum."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

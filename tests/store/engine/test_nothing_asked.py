@@ -1,7 +1,5 @@
 """Functions that get an empty collection run no statement."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The daily work of a server leaves no file of the data folder open."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

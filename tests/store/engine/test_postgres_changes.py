@@ -1,7 +1,5 @@
 """Changes on PostgreSQL: seen at once on the machine of the writer, within a second on others, or nothing is known."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

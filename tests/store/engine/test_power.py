@@ -1,7 +1,5 @@
 """Power failures with concurrent writers: acknowledged writes survive, and none is partial."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence

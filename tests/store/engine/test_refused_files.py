@@ -1,7 +1,5 @@
 """Failures of SQLite files that other tests do not reach, each with its whole message."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Statements that run beside Peewee, and the settings of SQLite's connections."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """The tables that the text of a statement reads and changes."""
 
-from __future__ import annotations
-
 import pytest
 
 from musicsvc.store import models

@@ -1,7 +1,5 @@
 """The album artist comes first among the artists of an album, whichever row of the file names it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import orjson

@@ -1,7 +1,5 @@
 """Rows that would bring an album beyond 1,000 tracks or 768 KiB are refused, the others are imported."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

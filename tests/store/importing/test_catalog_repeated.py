@@ -1,7 +1,5 @@
 """A second run of `import catalog` changes nothing, for any rows, batches and order."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A dry run of `import plays` counts what the import then stores: plays, tracks and artists."""
 
-from __future__ import annotations
-
 import pytest
 
 from musicsvc.clock import MINUTE, SECOND

@@ -1,7 +1,5 @@
 """Listening histories of other services: detection of the format, conversion to our fields, faulty entries."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

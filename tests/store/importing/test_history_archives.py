@@ -1,7 +1,5 @@
 """Archives of listening histories: the histories in them are read, faulty members are named."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

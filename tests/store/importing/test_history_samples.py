@@ -1,7 +1,5 @@
 """Samples of listening histories that others wrote are imported."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

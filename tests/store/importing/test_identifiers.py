@@ -1,7 +1,5 @@
 """ISRC, UPC, label, album artist, numbers and parental advisory in imports of catalogs and plays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Imports, undos and changes of ISRCs wait for each other on PostgreSQL."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial

@@ -1,7 +1,5 @@
 """`import plays` in the store: matching of tracks, repeated plays, created tracks, refused rows."""
 
-from __future__ import annotations
-
 import gzip
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Artists and tracks that `import plays` creates, and dry runs of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Files that cannot be read to their end, and readers that are closed."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

@@ -1,7 +1,5 @@
 """Plays whose tracks have got a second copy: they are found again, whatever track their names match now."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """`import undo` in the store: whatever was imported, the state after the undo is the state before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial

@@ -1,7 +1,5 @@
 """An import of plays that is undone while it runs stops and leaves nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

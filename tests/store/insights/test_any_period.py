@@ -1,7 +1,5 @@
 """Figures of windows that begin and end anywhere equal a plain count of single plays."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Listening, hours, milestones and releases of a whole scope equal a count of single plays, each counted once."""
 
-from __future__ import annotations
-
 import random
 from datetime import date
 from functools import partial

@@ -1,7 +1,5 @@
 """Rows of exports equal the figures of the endpoints, in every scope."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 

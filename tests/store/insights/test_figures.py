@@ -1,7 +1,5 @@
 """Figures equal a recount of single plays for any plays, order and batches."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, get_args
 

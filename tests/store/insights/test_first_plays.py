@@ -1,7 +1,5 @@
 """The day of the first play is that of the oldest play, and stands instead of growth where that would mislead."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 

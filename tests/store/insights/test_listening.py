@@ -1,7 +1,5 @@
 """Listening, hours and milestones equal a count of single plays, whatever happens to plays and tracks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

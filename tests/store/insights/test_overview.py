@@ -1,7 +1,5 @@
 """The overview of a scope: the numbers of tracks, albums and artists, and their order."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 

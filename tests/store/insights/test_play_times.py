@@ -1,7 +1,5 @@
 """The times of plays by their place in an hour, with evenly and unevenly spread plays."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

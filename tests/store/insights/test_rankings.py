@@ -1,7 +1,5 @@
 """Rankings find the most played ones although they do not read the plays of all."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from functools import partial

@@ -1,7 +1,5 @@
 """The recount from single plays of `insights explain`: equal to the figures, and exact about what differs."""
 
-from __future__ import annotations
-
 import random
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Figures with decimals are rounded from exact fractions, halves up."""
 
-from __future__ import annotations
-
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Plays that an account reported are listed and withdrawn; all figures are exact afterwards."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

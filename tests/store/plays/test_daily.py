@@ -1,7 +1,5 @@
 """Daily play counts are found by days, kinds and ids, all of which are in one integer key."""
 
-from __future__ import annotations
-
 from datetime import date
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Counts of parts of days, which often played tracks, albums and artists have, equal those of single plays."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

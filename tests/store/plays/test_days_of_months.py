@@ -1,7 +1,5 @@
 """The counts of the days of a month, which often played tracks, albums and artists have, equal single plays."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from functools import partial

@@ -1,7 +1,5 @@
 """Ingestion of plays: accepted, repeated and refused ones; figures do not depend on their order."""
 
-from __future__ import annotations
-
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store

@@ -1,7 +1,5 @@
 """Figures do not depend on the order of plays, on batches, or on rollups made meanwhile."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Packed sets of listeners are merged, appended to and counted in each of their forms."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
 

@@ -1,7 +1,5 @@
 """On PostgreSQL, whatever changes play counts waits for other changes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

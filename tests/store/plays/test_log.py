@@ -1,7 +1,5 @@
 """The newest plays of a track are found, however long ago they were, also on days when nothing else was played."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from musicsvc.clock import DAY

@@ -1,7 +1,5 @@
 """The numbers of own plays by day equal the single plays, whatever is reported, withdrawn, deleted or migrated."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Own plays of an account: one in each half minute, at most 14 days old."""
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Sequence

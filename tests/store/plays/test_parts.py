@@ -1,7 +1,5 @@
 """The plays of a part of a day are read from an index of the plays of each track on each day."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

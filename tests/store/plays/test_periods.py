@@ -1,7 +1,5 @@
 """Windows of periods and dates, and the windows that they are compared with."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from typing import Any
 

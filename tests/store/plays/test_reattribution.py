@@ -1,7 +1,5 @@
 """Plays move with their track to another album or other artists."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

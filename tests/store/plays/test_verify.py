@@ -1,7 +1,5 @@
 """Verification of rollups: equal to their plays after any ingestion, repaired where they are not."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Figures are the same from daily, weekly and monthly rollups, late plays included."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from functools import partial

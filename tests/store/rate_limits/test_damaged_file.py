@@ -1,7 +1,5 @@
 """A file of rate limit counts that is found damaged while another process still has it open."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rate limit counts on PostgreSQL: shared by all nodes, timed by the server, with connections that may be lost."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Rate limit counts in a SQLite file: shared by all processes, private, replaced if damaged."""
 
-from __future__ import annotations
-
 import resource
 import signal
 import stat

@@ -1,7 +1,5 @@
 """The rate limit rule compared with a model, for each counter: in memory, in a file, on PostgreSQL."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction

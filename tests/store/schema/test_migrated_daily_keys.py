@@ -1,7 +1,5 @@
 """Daily play counts of an old database, which had three columns as their key."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Plays of an old database, in which the time of the report was not stored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Effects of migrations on the rows of an old database."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

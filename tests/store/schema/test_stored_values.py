@@ -1,7 +1,5 @@
 """Values that database files hold, or that processes of other versions share, and that must not change."""
 
-from __future__ import annotations
-
 import hashlib
 
 from musicsvc.store.accounts import tokens

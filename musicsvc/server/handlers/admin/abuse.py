@@ -1,7 +1,5 @@
 """Actions of the abuse monitor, and their explanation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from musicsvc.errors import NotFound

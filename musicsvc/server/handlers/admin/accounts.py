@@ -1,7 +1,5 @@
 """Accounts: search, creation, password links, API access, suspension."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from musicsvc.server.handlers.admin import plays

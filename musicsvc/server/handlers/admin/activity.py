@@ -1,7 +1,5 @@
 """Show API calls and security events on the pages of administration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The state of the installation: backups, and the checks of `musicsvc doctor`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

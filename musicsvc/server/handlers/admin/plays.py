@@ -1,7 +1,5 @@
 """The plays that an account reported through the API, and their withdrawal."""
 
-from __future__ import annotations
-
 from musicsvc.clock import DAY, isoformat, parse_time_or_age
 from musicsvc.errors import Conflict, Invalid
 from musicsvc.server.schemas.pages.admin import WithdrawalForm

@@ -1,7 +1,5 @@
 """Requests for API access, and the decisions on them."""
 
-from __future__ import annotations
-
 from musicsvc.server.handlers.admin.accounts import granted
 from musicsvc.server.schemas.pages.admin import ReasonForm, RequestsQuery
 from musicsvc.server.shapes import newest

@@ -1,7 +1,5 @@
 """Access tokens of all accounts, and their revocation."""
 
-from __future__ import annotations
-
 from musicsvc.server.schemas.pages.admin import ReasonForm, SearchQuery
 from musicsvc.server.shapes import newest
 from musicsvc.server.shapes.pages import Redirect, View

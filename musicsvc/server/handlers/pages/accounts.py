@@ -1,7 +1,5 @@
 """Create an account, and set its password by a one-time link."""
 
-from __future__ import annotations
-
 from musicsvc.config import Settings
 from musicsvc.errors import Invalid
 from musicsvc.server.handlers.pages.sign_in import landing

@@ -1,7 +1,5 @@
 """Account settings for developers: API access and access tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """The home page."""
 
-from __future__ import annotations
-
 from musicsvc.config import Settings
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import View

@@ -1,7 +1,5 @@
 """Pages with the figures of artists, albums and tracks, for the accounts that manage them."""
 
-from __future__ import annotations
-
 from musicsvc.clock import DAY
 from musicsvc.server.schemas.pages.insights import ArtistsQuery, PagePeriod, ShareForm
 from musicsvc.server.shapes import dashboards as shapes

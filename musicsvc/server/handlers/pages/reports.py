@@ -1,7 +1,5 @@
 """Shared reports, for anybody who has the link."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The settings of the signed-in account: display name, password, sessions."""
 
-from __future__ import annotations
-
 from musicsvc.config import Settings
 from musicsvc.errors import Invalid
 from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm

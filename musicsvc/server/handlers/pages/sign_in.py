@@ -1,7 +1,5 @@
 """Sign in and sign out."""
 
-from __future__ import annotations
-
 from musicsvc.config import Settings
 from musicsvc.errors import Invalid
 from musicsvc.server.schemas.pages.sign_in import SignInQuery

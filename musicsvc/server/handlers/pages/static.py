@@ -1,7 +1,5 @@
 """The style sheets, scripts and icons of pages."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from musicsvc.errors import NotFound

@@ -1,7 +1,5 @@
 """Forms of the user's own account: registration, password, display name."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from musicsvc.server.schemas.accounts import RegisterIn

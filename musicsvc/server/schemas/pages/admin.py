@@ -1,7 +1,5 @@
 """Forms and queries of the pages of administration."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Forms of the page for developers."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The base class of forms, types of their fields, and the parser of their bodies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import parse_qsl

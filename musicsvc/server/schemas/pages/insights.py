@@ -1,7 +1,5 @@
 """Queries and forms of the pages of figures."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar
 

@@ -1,7 +1,5 @@
 """The form to sign in."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 

@@ -4,8 +4,6 @@ Triggers (migration 0023) insert each name that a transaction adds, changes or d
 Before COMMIT, the transaction updates the indexes and empties this table, so other transactions never see its rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from musicsvc.store.engine.dialect import in_list, is_sqlite

@@ -5,8 +5,6 @@ id, so that the best matches of a search have the lowest keys. On SQLite it is a
 a table with a trigram index.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

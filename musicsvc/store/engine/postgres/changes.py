@@ -7,8 +7,6 @@ tables to a new random number. Readers see it without a query. If a writer is ki
 result, and the thread detects the commit.
 """
 
-from __future__ import annotations
-
 import fcntl
 import mmap
 import os

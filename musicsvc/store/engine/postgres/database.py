@@ -1,7 +1,5 @@
 """The Peewee database class for PostgreSQL on psycopg 3, and the translation of errors."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import nullcontext
 from typing import Any

@@ -1,7 +1,5 @@
 """Run transactions in PostgreSQL through psycopg. Each thread has one connection, which is reopened after a fault."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping

@@ -1,7 +1,5 @@
 """The Peewee database class for SQLite files, on the apsw driver."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """File locks between processes (flock). They protect a SQLite database in use from migrations and restores."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import time

@@ -1,7 +1,5 @@
 """Create SQLite files, check files before they are opened, and translate SQLite's errors."""
 
-from __future__ import annotations
-
 import errno
 import os
 import tempfile

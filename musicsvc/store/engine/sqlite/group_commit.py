@@ -3,8 +3,6 @@
 A function that is alone in its transaction needs no savepoint.
 """
 
-from __future__ import annotations
-
 import asyncio
 import queue
 import threading

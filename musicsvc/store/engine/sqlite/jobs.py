@@ -1,7 +1,5 @@
 """Functions that wait for SQLite's writer thread, each with the future of its result."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future

@@ -3,8 +3,6 @@
 With it, a statement tells which few of its many rows meet a condition. RETURNING would return all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

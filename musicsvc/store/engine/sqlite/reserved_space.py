@@ -1,7 +1,5 @@
 """A file that reserves disk space. On a full disk, it is shortened to make room for urgent writes, then refilled."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Run transactions in a SQLite file through apsw: reads on a pool of threads, writes in groups on one thread."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Hashable

@@ -1,7 +1,5 @@
 """Listening histories exported by other services: detect the format of a file, and convert its plays to rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

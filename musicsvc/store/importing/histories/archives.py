@@ -1,7 +1,5 @@
 """Read the listening histories in a zip archive."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import zipfile

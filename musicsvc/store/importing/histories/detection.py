@@ -1,7 +1,5 @@
 """Detect from the first bytes of a file which service exported it. Files of unknown origin are treated as tables."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import re

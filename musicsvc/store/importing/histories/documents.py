@@ -1,7 +1,5 @@
 """Read files that contain one JSON value. Errors name the number of an entry, from 1, in place of a line."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from abc import abstractmethod

@@ -1,7 +1,5 @@
 """Last.fm histories in the formats of three export tools. Last.fm itself has no export."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Read ListenBrainz exports: one JSON object per line, or one JSON array in older exports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

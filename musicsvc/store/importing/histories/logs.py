@@ -1,7 +1,5 @@
 """Read logs of players and radio stations: Rockbox, Libre.fm, Pano Scrobbler, Spinitron."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Read Maloja exports, the only history format with a list of artists for each track."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

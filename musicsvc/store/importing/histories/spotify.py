@@ -4,8 +4,6 @@ Streams are imported if they lasted at least 30 seconds or reached the end of th
 IP addresses, devices, countries and user names are ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Delete the rows that an import created, except rows that are in use, such as a track in a playlist."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Find out what an undo of an import would delete, restore and keep, without changing anything."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Restore the tracks and albums that an import changed, except fields that were changed again since."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any

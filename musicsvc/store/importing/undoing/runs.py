@@ -1,7 +1,5 @@
 """Record each import and the rows that it creates and changes, so that it can be listed and undone."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict

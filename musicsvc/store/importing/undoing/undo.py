@@ -4,8 +4,6 @@ If an undo is killed, the next undo of the import continues it, because each tra
 the rows that it has undone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

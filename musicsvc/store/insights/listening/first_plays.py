@@ -3,8 +3,6 @@
 The day is read from monthly and daily rollups, so it is also known if the single plays of that day were deleted.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice

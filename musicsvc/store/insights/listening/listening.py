@@ -1,7 +1,5 @@
 """Skips, completion, plays per listener, new and returning listeners, and plays by hour of the week."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple

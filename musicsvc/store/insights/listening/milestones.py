@@ -1,7 +1,5 @@
 """The 100th, 1,000th, 10,000th (and so on) play of a track, album or artist, and the day with the most plays."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """Times of single plays that are given by their positions, such as the 40th of the 200 plays of an artist's hour."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import isqrt
 from typing import Any, NamedTuple

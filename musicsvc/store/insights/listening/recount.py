@@ -1,7 +1,5 @@
 """Recount skips, completion, listeners, hours, milestones and releases from single plays, to check the API."""
 
-from __future__ import annotations
-
 import calendar
 import statistics
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Compare the plays and listeners of albums on the days since their release."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Statistics of a whole account or catalog: add up those of its artists and tracks, counting each listener once."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Find wrong counts: compare daily counts with single plays, likes and reposts, and other counts with daily counts."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

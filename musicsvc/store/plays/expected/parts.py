@@ -1,7 +1,5 @@
 """Find wrong two-hour play counts by comparing them with single plays."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The plays that an account reported through the API: list them, summarize them, and withdraw them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

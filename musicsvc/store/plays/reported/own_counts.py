@@ -4,8 +4,6 @@ They stay when the single plays of a day are deleted. Those of days that were de
 are not known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

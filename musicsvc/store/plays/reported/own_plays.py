@@ -1,7 +1,5 @@
 """The rule for own plays: of the plays that an account reports of its own listening, one counts in each half minute."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar

@@ -5,8 +5,6 @@ plays on a day has a row for each part of that day, also for parts without plays
 plays, and days whose single plays were deleted, have no rows.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 

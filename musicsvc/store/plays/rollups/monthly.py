@@ -8,8 +8,6 @@ as fast to read as twelve rows. These numbers are stored some time after the mon
 its month. Until they are stored again, daily rollups are read instead.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection
 from itertools import starmap

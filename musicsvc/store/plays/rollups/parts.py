@@ -3,8 +3,6 @@
 Often played tracks, albums and artists have two-hour counts, so single plays are read only for the remaining time.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection
 

@@ -4,8 +4,6 @@ Whole months are read from monthly rollups. Other days are read from weekly roll
 daily rollups. Single plays are read for the last day of a window that ends within a day.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple

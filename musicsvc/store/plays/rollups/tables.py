@@ -3,8 +3,6 @@
 A row has the number of plays of a track, album or artist in this time, the set of listener ids, and the histogram.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping

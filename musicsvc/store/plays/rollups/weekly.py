@@ -4,8 +4,6 @@ Weekly counts speed up reading ranges that begin or end within a month. A week's
 and late plays are added. Old weeks, and weeks with few plays, have no counts: reading the daily counts is cheap.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection
 

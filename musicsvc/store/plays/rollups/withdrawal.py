@@ -1,7 +1,5 @@
 """Delete selected plays, such as those of an import, and correct all counts, some thousands of plays at a time."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
