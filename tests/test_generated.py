@@ -10,7 +10,6 @@ import pytest
 from musicsvc.cli import reference
 from musicsvc.server import openapi
 from musicsvc.server.openapi import listing
-from tests.support import declarations
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -23,7 +22,6 @@ GENERATED: dict[str, Callable[[], str]] = {
     "cli.md": reference.markdown,
     "endpoints.md": listing.markdown,
     "openapi.json": _document,
-    "development/declarations.md": declarations.markdown,
 }
 
 

@@ -12,7 +12,7 @@ from importlinter import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "musicsvc").rglob("*.py"))
-LARGEST_FOLDER = 10  # modules
+LARGEST_FOLDER = 16  # modules
 LARGE_FOLDERS = {
     "cli",
     "reports",
@@ -23,7 +23,7 @@ LARGE_FOLDERS = {
     "store/importing",
     "store/models",
 }
-LONGEST_FILE = 300
+LONGEST_FILE = 400
 INSTALLED = {".venv", "node_modules"}  # what tests/clients/install brings
 LONGEST_FUNCTION = 40
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "base", "manager", "misc"}
