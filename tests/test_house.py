@@ -20,7 +20,6 @@ LARGE_FOLDERS = {
     "server/routes",
     "server/schemas",
     "server/shapes",
-    "store/importing",
     "store/models",
 }
 LONGEST_FILE = 400

@@ -17,7 +17,7 @@ from musicsvc.wording import escape_controls, quantity
 if TYPE_CHECKING:
     from musicsvc.cli.refusals import RefusedFile
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.records import Reader
+    from musicsvc.store.importing.files.records import Reader
     from musicsvc.store.importing.summary import ImportSummary
 
     Work = Callable[..., ImportSummary]

@@ -80,8 +80,8 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import artists, albums and tracks."""
-    from musicsvc.store.importing import catalog as importing
-    from musicsvc.store.importing import readers
+    from musicsvc.store.importing.catalog import catalog as importing
+    from musicsvc.store.importing.files import readers
 
     session, now = Session.begin(context)
     options = importing.CatalogOptions((*(map_ or ()), *(more or ())), tuple(blank or ()), manager, dry_run)
@@ -105,8 +105,8 @@ def follows(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import follows between accounts."""
-    from musicsvc.store.importing import follows as importing
-    from musicsvc.store.importing import readers
+    from musicsvc.store.importing.files import readers
+    from musicsvc.store.importing.people import follows as importing
 
     session, now = Session.begin(context)
     options = importing.FollowOptions((*(map_ or ()), *(more or ())), tuple(blank or ()), create_missing, dry_run)
@@ -129,8 +129,8 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import playlists from rows with one track each."""
-    from musicsvc.store.importing import playlists as importing
-    from musicsvc.store.importing import readers
+    from musicsvc.store.importing.files import readers
+    from musicsvc.store.importing.people import playlists as importing
 
     if owner is None:
         raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
@@ -156,8 +156,8 @@ def plays(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import plays from tables or from exports of other services."""
-    from musicsvc.store.importing import histories
-    from musicsvc.store.importing import plays as importing
+    from musicsvc.store.importing.files import histories
+    from musicsvc.store.importing.plays import plays as importing
 
     session, now = Session.begin(context)
     pairs = (*(map_ or ()), *(more or ()))

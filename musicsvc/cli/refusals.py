@@ -10,7 +10,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 from musicsvc.cli.output_file import open_output
-from musicsvc.store.importing.records import Reader, Record
+from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.summary import Refusal
 
 MOST_RANGES, MOST_NAMES = 12, 12  # maximum per line on stderr

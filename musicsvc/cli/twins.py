@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.catalog import CatalogOptions
-    from musicsvc.store.importing.records import Reader
+    from musicsvc.store.importing.catalog.catalog import CatalogOptions
+    from musicsvc.store.importing.files.records import Reader
 
 MOST_MANAGERS = 3
 
@@ -22,7 +22,7 @@ def warn_of_catalog(
 
     Pipes are skipped, because they can be read only once.
     """
-    from musicsvc.store.importing import twins
+    from musicsvc.store.importing.catalog import twins
 
     found = twins.of_catalog(open_file, options, store) if file.is_file() else None
     if found is None or not found.names:
@@ -40,7 +40,7 @@ def warn_of_catalog(
 
 def warn_of_plays(store: "Store") -> str | None:
     """Return a warning if the catalog has artists of the same name with different managers."""
-    from musicsvc.store.importing import twins
+    from musicsvc.store.importing.catalog import twins
 
     names = twins.of_all(store)
     if not names:

@@ -10,8 +10,8 @@ import pytest
 from musicsvc.cli import import_run
 from musicsvc.cli.session import Session
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import readers
-from musicsvc.store.importing.records import Reader
+from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.files.records import Reader
 from musicsvc.store.importing.summary import ImportSummary, Progress
 from musicsvc.store.models import Track
 from tests.cli.conftest import Json

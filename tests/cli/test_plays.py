@@ -10,7 +10,7 @@ import pytest
 from peewee import SQL
 
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import histories, readers
+from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.models import Artist, Play, PlayDay, Track, TrackArtist
 from musicsvc.store.plays import daily, verify
 from tests.cli.conftest import Json, Run

@@ -10,7 +10,7 @@ import pytest
 
 from musicsvc.cli import refusals
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import readers
+from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.summary import Refusal
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.cli.conftest import Json, Run

@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import catalog, readers
+from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import (
     Album,

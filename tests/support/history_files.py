@@ -6,9 +6,10 @@ from typing import Any
 import orjson
 
 from musicsvc.clock import isoformat
-from musicsvc.store.importing import histories, listen_rows
 from musicsvc.store.importing.batches import read_cells
 from musicsvc.store.importing.columns import Columns
+from musicsvc.store.importing.files import histories
+from musicsvc.store.importing.plays import listen_rows
 from musicsvc.store.importing.summary import NOTES
 
 COLUMNS = Columns(listen_rows.FIELDS, (), listen_rows.SEVERAL)

@@ -7,7 +7,9 @@ from musicsvc.clock import SECOND
 from musicsvc.store import models
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import catalog, follows, playlists, plays
+from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.people import follows, playlists
+from musicsvc.store.importing.plays import plays
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.importing.undoing import preview, restoring, undo
 from musicsvc.store.importing.undoing.undo import UndoSummary

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from musicsvc.store.engine.dialect import lock
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.records import Record
+from musicsvc.store.importing.files.records import Record
 
 T = TypeVar("T")
 ROWS_A_UNIT = 500  # about 50 ms per transaction, so that a running server hardly waits

@@ -12,7 +12,7 @@ from musicsvc.store.accounts import api_access, email_addresses, users
 from musicsvc.store.doctor import database
 from musicsvc.store.doctor.finding import warning
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import accounts
+from musicsvc.store.importing.people import accounts
 from musicsvc.store.schema import schema
 from tests.support import upgrades
 

@@ -9,7 +9,7 @@ from musicsvc.store.catalog import albums, artists, genres, identifiers, search,
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.engine.sql import run_many
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import matching
+from musicsvc.store.importing.plays import matching
 from musicsvc.store.importing.undoing import restoring, runs
 from musicsvc.store.messaging import messages
 from musicsvc.store.models import Tag, Track, TrackTag

@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import histories
-from musicsvc.store.importing import plays as importing
+from musicsvc.store.importing.files import histories
+from musicsvc.store.importing.plays import plays as importing
 from musicsvc.store.importing.summary import ImportSummary
 from tests.conftest import NOW
 from tests.support.plays_import import Import, Rows, make_catalog, quiet

@@ -7,7 +7,9 @@ import pytest
 
 from musicsvc.store.catalog import albums
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches, catalog, readers
+from musicsvc.store.importing import batches
+from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.files import readers
 from tests.conftest import NOW
 
 

@@ -14,8 +14,9 @@ from musicsvc.store.catalog import albums, sizes
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import batches as pieces
-from musicsvc.store.importing import catalog, readers
-from musicsvc.store.importing.batch import Batch
+from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.catalog.batch import Batch
+from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Track
 from tests.support import large_albums

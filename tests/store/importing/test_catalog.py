@@ -11,7 +11,9 @@ from musicsvc.errors import Invalid, NotFound
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches, catalog, readers
+from musicsvc.store.importing import batches
+from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import (
     Album,

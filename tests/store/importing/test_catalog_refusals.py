@@ -9,7 +9,9 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches, catalog, readers, rows
+from musicsvc.store.importing import batches
+from musicsvc.store.importing.catalog import catalog, rows
+from musicsvc.store.importing.files import readers
 from musicsvc.store.models import (
     Track,
 )

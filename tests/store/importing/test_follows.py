@@ -12,7 +12,9 @@ from hypothesis import strategies as some
 from musicsvc.errors import Failure, Invalid
 from musicsvc.store.accounts import email_addresses, user_search, users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches, follows, readers
+from musicsvc.store.importing import batches
+from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.people import follows
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Follow, User
 from tests.support.refused_rows import reasons

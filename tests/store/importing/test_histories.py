@@ -7,9 +7,10 @@ import orjson
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing import histories, listen_rows
 from musicsvc.store.importing.batches import read_cells
-from musicsvc.store.importing.histories import detection, documents
+from musicsvc.store.importing.files import histories
+from musicsvc.store.importing.files.histories import detection, documents
+from musicsvc.store.importing.plays import listen_rows
 from tests.support.history_files import COLUMNS, LISTEN, Listed, read, stream, write
 
 RAG = ("Ann; Bea", "Rag", "Two", "2024-05-01T10:00:00", 200_000)

@@ -9,9 +9,9 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import histories
-from musicsvc.store.importing import plays as importing
-from musicsvc.store.importing.histories import archives
+from musicsvc.store.importing.files import histories
+from musicsvc.store.importing.files.histories import archives
+from musicsvc.store.importing.plays import plays as importing
 from musicsvc.store.importing.summary import ImportSummary
 from tests.conftest import NOW
 from tests.support.history_files import LISTEN, read, write

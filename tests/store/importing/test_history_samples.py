@@ -8,8 +8,8 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import histories
-from musicsvc.store.importing import plays as importing
+from musicsvc.store.importing.files import histories
+from musicsvc.store.importing.plays import plays as importing
 from musicsvc.store.importing.summary import ImportSummary
 from tests.conftest import NOW
 

@@ -10,8 +10,10 @@ import pytest
 from musicsvc.clock import SECOND
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import catalog, histories, readers, values
-from musicsvc.store.importing import plays as importing
+from musicsvc.store.importing import values
+from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.files import histories, readers
+from musicsvc.store.importing.plays import plays as importing
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, AlbumArtist, Artist, Play, Track
 from tests.conftest import NOW

@@ -10,8 +10,8 @@ import pytest
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import identifiers
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import histories, readers
 from musicsvc.store.importing.batches import lock_imports
+from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.undoing import made_rows, restoring, undo
 from musicsvc.store.models import Track
 from tests.conftest import NOW

@@ -12,7 +12,9 @@ from hypothesis import strategies as some
 from musicsvc.errors import Failure, Invalid, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches, playlists, readers
+from musicsvc.store.importing import batches
+from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.people import playlists
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Playlist, PlaylistTrack, Track, TrackArtist
 from musicsvc.store.playlists import playlists as store_playlists

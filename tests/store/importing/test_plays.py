@@ -13,10 +13,11 @@ from hypothesis import strategies as some
 from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import histories, listen_rows
-from musicsvc.store.importing import plays as importing
-from musicsvc.store.importing.ingest import SEVERAL
-from musicsvc.store.importing.seen_keys import SeenKeys
+from musicsvc.store.importing.files import histories
+from musicsvc.store.importing.plays import listen_rows
+from musicsvc.store.importing.plays import plays as importing
+from musicsvc.store.importing.plays.ingest import SEVERAL
+from musicsvc.store.importing.plays.seen_keys import SeenKeys
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Play, Track, TrackArtist
 from musicsvc.store.plays import ingest, retention, verify
@@ -138,7 +139,7 @@ def test_a_clients_id_counts_across_the_batches_of_a_file(imported: Import) -> N
 
 
 def test_keys_are_remembered_on_disk_once_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("musicsvc.store.importing.seen_keys.MAX_IN_MEMORY", 10)
+    monkeypatch.setattr("musicsvc.store.importing.plays.plays.seen_keys.MAX_IN_MEMORY", 10)
     with SeenKeys() as seen:
         for number in range(25):
             assert not seen.has(("client", number))

@@ -12,10 +12,11 @@ import orjson
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing import batches, histories, readers
-from musicsvc.store.importing.histories import archives, detection, documents
-from musicsvc.store.importing.parquet import ParquetReader
-from musicsvc.store.importing.records import Reader
+from musicsvc.store.importing import batches
+from musicsvc.store.importing.files import histories, readers
+from musicsvc.store.importing.files.histories import archives, detection, documents
+from musicsvc.store.importing.files.parquet import ParquetReader
+from musicsvc.store.importing.files.records import Reader
 from tests.store.importing.test_histories import CASES
 from tests.support.history_files import LISTEN, read, write
 from tests.support.open_files import open_files

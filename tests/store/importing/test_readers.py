@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing import readers
+from musicsvc.store.importing.files import readers
 
 Written = Callable[..., Path]
 

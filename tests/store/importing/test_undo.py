@@ -17,7 +17,9 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches, catalog, histories, readers
+from musicsvc.store.importing import batches
+from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.importing.undoing import made_rows, restoring, runs, undo
 from musicsvc.store.models import (

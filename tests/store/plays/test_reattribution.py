@@ -11,7 +11,8 @@ import pytest
 from musicsvc.clock import DAY
 from musicsvc.store.engagement import engagement_days, likes
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import catalog, readers
+from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.files import readers
 from musicsvc.store.insights import engagement
 from musicsvc.store.models import Album, Artist, Track
 from musicsvc.store.plays import ingest, periods, verify

@@ -15,7 +15,7 @@ from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.engine.sql import run as run_sql
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.batches import lock_imports
-from musicsvc.store.importing.records import Reader
+from musicsvc.store.importing.files.records import Reader
 from musicsvc.store.importing.summary import Counts, ImportSummary
 from musicsvc.store.models import Album, Artist, ImportItem, ImportRun, Track, User
 from musicsvc.store.security import security_events

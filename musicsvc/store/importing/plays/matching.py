@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.importing.listen_rows import Listen
+from musicsvc.store.importing.plays.listen_rows import Listen
 
 TRACKS = "SELECT id FROM track WHERE id {among}"
 EXTERNAL = "SELECT external_id, id, imported_for FROM track WHERE external_id {among}"

@@ -7,12 +7,14 @@ from typing import NamedTuple
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import lookup, playlist_rows, rows
 from musicsvc.store.importing.batches import in_batches, read_cells, resume_hint
+from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.lookup import TrackMention
-from musicsvc.store.importing.playlist_rows import Entry, PlaylistMemory, PlaylistRef, PlaylistScope
-from musicsvc.store.importing.records import Reader, Record
+from musicsvc.store.importing.files.records import Reader, Record
+from musicsvc.store.importing.people import playlist_rows
+from musicsvc.store.importing.people import playlist_tracks as lookup
+from musicsvc.store.importing.people.playlist_rows import Entry, PlaylistMemory, PlaylistRef, PlaylistScope
+from musicsvc.store.importing.people.playlist_tracks import TrackMention
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.histories.documents import load, record
-from musicsvc.store.importing.readers import JsonLinesReader
-from musicsvc.store.importing.records import Reader, Record
+from musicsvc.store.importing.files.histories.documents import load, record
+from musicsvc.store.importing.files.readers import JsonLinesReader
+from musicsvc.store.importing.files.records import Reader, Record
 
 SPOTIFY = "https://open.spotify.com/track/"
 

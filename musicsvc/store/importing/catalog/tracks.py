@@ -8,9 +8,9 @@ from peewee import Field
 
 from musicsvc.store.catalog import genres, identifiers, tags
 from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.importing.batch import Batch, ItemState, Key
-from musicsvc.store.importing.bounds import BoundsExceededError, Placement
-from musicsvc.store.importing.rows import MOST_TAGS, CatalogRow
+from musicsvc.store.importing.catalog.batch import Batch, ItemState, Key
+from musicsvc.store.importing.catalog.bounds import BoundsExceededError, Placement
+from musicsvc.store.importing.catalog.rows import MOST_TAGS, CatalogRow
 from musicsvc.store.importing.summary import Refusal
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag

@@ -8,13 +8,13 @@ from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import albums, artists, rows, tracks
-from musicsvc.store.importing.batch import Batch, ImportMemory, ImportScope
 from musicsvc.store.importing.batches import in_batches, read_cells, resume_hint
-from musicsvc.store.importing.bounds import BoundsExceededError
+from musicsvc.store.importing.catalog import albums, artists, rows, tracks
+from musicsvc.store.importing.catalog.batch import Batch, ImportMemory, ImportScope
+from musicsvc.store.importing.catalog.bounds import BoundsExceededError
+from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.records import Reader, Record
-from musicsvc.store.importing.rows import CatalogRow
+from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
 

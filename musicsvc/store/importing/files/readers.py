@@ -10,8 +10,8 @@ import orjson
 
 from musicsvc import extras
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files import Lines
-from musicsvc.store.importing.records import Reader, Record
+from musicsvc.store.importing.files.lines import Lines
+from musicsvc.store.importing.files.records import Reader, Record
 
 PARQUET = b"PAR1"
 FORMATS = ("csv", "jsonl", "parquet")
@@ -27,7 +27,7 @@ def open_file(path: Path, form: str | None = None) -> Reader:
         raise Failure(f"There is no format {kind}. The formats are {', '.join(FORMATS)}.")
     if kind == "parquet":
         with extras.required("parquet"):
-            from musicsvc.store.importing.parquet import ParquetReader  # noqa: PLC0415 - the extra may be missing
+            from musicsvc.store.importing.files.parquet import ParquetReader  # noqa: PLC0415 - the extra may be missing
         return ParquetReader(path).named(path)
     if kind == "csv":
         return CsvReader(path).named(path)

@@ -9,7 +9,7 @@ from typing import Any
 
 from musicsvc.store.catalog import sizes
 from musicsvc.store.catalog.sizes import AlbumSize
-from musicsvc.store.importing.bounds import AlbumBounds
+from musicsvc.store.importing.catalog.bounds import AlbumBounds
 from musicsvc.store.importing.summary import KINDS, Counts, Refusal
 from musicsvc.store.importing.undoing.runs import ADDED, NO_RUN, Changes
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from musicsvc.store.importing.histories.documents import Document
+from musicsvc.store.importing.files.histories.documents import Document
 
 
 class Maloja(Document):

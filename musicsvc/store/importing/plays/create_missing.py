@@ -6,8 +6,8 @@ from itertools import count
 from typing import NamedTuple
 
 from musicsvc.store.engine import bulk
-from musicsvc.store.importing.listen_rows import Listen
-from musicsvc.store.importing.matching import Artist, CatalogIndex, Track, TrackLookup
+from musicsvc.store.importing.plays.listen_rows import Listen
+from musicsvc.store.importing.plays.matching import Artist, CatalogIndex, Track, TrackLookup
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Artist as ArtistTable
 from musicsvc.store.models import Track as TrackTable

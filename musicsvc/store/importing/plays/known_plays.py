@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.importing.listen_rows import Listen
-from musicsvc.store.importing.matching import TrackLookup
+from musicsvc.store.importing.plays.listen_rows import Listen
+from musicsvc.store.importing.plays.matching import TrackLookup
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing import readers
-from musicsvc.store.importing.histories import archives, detection
-from musicsvc.store.importing.histories.lastfm import LastfmCsv, LastfmPages, LastfmToCsv
-from musicsvc.store.importing.histories.listenbrainz import ListenBrainz
-from musicsvc.store.importing.histories.logs import LibreFm, PanoScrobbler, Rockbox, Spinitron
-from musicsvc.store.importing.histories.maloja import Maloja
-from musicsvc.store.importing.histories.spotify import SpotifyAccount, SpotifyExtended
-from musicsvc.store.importing.records import Reader
+from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.files.histories import archives, detection
+from musicsvc.store.importing.files.histories.lastfm import LastfmCsv, LastfmPages, LastfmToCsv
+from musicsvc.store.importing.files.histories.listenbrainz import ListenBrainz
+from musicsvc.store.importing.files.histories.logs import LibreFm, PanoScrobbler, Rockbox, Spinitron
+from musicsvc.store.importing.files.histories.maloja import Maloja
+from musicsvc.store.importing.files.histories.spotify import SpotifyAccount, SpotifyExtended
+from musicsvc.store.importing.files.records import Reader
 
 FORMATS: dict[str, Callable[[Path], Reader]] = {
     "listenbrainz": ListenBrainz,

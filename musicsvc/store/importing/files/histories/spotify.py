@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from musicsvc.store.importing.histories.documents import Document
+from musicsvc.store.importing.files.histories.documents import Document
 
 SHORTEST = 30_000  # milliseconds
 URI = "spotify:track:"

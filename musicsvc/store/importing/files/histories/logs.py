@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.histories.detection import COMMENTS
-from musicsvc.store.importing.histories.documents import record
-from musicsvc.store.importing.readers import JsonLinesReader, TextReader, table_record
-from musicsvc.store.importing.records import Record
+from musicsvc.store.importing.files.histories.detection import COMMENTS
+from musicsvc.store.importing.files.histories.documents import record
+from musicsvc.store.importing.files.readers import JsonLinesReader, TextReader, table_record
+from musicsvc.store.importing.files.records import Record
 
 UNTAGGED = "<Untagged>"
 ROCKBOX = ("artist", "album", "track", "number", "length", "rating", "played_at", "recording")

@@ -11,11 +11,12 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import rows, values
+from musicsvc.store.importing import values
 from musicsvc.store.importing.batches import read_cells
-from musicsvc.store.importing.catalog import CatalogOptions
+from musicsvc.store.importing.catalog import rows
+from musicsvc.store.importing.catalog.catalog import CatalogOptions
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.records import Reader
+from musicsvc.store.importing.files.records import Reader
 
 NAMES_AT_ONCE = 5000
 UNDER_OTHERS = """

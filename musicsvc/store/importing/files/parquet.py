@@ -7,8 +7,8 @@ from pathlib import Path
 import duckdb
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files import unreadable
-from musicsvc.store.importing.records import Reader, Record
+from musicsvc.store.importing.files.lines import unreadable
+from musicsvc.store.importing.files.records import Reader, Record
 
 ROWS_A_FETCH = 1000
 # Download no extensions, and limit memory whatever the size of the file.

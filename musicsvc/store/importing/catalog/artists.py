@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.importing.batch import Batch, ImportScope
-from musicsvc.store.importing.rows import CatalogRow
+from musicsvc.store.importing.catalog.batch import Batch, ImportScope
+from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Artist
 

@@ -7,8 +7,8 @@ from musicsvc.store.catalog import sizes
 from musicsvc.store.catalog.sizes import AlbumSize
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.engine.sql import run_many
-from musicsvc.store.importing.batch import Batch, ItemState, Key
-from musicsvc.store.importing.rows import CatalogRow
+from musicsvc.store.importing.catalog.batch import Batch, ItemState, Key
+from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, AlbumArtist
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files import unreadable
-from musicsvc.store.importing.records import Reader, Record
+from musicsvc.store.importing.files.lines import unreadable
+from musicsvc.store.importing.files.records import Reader, Record
 
 LARGEST = 1024 * 1024 * 1024
 KINDS = (".json", ".jsonl", ".csv", ".log", ".txt", ".gz")

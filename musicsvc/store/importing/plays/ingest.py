@@ -7,13 +7,13 @@ from functools import partial
 from musicsvc.clock import DAY
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import known_plays
-from musicsvc.store.importing.create_missing import CreationScope, MissingCreator
-from musicsvc.store.importing.known_plays import KnownPlays
-from musicsvc.store.importing.listen_rows import Listen
-from musicsvc.store.importing.matching import AMBIGUOUS, CatalogIndex, TrackLookup, Tracks
-from musicsvc.store.importing.records import Record
-from musicsvc.store.importing.seen_keys import SeenKeys
+from musicsvc.store.importing.files.records import Record
+from musicsvc.store.importing.plays import known_plays
+from musicsvc.store.importing.plays.create_missing import CreationScope, MissingCreator
+from musicsvc.store.importing.plays.known_plays import KnownPlays
+from musicsvc.store.importing.plays.listen_rows import Listen
+from musicsvc.store.importing.plays.matching import AMBIGUOUS, CatalogIndex, TrackLookup, Tracks
+from musicsvc.store.importing.plays.seen_keys import SeenKeys
 from musicsvc.store.importing.summary import Counts, ImportSummary, Refusal
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.plays import ingest

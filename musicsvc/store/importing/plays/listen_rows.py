@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from musicsvc.clock import EPOCH, SECOND
 from musicsvc.store.importing import values
-from musicsvc.store.importing.records import Record
-from musicsvc.store.importing.rows import LONGEST, MOST_ARTISTS, NAME_LENGTH, Cells
+from musicsvc.store.importing.catalog.rows import LONGEST, MOST_ARTISTS, NAME_LENGTH, Cells
+from musicsvc.store.importing.files.records import Record
 
 FIELDS = (
     "track_id",

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 from musicsvc.errors import Failure
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import accounts, values
-from musicsvc.store.importing.accounts import Key, ResolvedAccounts
+from musicsvc.store.importing import values
 from musicsvc.store.importing.batches import in_batches, read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.records import Reader, Record
+from musicsvc.store.importing.files.records import Reader, Record
+from musicsvc.store.importing.people import accounts
+from musicsvc.store.importing.people.accounts import Key, ResolvedAccounts
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Follow, User

@@ -8,14 +8,14 @@ from itertools import islice
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import listen_rows, matching
 from musicsvc.store.importing.batches import read_cells, resume_hint
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.create_missing import CreationScope, dry_run_ids
-from musicsvc.store.importing.ingest import PlayImporter, refusal
-from musicsvc.store.importing.listen_rows import Listen
-from musicsvc.store.importing.records import Reader
-from musicsvc.store.importing.seen_keys import SeenKeys
+from musicsvc.store.importing.files.records import Reader
+from musicsvc.store.importing.plays import listen_rows, matching
+from musicsvc.store.importing.plays.create_missing import CreationScope, dry_run_ids
+from musicsvc.store.importing.plays.ingest import PlayImporter, refusal
+from musicsvc.store.importing.plays.listen_rows import Listen
+from musicsvc.store.importing.plays.seen_keys import SeenKeys
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.plays.rollups import monthly

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files import GZIP, unreadable
+from musicsvc.store.importing.files.lines import GZIP, unreadable
 
 HEAD = 65_536  # bytes
 MINUTE = re.compile(r"[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4},? [0-9]{2}:[0-9]{2}")

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from musicsvc.store.importing.histories.documents import Document, record
-from musicsvc.store.importing.readers import CsvReader, TextReader
-from musicsvc.store.importing.records import Record
+from musicsvc.store.importing.files.histories.documents import Document, record
+from musicsvc.store.importing.files.readers import CsvReader, TextReader
+from musicsvc.store.importing.files.records import Record
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CELLS = 4

@@ -6,7 +6,7 @@ from typing import Any
 
 from musicsvc.store.catalog import sizes
 from musicsvc.store.catalog.sizes import EMPTY, AlbumSize
-from musicsvc.store.importing.rows import CatalogRow
+from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.summary import Refusal
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files import BYTE_ORDER_MARK, GZIP, unreadable
-from musicsvc.store.importing.records import Reader, Record
+from musicsvc.store.importing.files.lines import BYTE_ORDER_MARK, GZIP, unreadable
+from musicsvc.store.importing.files.records import Reader, Record
 
 LARGEST = 512 * 1024 * 1024
 

@@ -1,0 +1,1 @@
+"""`musicsvc import catalog`."""

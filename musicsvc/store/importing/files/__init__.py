@@ -1,0 +1,1 @@
+"""Readers of imported files in all formats."""

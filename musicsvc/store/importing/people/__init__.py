@@ -1,0 +1,1 @@
+"""`musicsvc import follows` and `musicsvc import playlists`."""
