@@ -37,7 +37,7 @@ def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answe
     found = albums.list_by_artist(subject.id, query.to_page())
     if caller is None:
         return ok(pagination=paginator(found, [shapes.album_public(row) for row in found.rows]))
-    return ok(pagination=paginator(found, answer.page(found, albums.measure, _albums)))
+    return ok(pagination=paginator(found, answer.page(found, _albums)))
 
 
 def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
@@ -45,7 +45,7 @@ def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None, answe
     found = tracks.list_by_artist(subject.id, query.to_page())
     if caller is None:
         return ok(pagination=paginator(found, [shapes.track_public(row) for row in found.rows]))
-    return ok(pagination=paginator(found, answer.page(found, tracks.measure, _tracks)))
+    return ok(pagination=paginator(found, answer.page(found, _tracks)))
 
 
 def _albums(rows: Sequence[AlbumRow]) -> list[JSON]:

@@ -28,7 +28,7 @@ def index(query: Pages, caller: Identity, site: Site) -> JSON:
 
 def show(subject: CollectionRow, site: Site, answer: AnswerBuilder) -> JSON:
     """Read one of the caller's collections."""
-    contents = answer.array(subject.track_ids, tracks.measure_nested, _tracks)
+    contents = answer.array(subject.track_ids, _tracks)
     return ok(collection=shapes.full(subject, contents, site))
 
 

@@ -66,7 +66,7 @@ def show_realtime(subject: Subject, now: int) -> JSON:
 def list_collaborations(subject: Subject, answer: AnswerBuilder) -> JSON:
     """Read the tracks that an artist shares with other artists."""
     found = collaborations.load(subject.id)
-    return success(shapes.collaborations(found, answer.array(found.track_ids, tracks.measure_nested, _tracks)))
+    return success(shapes.collaborations(found, answer.array(found.track_ids, _tracks)))
 
 
 def _tracks(ids: Sequence[int]) -> list[JSON]:

@@ -56,7 +56,7 @@ def delete(subject: PlaylistRow) -> JSON:
 def list_tracks(subject: PlaylistRow, query: Pages, answer: AnswerBuilder) -> JSON:
     """List the tracks of a playlist in order."""
     found = playlists.list_tracks(subject.id, query.to_page())
-    return ok(pagination=paginator(found, answer.page(found, tracks.measure, _tracks)))
+    return ok(pagination=paginator(found, answer.page(found, _tracks)))
 
 
 def _tracks(rows: Sequence[TrackRow]) -> list[JSON]:

@@ -18,8 +18,8 @@ def index(query: CatalogQuery, site: Site, answer: AnswerBuilder) -> JSON:
     found = playlists.find_public(query.q, search.MOST)
     return ok(
         artists=[shapes.artist_full(row) for row in search.find_artists(query.q)],
-        albums=answer.page(search.find_albums(query.q), albums.measure, _albums),
-        tracks=answer.page(search.find_tracks(query.q), tracks.measure, _tracks),
+        albums=answer.page(search.find_albums(query.q), _albums),
+        tracks=answer.page(search.find_tracks(query.q), _tracks),
         playlists=[playlist(row, site) for row in found],
     )
 

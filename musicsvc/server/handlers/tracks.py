@@ -17,7 +17,7 @@ LINKS = {"artists", "genre", "tags"}
 def index(query: TrackPages, answer: AnswerBuilder) -> JSON:
     """List all tracks, or those that match the filters, newest first."""
     found = track_lists.find(query.to_filters(), query.to_page())
-    return ok(pagination=paginator(found, answer.page(found, tracks.measure, _full)))
+    return ok(pagination=paginator(found, answer.page(found, _full)))
 
 
 def show(subject: TrackRow, caller: Identity | None) -> JSON:

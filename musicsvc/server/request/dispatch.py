@@ -4,7 +4,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -32,7 +31,7 @@ from musicsvc.server.request.units import build_unit, page_size_name, read_query
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot, represent_json
 from musicsvc.server.responses.fragments import FragmentReader
-from musicsvc.server.responses.large import AnswerBuilder, LargeAnswerError, uncached
+from musicsvc.server.responses.large import AnswerBuilder, uncached
 from musicsvc.server.responses.memory_budget import AnswerMemory
 from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Reply, build_response, is_safe_request_id
 from musicsvc.server.routes.paths import INSIGHTS
@@ -218,9 +217,9 @@ class Dispatcher:
         """Run the handler and reserve memory for its result. `given`: handler arguments by parameter name."""
         call.reservation = call.reservation or self.answer_memory.reservation(call.address, call.holder)
         name = page_size_name(route, request)
-        builder = AnswerBuilder(call.reservation, name, writes=route.writes, fragments=fragments)
+        builder = AnswerBuilder(call.reservation, name, nests_tracks=route.nests_tracks, fragments=fragments)
         result = await self._run(route, values, request, parsed, given | {"answer": builder}, call, slot)
-        return builder.finish(result, drawn=route.render is not None)
+        return builder.finish(result, writes=route.writes, drawn=route.render is not None)
 
     async def _run(
         self,
@@ -246,16 +245,17 @@ class Dispatcher:
             sources["prepared"] = await run(PREPARING[route.limit], partial(route.call_prepare, sources))
         unit = build_unit(route, values, sources, parsed, query_errors)
         unit = unit if slot is None else slot.recording(unit)
-        if route.nests_tracks and isinstance(query, fields.Pages) and query.large and given["caller"] is not None:
+        large = route.nests_tracks and isinstance(query, fields.Pages) and query.large and given["caller"] is not None
+        if large:
             given["answer"].expect_large()
-        result = await self._run_unit(route, unit, given["answer"], call)
+        result = await self._run_unit(route, unit, call, large=large)
         call.tally = route.tally(result) if route.tally else call.tally
         if route.call_render is None or isinstance(result, Download):
             return result
         draw = partial(route.call_render, sources | {"drawing": result})
         return await run(Work.FIGURES if route.figures else Work.DRAWING, draw, key=getattr(result, "key", None))
 
-    async def _run_unit(self, route: Route, unit: Callable[[], Any], builder: AnswerBuilder, call: Call) -> Any:
+    async def _run_unit(self, route: Route, unit: Callable[[], Any], call: Call, *, large: bool) -> Any:
         if route.constant:
             return unit()
         if route.no_store:
@@ -271,11 +271,10 @@ class Dispatcher:
             kind = Work.FIGURES
         elif route.render is not None and not call.token_holder:
             kind = Work.LOOKING_UP  # anybody may request pictures, at any rate
-        else:
-            if not builder.large:
-                with suppress(LargeAnswerError):
-                    return await (self._reads.run(unit) if route.cacheable else asyncio.wrap_future(run(unit)))
+        elif large:
             kind, unit = Work.BUILDING, uncached(unit)
+        else:
+            return await (self._reads.run(unit) if route.cacheable else asyncio.wrap_future(run(unit)))
         return await self._executors.run(kind, lambda: run(unit).result(), token_holder=call.token_holder)
 
 

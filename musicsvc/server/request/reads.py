@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from musicsvc.errors import Failure
-from musicsvc.server.responses.large import LargeAnswerError
 from musicsvc.store.engine.store import Store
 
 T = TypeVar("T")
@@ -88,7 +87,7 @@ def _run_all(units: Sequence[Callable[[], Any]]) -> list[Any]:
     for unit in units:
         try:
             outcomes.append(unit())
-        except (Failure, LargeAnswerError) as failure:
+        except Failure as failure:
             outcomes.append(failure)
         if time.monotonic() > end:
             break

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import NamedTuple, TypeVar
 
 from musicsvc.server.freshness import Freshness, Stamp
-from musicsvc.server.responses.fragments import Fragments, Source
-from musicsvc.server.responses.large import LARGE, Encoded
+from musicsvc.server.responses.fragments import LARGE, Fragments, Source
+from musicsvc.server.responses.large import Encoded
 from musicsvc.server.shapes.representation import JSON_TYPE, Representation, compact, compressible, tag_of
 from musicsvc.store.engine.tables import recorded
 

@@ -17,6 +17,7 @@ from musicsvc.server.shapes.representation import compact
 from musicsvc.store.engine.tables import recorded
 
 Key = tuple["Hashable", int]  # the function that makes the JSON of rows of this kind, and the id of the row
+LARGE = 1024 * 1024  # bytes; larger responses, and rows that are larger together, are not cached
 OVERHEAD = 448  # bytes of an entry beside its JSON, about
 
 
@@ -28,10 +29,9 @@ class Source(NamedTuple):
 
 
 class Fragment(NamedTuple):
-    """The JSON of a row. `measured`: an upper bound of its size in bytes, for the size limit of pages."""
+    """The JSON of a row."""
 
     content: bytes
-    measured: int
     source: Source
 
 
@@ -90,24 +90,20 @@ class FragmentReader:
         self._stamp = stamp
         self.sources: set[Source] = set()
 
-    def read(
-        self, kind: Hashable, ids: Sequence[int], make: Callable[[Sequence[int], int], Iterable[tuple[bytes, int]]]
-    ) -> list[Fragment]:
-        """Return the fragments of the rows with these ids. Call `make` for rows that have no valid fragment.
+    def read(self, kind: Hashable, ids: Sequence[int], make: Callable[[Sequence[int]], Iterable[bytes]]) -> list[bytes]:
+        """Return the JSON of the rows with these ids. Call `make` with the ids of rows that have no valid fragment.
 
-        `make` gets the ids of these rows and the total size of the other rows, and yields the JSON and size of each.
+        Rows that take more than LARGE bytes together are not kept, because they would displace many others.
         """
         found = self._fragments.find(kind, ids)
         missing = [row_id for row_id in ids if row_id not in found]
         if missing:
-            ready = sum(fragment.measured for fragment in found.values())
-            made, tables = recorded(lambda: make(missing, ready))
+            made, tables = recorded(lambda: make(missing))
             source = Source(self._stamp, tables)
-            new = {
-                row_id: Fragment(compact([content]), measured, source)
-                for row_id, (content, measured) in zip(missing, made, strict=True)
-            }
-            self._fragments.add(kind, new)
+            contents = map(compact, zip(made, strict=True))
+            new = {row_id: Fragment(content, source) for row_id, content in zip(missing, contents, strict=True)}
+            if sum(len(fragment.content) for fragment in new.values()) <= LARGE:
+                self._fragments.add(kind, new)
             found |= new
         self.sources.update(fragment.source for fragment in found.values())
-        return [found[row_id] for row_id in ids]
+        return [found[row_id].content for row_id in ids]

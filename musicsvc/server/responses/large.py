@@ -1,30 +1,27 @@
-"""Large responses: their size is measured before the rows are loaded, and they are encoded off the event loop."""
+"""JSON responses, encoded row by row on the thread that reads the rows, and limited in size while they are encoded."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
 
 from musicsvc.errors import Invalid
-from musicsvc.server.responses.fragments import FragmentReader
+from musicsvc.server.responses.fragments import LARGE, FragmentReader
 from musicsvc.server.responses.memory_budget import Reservation
 from musicsvc.server.shapes.envelope import JSON, Download, Members
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.pagination import Listing
 
 MAX_PAGE = 16 * 1024 * 1024  # bytes
-LARGE = 1024 * 1024  # bytes; larger responses are built in pieces, on an executor with few threads
-UNMEASURED = 2 * LARGE  # bytes reserved for a page before its size is measured
+EXPECTED = 2 * LARGE  # bytes reserved for a page that is expected to be large, until its first rows are encoded
+GROUP = 100  # rows that are loaded together
+ALBUMS = 20  # the same for rows that contain tracks: even the largest fit into a page
 MARK = b"\x00"  # a byte that JSON never contains
 TOO_LARGE = "The page would be larger than 16 MiB. Ask for fewer rows per page."
 
-Measure = Callable[[Sequence[Any]], Sequence[int]]  # returns the size of each row in bytes
 Shape = Callable[[Sequence[Any]], list[JSON]]  # loads the content of some rows and returns their JSON
-
-
-class LargeAnswerError(Exception):
-    """Raised when a response turns out to be large. The request then runs again on the executor for large responses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,84 +34,65 @@ class Encoded:
 
 
 class AnswerBuilder:
-    """Builds the response to one request within the memory that the client may use.
+    """Encodes the rows of one response within the memory that the client may use.
 
-    `size_name`: the name of the page-size parameter, for error messages. `fragments`: the cached JSON of rows, or None
-    if this response must not use it. `large`: whether the request runs on the executor for large responses.
+    `size_name`: the name of the page-size parameter, for error messages. `nests_tracks`: each row contains tracks.
+    `fragments`: the cached JSON of rows, or None if this response must not use it.
     """
 
     def __init__(
-        self, reservation: Reservation, size_name: str, *, writes: bool, fragments: FragmentReader | None = None
+        self,
+        reservation: Reservation,
+        size_name: str,
+        *,
+        nests_tracks: bool = False,
+        fragments: FragmentReader | None = None,
     ) -> None:
         self._reservation = reservation
         self._size_name = size_name
-        self._writes = writes
+        self._group = ALBUMS if nests_tracks else GROUP
         self._fragments = fragments
-        self.large = False
 
-    def expect_large(self) -> None:
-        """Declare the response as large before its size is known, because measuring the size can take long."""
-        self._reservation.resize(UNMEASURED)
-        self.large = True
+    def page(self, listing: Listing[Any], shape: Shape) -> Members:
+        """Return the rows of a page as JSON.
 
-    def page(self, listing: Listing[Any], measure: Measure, shape: Shape) -> Members:
-        """Return the rows of a page as JSON. Raises Invalid if a page of several rows is larger than MAX_PAGE bytes."""
-        if self._fragments is not None and not self.large:
-            return self._join(self._fragments, listing, measure, shape)
-        sizes = measure(listing.rows)
-        self._require_sendable(sum(sizes), len(sizes))
-        return self._array(listing.rows, sizes, shape)
+        Raises Invalid as soon as several rows take more than MAX_PAGE bytes, Overloaded if too little memory is free.
+        """
+        most = MAX_PAGE if len(listing.ids) > 1 else None
+        return self._encode(listing.ids, lambda ids: shape(listing.load(ids)), kind=shape, most=most)
 
-    def _require_sendable(self, size: int, rows: int) -> None:
-        if rows > 1 and size > MAX_PAGE:
-            raise Invalid({self._size_name: TOO_LARGE})
+    def array(self, rows: Sequence[Any], shape: Shape) -> Members:
+        """Return the JSON of rows of any size. Raises Overloaded if too little memory is free."""
+        return self._encode(rows, shape)
 
-    def _join(self, fragments: FragmentReader, listing: Listing[Any], measure: Measure, shape: Shape) -> Members:
-        """Return the JSON of the page's rows, from cached fragments where possible."""
+    def _encode(self, rows: Sequence[Any], shape: Shape, *, kind: Hashable = None, most: int | None = None) -> Members:
+        def make(some: Sequence[Any]) -> Iterable[bytes]:
+            return map(orjson.dumps, shape(some))
 
-        def make(ids: Sequence[int], ready: int) -> Iterable[tuple[bytes, int]]:
-            rows = listing.load(ids)
-            sizes = measure(rows)
-            self._require_sendable(ready + sum(sizes), len(listing.ids))
-            self.hold(ready + sum(sizes))
-            return list(zip(map(orjson.dumps, shape(rows)), sizes, strict=True))
-
-        found = fragments.read(shape, listing.ids, make)
-        size = sum(fragment.measured for fragment in found)
-        self._require_sendable(size, len(found))
-        self.hold(size)
-        return Members([b",".join([fragment.content for fragment in found])] if found else [], len(found))
-
-    def array(self, rows: Sequence[Any], measure: Measure, shape: Shape) -> Members:
-        return self._array(rows, measure(rows), shape)
-
-    def _array(self, rows: Sequence[Any], sizes: Sequence[int], shape: Shape) -> Members:
-        size = sum(sizes)
-        self.hold(size)
+        read = make if kind is None or self._fragments is None else partial(self._fragments.read, kind, make=make)
         pieces: list[bytes] = []
-        for some in _groups(rows, sizes):
-            pieces += [b",", orjson.dumps(shape(some))[1:-1]]
+        size = 0
+        for first in range(0, len(rows), self._group):
+            for content in read(rows[first : first + self._group]):
+                pieces += (b",", content)
+                size += 1 + len(content)
+            if most is not None and size > most:
+                raise Invalid({self._size_name: TOO_LARGE})
+            self._reservation.resize(size)
         return Members(pieces[1:], len(rows))
 
-    def hold(self, size: int) -> None:
-        """Reserve `size` bytes for the response. Raises Overloaded if too few are free.
+    def expect_large(self) -> None:
+        """Reserve memory before anything is read. Raises Overloaded if too little is free."""
+        self._reservation.resize(EXPECTED)
 
-        Raises LargeAnswerError if the response to a read is large but not built on the executor for large responses.
-        """
-        self._reservation.resize(size)
-        if size > LARGE and not self.large and not self._writes:
-            self.large = True
-            with sql.without_memory_map():  # unmaps the pages read to measure the response
-                raise LargeAnswerError
-
-    def finish(self, result: Any, *, drawn: bool) -> Any:
+    def finish(self, result: Any, *, writes: bool, drawn: bool) -> Any:
         """Return the handler's result, encoded if it is JSON.
 
         Raises Overloaded if the response to a read needs more memory than is free.
         `drawn`: whether the result is a picture or a document that may have been drawn for this response alone.
         """
         body = encoded(result)
-        if not self._writes:
+        if not writes:
             self._reservation.resize(_size(body, drawn=drawn))
         return body
 
@@ -158,14 +136,3 @@ def _size(body: Any, *, drawn: bool) -> int:
     if isinstance(body, Encoded):
         return body.size
     return len(body.content) if drawn and isinstance(body, Download) and body.kept is None else 0
-
-
-def _groups(rows: Sequence[Any], sizes: Sequence[int]) -> Iterator[Sequence[Any]]:
-    """Split the rows into groups of at most LARGE bytes; a larger row is a group. `sizes`: the bytes of each row."""
-    begin = held = 0
-    for at, size in enumerate(sizes):
-        if held and held + size > LARGE:
-            yield rows[begin:at]
-            begin, held = at, 0
-        held += size
-    yield rows[begin:]

@@ -11,7 +11,8 @@ from aiohttp import hdrs
 from aiohttp.web import BaseRequest, Response, StreamResponse
 from multidict import CIMultiDict
 
-from musicsvc.server.responses.large import LARGE, Encoded, encode
+from musicsvc.server.responses.fragments import LARGE
+from musicsvc.server.responses.large import Encoded, encode
 from musicsvc.server.responses.negotiation import Negotiation
 from musicsvc.server.responses.streaming import PIECE, send_bytes, send_file
 from musicsvc.server.shapes.envelope import Download

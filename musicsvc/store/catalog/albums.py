@@ -6,7 +6,7 @@ from typing import Any
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.catalog import artists, sizes, tags, tracks
+from musicsvc.store.catalog import artists, tags, tracks
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import list_blocks
@@ -92,12 +92,6 @@ def with_contents(rows: Sequence[AlbumRow]) -> Sequence[AlbumRow]:
     credit = artists.of_albums(ids)
     contents = tracks.load_by_album(ids)
     return [replace(row, artists=credit.get(row.id, ()), tracks=contents.get(row.id, ())) for row in rows]
-
-
-def measure(rows: Sequence[AlbumRow]) -> list[int]:
-    """Return an upper bound for the JSON size of each album, with artists and tracks, in bytes."""
-    found = sizes.measure_albums([row.id for row in rows])
-    return [found[row.id].total for row in rows]
 
 
 def with_labels(row: AlbumRow, parts: Collection[str]) -> AlbumRow:

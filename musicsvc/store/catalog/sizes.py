@@ -10,11 +10,9 @@ from typing import NamedTuple
 
 import orjson
 
-from musicsvc.errors import Invalid
 from musicsvc.store.engine import dialect
-from musicsvc.store.engine.dialect import is_sqlite, lock_rows
+from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.models import Album
 
 # The limits of an album, so that a page of 20 fits into a response of 16 MiB.
 MOST_TRACKS = 1000
@@ -27,9 +25,6 @@ ALBUM = len(
     '{"id":1234567890,"name":,"image":,"release_date":,"description":,"tracks":[],"artists":[],"model_type":"album",'
     '"created_at":"2026-01-31T12:00:00.000000Z","plays":9223372036854775807,"upc":,"label":},'
 )
-GENRE = len('{"id":1234567890,"name":,"display_name":,"model_type":"genre"},')
-TAG = len('{"id":1234567890,"name":},')
-FULL_TRACK = 1024  # an upper bound of the additional fields of a full track, except genres and tags
 
 ALBUM_SIZES = """
     SELECT a.id, 0, 0, {album} + {a_fields} + {a_image}, {a_image} FROM album a WHERE a.id {among}
@@ -43,20 +38,6 @@ ALBUM_SIZES = """
     UNION ALL
     SELECT l.album_id, 0, 0, SUM({artist}), 0 FROM album_artist l
     JOIN artist a ON a.id = l.artist_id WHERE l.album_id {among} GROUP BY l.album_id
-"""
-TRACK_SIZES = """
-    SELECT t.id, {track} + {t_fields} + {image} FROM track t LEFT JOIN album a ON a.id = t.album_id WHERE t.id {among}
-    UNION ALL
-    SELECT l.track_id, SUM({artist}) FROM track_artist l
-    JOIN artist a ON a.id = l.artist_id WHERE l.track_id {among} GROUP BY l.track_id
-"""
-LABEL_SIZES = """
-    UNION ALL
-    SELECT l.track_id, SUM({genre}) FROM track_genre l
-    JOIN genre g ON g.id = l.genre_id WHERE l.track_id {among} GROUP BY l.track_id
-    UNION ALL
-    SELECT l.track_id, SUM({tag}) FROM track_tag l
-    JOIN tag g ON g.id = l.tag_id WHERE l.track_id {among} GROUP BY l.track_id
 """
 
 
@@ -106,17 +87,6 @@ def new_artist(name: str) -> int:
     return ARTIST + measure_text(name) + NULL
 
 
-def lock_album(album_id: int) -> None:
-    """Prevent other transactions from adding tracks to the album until this transaction ends."""
-    lock_rows(Album.select(Album.id).where(Album.id == album_id)).first()
-
-
-def require_within_limits(album_id: int, field: str) -> None:
-    """Raise Invalid for the request field `field` if the album has too many tracks or JSON bytes."""
-    if excess := measure_albums([album_id])[album_id].excess:
-        raise Invalid({field: excess})
-
-
 def measure_albums(album_ids: Collection[int]) -> dict[int, AlbumSize]:
     among, values = dialect.in_list(album_ids)
     found: dict[int, AlbumSize] = defaultdict(lambda: EMPTY)
@@ -144,29 +114,6 @@ def measure_artists(artist_ids: Collection[int]) -> dict[int, int]:
     """Return artist id → size in bytes of the artist's JSON inside the JSON of an album or track."""
     among, values = dialect.in_list(artist_ids)
     return dict(fetch(f"SELECT a.id, {_artist()} FROM artist a WHERE a.id {among}", values))  # noqa: S608 - constants
-
-
-def measure_tracks(track_ids: Collection[int], *, full: bool = False) -> dict[int, int]:
-    """Return track id → JSON size in bytes: of a whole track if `full`, else of one nested in another resource."""
-    among, values = dialect.in_list(track_ids)
-    found: dict[int, int] = defaultdict(int)
-    for track_id, size in fetch(_track_sizes(among, full=full), *[values] * (4 if full else 2)):
-        found[track_id] += int(size)
-    return found
-
-
-@cache
-def _track_sizes(among: str, *, full: bool) -> str:
-    """Return SQL that computes the JSON sizes of tracks. `among`: SQL condition on their ids, such as `= ANY(?)`."""
-    return (TRACK_SIZES + LABEL_SIZES * full).format(
-        among=among,
-        track=TRACK + FULL_TRACK * full,
-        t_fields=_fields("t.name", "t.release_date", "t.description"),
-        image=_text("COALESCE(t.image, a.image)"),
-        artist=_artist(),
-        genre=f"{GENRE} + {_fields('g.name', 'g.display_name')}",
-        tag=f"{TAG} + {_fields('g.name')}",
-    )
 
 
 def _artist() -> str:

@@ -8,7 +8,7 @@ from peewee import JOIN, SQL, fn
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.catalog import artists, genres, identifiers, sizes, tags
+from musicsvc.store.catalog import album_sizes, artists, genres, identifiers, tags
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.engine import dialect, list_blocks
 from musicsvc.store.engine.compiled import compiled
@@ -167,18 +167,6 @@ def complete(rows: Sequence[TrackRow]) -> list[TrackRow]:
     return [once[row.id] for row in rows]
 
 
-def measure(rows: Sequence[TrackRow]) -> list[int]:
-    """Return an upper bound for the JSON size of each track, with artists, genres and tags, in bytes."""
-    found = sizes.measure_tracks({row.id for row in rows}, full=True)
-    return [found[row.id] for row in rows]
-
-
-def measure_nested(ids: Sequence[int]) -> list[int]:
-    """Return an upper bound for the JSON size of each track, in bytes, inside the JSON of another resource."""
-    found = sizes.measure_tracks(set(ids))
-    return [found[track_id] for track_id in ids]
-
-
 @compiled
 def _labels(track_ids: Collection[int]) -> Any:
     """Return a query for the genres and tags of tracks: (track id, genre or tag id, name, display name or NULL)."""
@@ -205,13 +193,13 @@ def create(
         identifiers.require_free(code, actor=actor)
     album_id = values.get("album_id")
     if album_id is not None:
-        sizes.lock_album(album_id)
+        album_sizes.lock_album(album_id)
     track_id = Track.create(**values, created_at=now).id
     TrackArtist.insert_many(
         [{"track": track_id, "artist": artist_id, "position": at} for at, artist_id in enumerate(artist_ids)]
     ).execute()
     if album_id is not None:
-        sizes.require_within_limits(album_id, "album_id")
+        album_sizes.require_within_limits(album_id, "album_id")
     if genre is not None:
         links = [{"track": track_id, "genre": genre_id} for genre_id in genres.ensure([genre]).values()]
         TrackGenre.insert_many(links).execute()

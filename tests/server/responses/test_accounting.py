@@ -55,7 +55,7 @@ def test_the_answer_cache_and_its_rows() -> None:
             moments.change(chance.choice(TABLES))
         elif step == 9:
             source = Source(Stamp(moments.number, 0.0), frozenset(TABLES[:1]))
-            cache.fragments.add("kind", {chance.randrange(3): Fragment(b"1" * size, size, source)})
+            cache.fragments.add("kind", {chance.randrange(3): Fragment(b"1" * size, source)})
         kept = [target for target, _ in cache._entries]
         assert kept == [target for target in used if target in kept]
         assert cache.size == bytes_of_answers(cache)

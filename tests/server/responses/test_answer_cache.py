@@ -12,8 +12,8 @@ from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
 from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot
-from musicsvc.server.responses.fragments import Fragment, Source
-from musicsvc.server.responses.large import LARGE, Encoded, encode
+from musicsvc.server.responses.fragments import LARGE, Fragment, Source
+from musicsvc.server.responses.large import Encoded, encode
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
@@ -207,7 +207,7 @@ def test_answers_leave_the_room_that_the_rows_of_pages_take() -> None:
     full = cache.size
     source = Source(Stamp(1, 0.0), frozenset())
     for number in range(40):
-        cache.fragments.add("kind", {number: Fragment(b"1" * 1500, 1500, source)})
+        cache.fragments.add("kind", {number: Fragment(b"1" * 1500, source)})
     assert 40_000 < cache.fragments.size <= 50_000
     fill(cache, "40", encoded(1300))
     assert cache.size < full

@@ -105,7 +105,7 @@ async def test_no_rows_are_kept_without_a_cache(start_server: StartServer, store
 
 def fragment(stamp: Stamp | None, table: str, size: int = 10) -> Fragment:
     assert stamp is not None
-    return Fragment(b"1" * size, size, Source(stamp, frozenset([table])))
+    return Fragment(b"1" * size, Source(stamp, frozenset([table])))
 
 
 def found(fragments: Fragments, ids: Sequence[int]) -> list[int]:
@@ -127,13 +127,13 @@ def test_a_fragment_goes_with_a_change_of_its_tables_and_no_other() -> None:
 def test_counted_memory_covers_what_fragments_take(store: Store) -> None:
     fragments = Fragments(10_000_000, Moments())
 
-    def make(ids: Sequence[int], _: int) -> list[tuple[bytes, int]]:
-        return [(orjson.dumps("n" * row_id), 1000 + row_id) for row_id in ids]
+    def make(ids: Sequence[int]) -> list[bytes]:
+        return [orjson.dumps("n" * row_id) for row_id in ids]
 
     def read(page: int) -> None:
         ids = range(page, page + 10)
         made = fragments.at(Stamp(page, 0.0)).read("kind", ids, make)
-        assert [json.loads(each.content) for each in made] == ["n" * row_id for row_id in ids]
+        assert [json.loads(each) for each in made] == ["n" * row_id for row_id in ids]
 
     with traced() as taken:
         for page in range(300, 1300, 10):

@@ -1,0 +1,86 @@
+"""The size of albums as JSON with their tracks, which is limited so that a page of 20 fits into 16 MiB."""
+
+from collections import Counter
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import orjson
+
+from musicsvc.errors import Invalid
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.models import Album
+
+MOST_TRACKS = 1000
+LARGEST_ALBUM = 768 * 1024  # bytes
+
+ALBUM_ARTISTS = """
+    SELECT l.album_id, a.id, a.name, a.image_small
+    FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE l.album_id {among}
+"""
+TRACKS = """
+    SELECT t.album_id, t.id, t.name, t.release_date, COALESCE(t.image, a.image), t.duration, t.description
+    FROM track t JOIN album a ON a.id = t.album_id WHERE t.album_id {among}
+"""
+TRACK_ARTISTS = """
+    SELECT t.album_id, a.id, a.name, a.image_small
+    FROM track t JOIN track_artist l ON l.track_id = t.id JOIN artist a ON a.id = l.artist_id WHERE t.album_id {among}
+"""
+ALBUMS = "SELECT id, id, name, image, release_date, description, upc, label FROM album WHERE id {among}"
+# The JSON keys of the values after the first in each row, and the rest of the object, as long as it can become.
+ARTIST_KEYS = ("id", "name", "image_small")
+ARTIST_REST = {"verified": False}
+TRACK_KEYS = ("id", "name", "release_date", "image", "duration", "description")
+ALBUM_KEYS = ("id", "name", "image", "release_date", "description", "upc", "label")
+ALBUM_REST = {
+    "tracks": [],
+    "artists": [],
+    "model_type": "album",
+    "plays": 2**63 - 1,
+    "created_at": "2026-01-31T12:00:00.000000Z",
+}
+PARTS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
+    (ALBUMS, ALBUM_KEYS, ALBUM_REST),
+    (ALBUM_ARTISTS, ARTIST_KEYS, ARTIST_REST),
+    (TRACKS, TRACK_KEYS, {"artists": []}),
+    (TRACK_ARTISTS, ARTIST_KEYS, ARTIST_REST),
+)
+
+
+class AlbumSize(NamedTuple):
+    """The number of tracks of an album, and the bytes of its JSON with one more for each track and artist."""
+
+    tracks: int
+    bytes: int
+
+    @property
+    def excess(self) -> str:
+        """An error message if the album has too many tracks or JSON bytes, else an empty string."""
+        if self.tracks > MOST_TRACKS:
+            return f"An album holds at most {MOST_TRACKS:,} tracks."
+        if self.bytes > LARGEST_ALBUM:
+            return f"An album with its tracks takes at most {LARGEST_ALBUM // 1024} KiB as JSON."
+        return ""
+
+
+def measure(album_ids: Collection[int]) -> dict[int, AlbumSize]:
+    """Encode albums as the API shows them to callers with a token, and return the size of each by id."""
+    among, values = dialect.in_list(album_ids)
+    tracks, size = Counter[int](), Counter[int]()
+    for statement, keys, rest in PARTS:
+        for album_id, *row in fetch(statement.format(among=among), values):
+            size[album_id] += len(orjson.dumps({**dict(zip(keys, row, strict=True)), **rest})) + len(",")
+            tracks[album_id] += statement is TRACKS
+    return {album_id: AlbumSize(tracks[album_id], size[album_id]) for album_id in size}
+
+
+def lock_album(album_id: int) -> None:
+    """Prevent other transactions from adding tracks to the album until this transaction ends."""
+    lock_rows(Album.select(Album.id).where(Album.id == album_id)).first()
+
+
+def require_within_limits(album_id: int, field: str) -> None:
+    """Raise Invalid for the request field `field` if the album has too many tracks or JSON bytes."""
+    if excess := measure([album_id])[album_id].excess:
+        raise Invalid({field: excess})
