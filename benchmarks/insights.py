@@ -115,18 +115,15 @@ def _figures(_world: World, subject: Subject, period: str) -> object:
 
 def _answer(world: World, subject: Subject, period: str) -> object:
     query, now = PeriodQuery.model_validate({"period": period}), plays_world.NOW
-    if subject.kind == TRACK:
-        answer = handlers.show_track(insight_figures.track_of(subject.id, actor=world.manager), query, now)
-    else:
-        answer = handlers.show_artist(insight_figures.artist_of(subject.id, actor=world.manager), query, now)
-    return orjson.dumps(answer)
+    find = insight_figures.track_of if subject.kind == TRACK else insight_figures.artist_of
+    return orjson.dumps(handlers.show(find(subject.id, actor=world.manager), query, now))
 
 
 def _chart(world: World, subject: Subject, period: str) -> object:
     timeframe = next(short for short, name in TIMEFRAMES.items() if name == period)
     query = TimeframeQuery.model_validate({"timeframe": timeframe})
     find = insight_figures.track_of if subject.kind == TRACK else insight_figures.artist_of
-    return orjson.dumps(handlers.chart_track(find(subject.id, actor=world.manager), query, plays_world.NOW))
+    return orjson.dumps(handlers.chart(find(subject.id, actor=world.manager), query, plays_world.NOW))
 
 
 def _report(_world: World, _subject: Subject, period: str) -> object:
@@ -146,16 +143,16 @@ def _csv(_world: World, _subject: Subject, period: str) -> object:
 
 def _listening(_world: World, subject: Subject, period: str) -> object:
     query = PeriodQuery.model_validate({"period": period})
-    return orjson.dumps(listening.listening_track(subject, query, plays_world.NOW))
+    return orjson.dumps(listening.listening(subject, query, plays_world.NOW))
 
 
 def _hours(_world: World, subject: Subject, period: str) -> object:
     query = PeriodQuery.model_validate({"period": period})
-    return orjson.dumps(listening.hours_track(subject, query, plays_world.NOW))
+    return orjson.dumps(listening.hours(subject, query, plays_world.NOW))
 
 
 def _milestones(_world: World, subject: Subject, _period: str) -> object:
-    return orjson.dumps(listening.milestones_track(subject))
+    return orjson.dumps(listening.milestones(subject))
 
 
 def _release(world: World, _subject: Subject, _period: str) -> object:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 RELEASE_DAYS = 28
 NOT_STORED = "Repeated and refused plays are reported to the client but not stored; each stored play counts once."
 # The lines of text that cannot be recounted after plays of the window, or any plays, were deleted.
-OF_WINDOW = ("sum of the days", "whole window", "skips", "completion", "plays per listener", "not in skips")
-OF_ALL_TIME = ("all time", "new listeners", "milestones", "best day")
+OF_WINDOW = ("sum of the days", "whole window", "not in skips")
+OF_ALL_TIME = ("all time", "milestones", "best day")
 
 
 def as_json(found: "Explanation") -> JSON:
@@ -121,6 +121,8 @@ def _kept(found: "Explanation") -> str:
 
 
 def _sums(found: "Explanation") -> JSON:
+    from musicsvc.store.insights.listening.listening import LISTENING
+
     plays, people = (sum(column) for column in zip(*found.days.values(), strict=True)) if found.days else (0, 0)
     equals = " =" if found.kept.before else "; the API returns"
     growth = _growth(found)
@@ -140,15 +142,19 @@ def _sums(found: "Explanation") -> JSON:
             f" {found.listening.without_length:,} of tracks of unknown length"
         ),
     }
-    of = {OF_WINDOW: found.kept.within, ("window before",): found.kept.before, OF_ALL_TIME: found.kept.ever}
-    return lines | {name: _deleted(found) for names, kept in of.items() if not kept for name in names}
+    kept = dict.fromkeys(OF_WINDOW, found.kept.within) | dict.fromkeys(OF_ALL_TIME, found.kept.ever)
+    kept |= {"window before": found.kept.before}
+    kept |= {each.title.lower(): found.kept.ever if each.all_time else found.kept.within for each in LISTENING}
+    return lines | {name: _deleted(found) for name in lines if not kept.get(name, True)}
 
 
 def _listening(found: "Explanation") -> JSON:
+    from musicsvc.store.insights.listening.listening import LISTENING
+
     more, kept = found.listening, found.kept
     counted = _recount(more.counted)
     if not kept.ever:
-        counted["listening"] |= {"new_listeners": None, "returning_listeners": None}
+        counted["listening"] |= {each.path: None for each in LISTENING if each.all_time}
         counted |= {name: None for name in ("milestones", "release") if name in counted}
     if not kept.within:
         counted |= {"listening": None, "hours": None}

@@ -135,13 +135,11 @@ def _growth(subject: "Subject", window: "Window") -> "Growth":
 
 def _lines(data: JSON, growth: "Growth") -> JSON:
     """Map the title of each figure, such as `plays`, to its line of text. `data`: that of an insights response."""
-    plays, people, change, days = data["plays"], data["listeners"], data["growth"], data["period"]
-    lines = {
-        "period": f"{days['name']}: {days['start']} to {days['end']}",
-        "plays": f"{plays['period']:,}{growth(change['plays_change'])}; of all time {plays['total']:,}",
-        "listeners": f"{people['unique']:,}{growth(change['listeners_change'])}; of all time {people['total']:,}",
-    }
-    more = data["engagement"] | {key: data[key] for key in ("followers", "tracks_count", "albums_count") if key in data}
+    from musicsvc.store.insights.figures import FIGURES
+
+    days = data["period"]
+    lines = {"period": f"{days['name']}: {days['start']} to {days['end']}"} | listening.figures(FIGURES, data, growth)
+    more = {key: data[key] for key in ("followers", "tracks_count", "albums_count") if key in data}
     return lines | {key.removesuffix("_count"): f"{count:,}" for key, count in more.items()}
 
 

@@ -13,6 +13,9 @@ from musicsvc.errors import Invalid
 from musicsvc.wording import escape_controls, quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from musicsvc.store.insights.figures import Figure
     from musicsvc.store.plays.periods import Window
     from musicsvc.store.plays.subjects import Subject
 
@@ -84,9 +87,10 @@ def answers(subject: "Subject", window: "Window") -> JSON:
     from musicsvc.server.shapes import listening as shapes
     from musicsvc.store.insights.listening import listening, milestones
 
+    heard, hours = listening.build(subject, window)
     return {
-        "listening": shapes.listening(listening.build(subject, window)),
-        "hours": shapes.hours(listening.hours(subject, window)),
+        "listening": shapes.listening(heard),
+        "hours": shapes.hours(hours),
         "milestones": shapes.milestones(milestones.build(subject)),
     }
 
@@ -96,17 +100,26 @@ def lines(data: JSON) -> JSON:
 
     `data`: the figures of a track, album or artist under the keys `listening` and `milestones`, as in API responses.
     """
-    of, reached = data["listening"], data["milestones"]
+    from musicsvc.store.insights.listening.listening import LISTENING
+
+    reached = data["milestones"]
     best = reached["best_day"]
-    share = of["completion"]
-    return {
-        "skips": f"{of['skips']:,} of {of['plays_with_duration']:,} plays with a known completion",
-        "completion": "unknown" if share["mean"] is None else f"mean {share['mean']} %, median {share['median']} %",
-        "plays per listener": of["plays_per_listener"],
-        "new listeners": f"{of['new_listeners']:,}; returning {of['returning_listeners']:,}",
+    return figures(LISTENING, data["listening"]) | {
         "milestones": "; ".join(f"{each['count']:,} on {_minute(each['at'])}" for each in reached["plays"]) or None,
         "best day": best and f"{best['date']}: {quantity(best['plays'], 'play')}",
     }
+
+
+def figures(rows: "Iterable[Figure]", data: JSON, growth: "Callable[[float | None], str]" = str) -> JSON:
+    """Map the title of each figure to its line of text. `growth` formats growth as the text after a figure."""
+    from musicsvc.server.shapes import insights as shapes
+
+    found = {}
+    for each in shapes.cards(rows, data):
+        grown = growth(each.growth) if each.figure.growth else ""
+        text = ", ".join(filter(None, (f"{each.value}{grown}", each.note_text)))
+        found[each.figure.title.lower()] = None if each.value is None else text
+    return found
 
 
 def _minute(instant: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from musicsvc.reports import typesetting, writing
 from musicsvc.reports.charts import dates, details, graphs
 from musicsvc.reports.charts.names import LONGEST_SHORT, cut, named
-from musicsvc.reports.report import Report, ReportDay, ReportRow
+from musicsvc.reports.report import Report, ReportDay, ReportFigure, ReportRow
 
 JSON = dict[str, Any]
 TEMPLATE = "report.typ"
@@ -49,7 +49,7 @@ def page_data(report: Report, paper: str = A4) -> JSON:
         "earlier_days": earlier and _with_article(earlier),
         "unfinished": report.unfinished,
         "partial": before is not None and before.partial,
-        "cards": _cards(report, earlier),
+        "cards": [_card(each, report) for each in report.figures],
         "facts": _facts(report),
         "graphs": _graphs(report),
         "tables": [
@@ -58,7 +58,7 @@ def page_data(report: Report, paper: str = A4) -> JSON:
             _table("Most played artists", "Artist", report.top_artists),
         ],
         "strongest": _strongest(days, first),
-        "listening": details.listening(report.listening) if report.listening and report.plays else [],
+        "listening": [_card(each, report) for each in report.listening if report.plays],
         "hours": details.hours(report.hours) if report.hours else None,
         "milestones": details.milestones(report.milestones),
         "releases": details.releases(report.releases, report.release_days),
@@ -97,20 +97,14 @@ def _advice(report: Report) -> str:
     return f"{empty} The newest plays are from {dates.day(last)}. Choose a period that contains that day."
 
 
-def _cards(report: Report, earlier: str | None) -> list[JSON]:
-    given = {"note": "given in these days"}
-    recent = {"change": None, "note": dates.first_plays(report.first_plays)} if report.first_plays else {}
-    return [
-        _card("Plays", report.plays, earlier, report.plays_change) | recent,
-        _card("Listeners", report.listeners, earlier, report.listeners_change) | recent,
-        _card("Likes", report.likes) | given,
-        _card("Reposts", report.reposts) | given,
-    ]
-
-
-def _card(label: str, value: int, earlier: str | None = None, change: float | None = None) -> JSON:
-    note = "" if earlier is None else f"vs {earlier}" if change is not None else f"none in {_with_article(earlier)}"
-    return {"label": label, "value": f"{value:,}", "change": _change(change), "note": note}
+def _card(found: ReportFigure, report: Report) -> JSON:
+    """Return a key figure. One that grows has its growth as note, or the day of the first plays in its place."""
+    change, note, earlier = found.change, found.note, None if report.before is None else report.before.label
+    if found.grows and report.first_plays:
+        change, note = None, dates.first_plays(report.first_plays)
+    elif found.grows:
+        note = "" if earlier is None else f"vs {earlier}" if change is not None else f"none in {_with_article(earlier)}"
+    return {"label": found.title, "value": found.value or details.UNKNOWN, "change": _change(change), "note": note}
 
 
 def _with_article(earlier: str) -> str:
@@ -131,15 +125,11 @@ def _recent(first_plays: date | None) -> JSON | None:
 
 
 def _facts(report: Report) -> list[JSON]:
-    facts = {
-        "Plays of all time": report.plays_total,
-        "Listeners of all time": report.listeners_total,
-        "Artists": report.artists,
-        "Albums": report.albums,
-        "Tracks": report.tracks,
-    }
+    counts = {"Artists": report.artists, "Albums": report.albums, "Tracks": report.tracks}
     left_out = () if report.artists else ("Artists", "Albums")  # of a report on a track or an album, those without one
-    return [{"label": label, "value": f"{value:,}"} for label, value in facts.items() if value or label not in left_out]
+    facts = {each.title: each.value for each in report.all_time}
+    facts |= {label: f"{count:,}" for label, count in counts.items() if count or label not in left_out}
+    return [{"label": label, "value": value} for label, value in facts.items()]
 
 
 def _table(title: str, noun: str, rows: Sequence[ReportRow]) -> JSON:

@@ -47,19 +47,14 @@ class ReportRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportListening:
-    """New and returning listeners, plays per listener, skips, and the `mean` and `median` share heard, in percent.
+class ReportFigure:
+    """A figure with its title and its value as text (None: unknown). `change`: its growth in percent, if it `grows`."""
 
-    `with_duration`: the number of plays with a known duration. Skips and shares are computed from these.
-    """
-
-    new: int
-    returning: int
-    per_listener: float | None
-    with_duration: int
-    skips: int
-    mean: float | None
-    median: float | None
+    title: str
+    value: str | None
+    note: str = ""
+    grows: bool = False
+    change: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +83,7 @@ class ReportRelease:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Statistics of an account, an artist or the whole catalog from `first` to `last`, and of all time (`…_total`).
+    """Figures of an account, an artist or the whole catalog from `first` to `last`, and of all time.
 
     `unfinished`: the last day was not over. `last_played`: the newest day with plays, only if the period has no plays.
     `first_plays`: the day of the first play, if that is shown instead of growth.
@@ -100,12 +95,8 @@ class Report:
     generated_at: datetime
     plays: int
     plays_total: int
-    plays_change: float | None
-    listeners: int
-    listeners_total: int
-    listeners_change: float | None
-    likes: int
-    reposts: int
+    figures: Sequence[ReportFigure]
+    all_time: Sequence[ReportFigure]
     tracks: int
     albums: int
     artists: int
@@ -117,7 +108,7 @@ class Report:
     unfinished: bool = False
     last_played: date | None = None
     first_plays: date | None = None
-    listening: ReportListening | None = None
+    listening: Sequence[ReportFigure] = ()
     hours: Sequence[Sequence[int]] = ()
     milestones: Sequence[ReportMilestones] = ()
     releases: Sequence[ReportRelease] = ()

@@ -9,7 +9,7 @@ import pytest
 
 from musicsvc.reports import pdf
 from musicsvc.reports.charts import graphs
-from musicsvc.reports.report import Comparison, Report, ReportDay, ReportRow
+from musicsvc.reports.report import Comparison, Report, ReportDay, ReportFigure, ReportRow
 from tests.reports.pictures import opened
 
 LAST = date(2026, 3, 1)
@@ -50,12 +50,16 @@ def content(days: int = 30, *, plays: int = 9, name: str | None = "Northern Ligh
         generated_at=datetime(2026, 3, 1, 12, 34, 56, tzinfo=UTC),
         plays=plays * days,
         plays_total=plays * 1000,
-        plays_change=-12.5 if plays else None,
-        listeners=plays,
-        listeners_total=plays * 100,
-        listeners_change=None,
-        likes=7,
-        reposts=3,
+        figures=[
+            ReportFigure("Plays", f"{plays * days:,}", "", grows=True, change=-12.5 if plays else None),
+            ReportFigure("Listeners", str(plays), "", grows=True),
+            ReportFigure("Likes", "7", "given in these days"),
+            ReportFigure("Reposts", "3", "given in these days"),
+        ],
+        all_time=[
+            ReportFigure("Plays of all time", f"{plays * 1000:,}"),
+            ReportFigure("Listeners of all time", f"{plays * 100:,}"),
+        ],
         tracks=tracks,
         albums=2,
         artists=1,

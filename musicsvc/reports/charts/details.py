@@ -5,7 +5,7 @@ from typing import Any
 
 from musicsvc.reports.charts import dates, graphs
 from musicsvc.reports.charts.names import LONGEST_SHORT, named
-from musicsvc.reports.report import ReportListening, ReportMilestones, ReportRelease
+from musicsvc.reports.report import ReportMilestones, ReportRelease
 
 JSON = dict[str, Any]
 # The background and the text of a cell of the heat map, by its share of the highest one. Their contrast is 4.5 : 1.
@@ -38,22 +38,6 @@ MOST_ROWS = 28  # of a table of releases; more days are left out between
 DAY_STEPS = (1, 2, 5, 7, 14, 28, 56)
 MOST_LABELS = 8
 UNKNOWN = "\u2013"
-
-
-def listening(found: ReportListening) -> list[JSON]:
-    """Return key figures, such as new listeners and skips, each with a title and a note."""
-    heard = UNKNOWN if found.mean is None else f"{found.mean:,} %"
-    return [
-        _card("New listeners", f"{found.new:,}", "first play in this period"),
-        _card("Returning listeners", f"{found.returning:,}", "had played before"),
-        _card("Plays per listener", UNKNOWN if found.per_listener is None else f"{found.per_listener:,}", ""),
-        _card("Heard of the track", heard, "" if found.median is None else f"on average, median {found.median:,} %"),
-        _card("Skips", f"{found.skips:,}", f"of {found.with_duration:,} with a duration"),
-    ]
-
-
-def _card(label: str, value: str, note: str) -> JSON:
-    return {"label": label, "value": value, "note": note}
 
 
 def hours(plays: Sequence[Sequence[int]]) -> JSON | None:

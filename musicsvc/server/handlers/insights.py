@@ -13,18 +13,8 @@ from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
 
 
-def show_track(subject: Subject, query: PeriodQuery, now: int) -> JSON:
-    """Read a track's figures."""
-    return success(data_of(subject, query.window(now)))
-
-
-def show_album(subject: Subject, query: PeriodQuery, now: int) -> JSON:
-    """Read an album's figures and those of its tracks."""
-    return success(data_of(subject, query.window(now)))
-
-
-def show_artist(subject: Subject, query: PeriodQuery, now: int) -> JSON:
-    """Read an artist's figures and its most played tracks and albums."""
+def show(subject: Subject, query: PeriodQuery, now: int) -> JSON:
+    """Read the figures of a track, album or artist."""
     return success(data_of(subject, query.window(now)))
 
 
@@ -39,22 +29,8 @@ def data_of(subject: Subject, days: Window) -> JSON:
     return shapes.artist(found, figures.artist_counts(subject.id), *most_played)
 
 
-def chart_track(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
-    """Read a track's plays, listeners, likes and reposts day by day."""
-    return _chart(subject, query, now)
-
-
-def chart_album(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
-    """Read an album's plays, listeners, likes and reposts day by day."""
-    return _chart(subject, query, now)
-
-
-def chart_artist(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
-    """Read an artist's plays, listeners, likes and reposts day by day."""
-    return _chart(subject, query, now)
-
-
-def _chart(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
+def chart(subject: Subject, query: TimeframeQuery, now: int) -> JSON:
+    """Read the plays, listeners, likes and reposts of a track, album or artist day by day."""
     return success(shapes.chart(charts.build(subject, query.window(now))))
 
 

@@ -59,8 +59,10 @@ def body_example(route: Route, models: Models) -> Any:
 
 
 def summary(route: Route) -> str:
-    """Return the first line of the handler's docstring."""
-    return (route.handler.__doc__ or "").partition("\n")[0].removesuffix(".")
+    """Return the first line of the handler's docstring, with the noun of this endpoint in place of all three."""
+    text = (route.handler.__doc__ or "").partition("\n")[0].removesuffix(".")
+    article = "an" if route.noun.startswith("a") else "a"
+    return text.replace("a track, album or artist", f"{article} {route.noun}") if route.noun else text
 
 
 def tags(routes: Iterable[Route]) -> list[JSON]:

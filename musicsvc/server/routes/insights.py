@@ -1,6 +1,9 @@
 """Endpoints of the plays, listeners, likes and reposts of tracks, albums and artists."""
 
-from functools import partial
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
 
 from musicsvc.server.handlers import insights
 from musicsvc.server.routes.paths import INSIGHTS
@@ -15,28 +18,44 @@ from musicsvc.server.schemas.insights import (
     Realtime,
 )
 from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
-from musicsvc.store.insights import figures as insights_store
+from musicsvc.store.insights import figures
+from musicsvc.store.plays.subjects import Subject
 
-TRACK = f"{INSIGHTS}/tracks/{{trackId}}"
-ALBUM = f"{INSIGHTS}/albums/{{albumId}}"
-ARTIST = f"{INSIGHTS}/artists/{{artistId}}"
-Insight = partial(Route, family=Family.INSIGHTS, private=True)
 
-# fmt: off
+class Kind(NamedTuple):
+    """Tracks, albums or artists: the path of their endpoints, and the function that finds one of them."""
+
+    noun: str
+    path: str
+    find: Callable[..., Subject]
+
+
+TRACK = Kind("track", f"{INSIGHTS}/tracks/{{trackId}}", figures.track_of)
+ALBUM = Kind("album", f"{INSIGHTS}/albums/{{albumId}}", figures.album_of)
+ARTIST = Kind("artist", f"{INSIGHTS}/artists/{{artistId}}", figures.artist_of)
+
+
+def insight(of: Kind, path: str, handler: Callable[..., Any], **more: Any) -> Route:
+    """Return the row of an endpoint of tracks, albums or artists, below the path of one of them."""
+    return Route("GET", of.path + path, handler, family=Family.INSIGHTS, private=True, find=of.find, **more)
+
+
+def each(of: Kind, path: str, handler: Callable[..., Any], **more: Any) -> Route:
+    """Return the row of an endpoint whose handler serves tracks, albums and artists."""
+    return insight(of, path, handler, noun=of.noun, **more)
+
+
+def figures_of(of: Kind, answer: type[BaseModel]) -> Sequence[Route]:
+    return (
+        each(of, "", insights.show, query=PeriodQuery, answer=answer),
+        each(of, "/charts", insights.chart, query=TimeframeQuery, answer=Found[Chart]),
+    )
+
+
 ROUTES: tuple[Route, ...] = (
-    Insight("GET", TRACK, insights.show_track, find=insights_store.track_of, query=PeriodQuery, answer=Found[Figures]),
-    Insight("GET", f"{TRACK}/charts", insights.chart_track, find=insights_store.track_of, query=TimeframeQuery,
-            answer=Found[Chart]),
-    Insight("GET", f"{TRACK}/realtime", insights.show_realtime, find=insights_store.track_of, answer=Found[Realtime]),
-    Insight("GET", ALBUM, insights.show_album, find=insights_store.album_of, query=PeriodQuery,
-            answer=Found[AlbumFigures]),
-    Insight("GET", f"{ALBUM}/charts", insights.chart_album, find=insights_store.album_of, query=TimeframeQuery,
-            answer=Found[Chart]),
-    Insight("GET", ARTIST, insights.show_artist, find=insights_store.artist_of, query=PeriodQuery,
-            answer=Found[ArtistFigures]),
-    Insight("GET", f"{ARTIST}/charts", insights.chart_artist, find=insights_store.artist_of, query=TimeframeQuery,
-            answer=Found[Chart]),
-    Insight("GET", f"{ARTIST}/collaborations", insights.list_collaborations, find=insights_store.artist_of,
-            answer=Found[Collaborations]),
+    *figures_of(TRACK, Found[Figures]),
+    insight(TRACK, "/realtime", insights.show_realtime, answer=Found[Realtime]),
+    *figures_of(ALBUM, Found[AlbumFigures]),
+    *figures_of(ARTIST, Found[ArtistFigures]),
+    insight(ARTIST, "/collaborations", insights.list_collaborations, answer=Found[Collaborations]),
 )
-# fmt: on

@@ -70,6 +70,7 @@ class Route:
     - `answer`, `public_answer`: schemas of a successful response, with a token and without a token.
     - `password`: the body has a password to verify first. The handler gets `verified`, the account's credentials, or
       None if the password is wrong.
+    - `noun`: track, album or artist, if the handler serves all three.
     - `form`: the path of the page with the form of this POST, which is shown again if the form has errors. Of a GET:
       its own path, if its query comes from a form of the page.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
@@ -103,6 +104,7 @@ class Route:
     media: str = JSON_MEDIA
     limit: RateLimit | None = None
     password: PasswordOf | None = None
+    noun: str = ""
     form: str | None = None
     enabled_if: Callable[[Settings], None] | None = None
     prepare: Callable[..., Any] | None = None
@@ -178,7 +180,8 @@ class Route:
     @property
     def operation(self) -> str:
         """The unique id of the operation in the OpenAPI document."""
-        return f"{self.handler.__module__.rpartition('.')[2]}_{self.handler.__name__}"
+        name = f"{self.handler.__module__.rpartition('.')[2]}_{self.handler.__name__}"
+        return f"{name}_{self.noun}" if self.noun else name
 
 
 class Router:

@@ -8,15 +8,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Date, Timestamp
 from musicsvc.server.schemas.fields import TRIMMED, Id, Input, replace_null
-from musicsvc.server.schemas.insights import (
-    Chart,
-    Engagement,
-    Growth,
-    Listeners,
-    Period,
-    Plays,
-    Ranked,
-)
+from musicsvc.server.schemas.insights import AllFigures, Chart, Period, Ranked, adding, field_of
 from musicsvc.server.schemas.listening import HoursOfWeek, ListeningFigures, Milestones, Releases
 from musicsvc.server.schemas.periods import PeriodIn
 from musicsvc.store.accounts.tokens import Identity
@@ -29,9 +21,6 @@ TypeName = Literal["tracks", "albums", "artists", "plays"]
 WholeDay = Annotated[
     Literal["whole-day"] | SkipJsonSchema[None],
     Field(description="Present only if growth compares a part of today with a whole day, whose plays were deleted."),
-]
-Growing = Annotated[
-    float | None, Field(description="Change in percent from the preceding period; null if that period had no plays.")
 ]
 
 
@@ -99,17 +88,9 @@ class Formats(Answer):
     formats: list[Format]
 
 
+@adding({each.name: field_of(each) for each in figures.FIGURES})
 class Row(Answer):
     """Plays, listeners, likes and reposts of a track, album or artist; the keys are the column names in CSV."""
-
-    plays_total: int
-    plays_period: int
-    listeners_total: int
-    listeners_period: int
-    likes: int
-    reposts: int
-    plays_change: Growing
-    listeners_change: Growing
 
 
 class TrackRow(Row):
@@ -220,13 +201,9 @@ class FileVerification(Verification):
     rows: list[dict[str, Any]] = Field(default_factory=list)
 
 
-class Summary(Answer):
+class Summary(AllFigures):
     """Totals of all that the report covers; each distinct listener is counted once."""
 
-    plays: Plays
-    listeners: Listeners
-    engagement: Engagement
-    growth: Growth
     tracks_count: int
     albums_count: int
     artists_count: int

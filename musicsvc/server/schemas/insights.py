@@ -1,14 +1,49 @@
 """Query strings and responses of the insights endpoints: plays, listeners and growth (docs/insights.md)."""
 
-from typing import Generic, Literal, TypeVar
+from __future__ import annotations
 
-from pydantic import Field
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Literal, TypeVar
+
+from pydantic import Field, create_model
 
 from musicsvc.server.schemas.answers import Answer, Date, Timestamp, Uri
 from musicsvc.server.schemas.catalog import TrackNested
 from musicsvc.server.schemas.periods import PeriodName, TimeframeName
+from musicsvc.store.insights.figures import FIGURES, Figure
 
 T = TypeVar("T")
+Schema = TypeVar("Schema", bound=type[Answer])
+
+
+def with_figures(rows: Iterable[Figure], prefix: str = "", **groups: type[Answer]) -> Callable[[Schema], Schema]:
+    """Return a decorator that adds the figures of `rows` to a schema: those whose path begins with `prefix`.
+
+    `groups`: the schema of each group of figures, such as `completion` of `completion.mean`.
+    """
+    found: dict[str, Any] = {}
+    for each in rows:
+        name, _, rest = each.path.removeprefix(prefix).partition(".")
+        if each.path.startswith(prefix):
+            found[name] = (groups[name], ...) if rest else field_of(each)
+    return adding(found)
+
+
+def adding(fields: dict[str, Any]) -> Callable[[Schema], Schema]:
+    """Return a decorator that adds fields, each as (type, pydantic's description of the field), to a schema."""
+
+    def extend(schema: Any) -> Any:
+        return create_model(
+            schema.__name__, __base__=schema, __module__=schema.__module__, __doc__=schema.__doc__, **fields
+        )
+
+    return extend
+
+
+def field_of(figure: Figure) -> tuple[Any, Any]:
+    """Return the type and the description of a figure. Those with decimals are null if they are unknown."""
+    type_ = float | None if isinstance(figure.example, float) else int
+    return type_, Field(description=figure.definition, examples=[figure.example])
 
 
 class Found(Answer, Generic[T]):
@@ -18,18 +53,14 @@ class Found(Answer, Generic[T]):
     data: T
 
 
+@with_figures(FIGURES, "plays.")
 class Plays(Answer):
     """Numbers of plays, of all time and in the period."""
 
-    total: int = Field(description="Plays of all time.", examples=[5120])
-    period: int = Field(description="Plays in the period.", examples=[412])
 
-
+@with_figures(FIGURES, "listeners.")
 class Listeners(Answer):
     """Exact numbers of distinct listeners, of all time and in the period."""
-
-    total: int = Field(description="Distinct listeners of all time.", examples=[901])
-    unique: int = Field(description="Distinct listeners in the period.", examples=[187])
 
 
 class Unique(Answer):
@@ -38,18 +69,14 @@ class Unique(Answer):
     unique: int = Field(examples=[187])
 
 
+@with_figures(FIGURES, "engagement.")
 class Engagement(Answer):
     """Likes and reposts that were added in the period and still exist."""
 
-    likes: int = Field(examples=[31])
-    reposts: int = Field(examples=[4])
 
-
+@with_figures(FIGURES, "growth.")
 class Growth(Answer):
     """Change in percent from the preceding period of equal length; null if the number was 0 in that period."""
-
-    plays_change: float | None = Field(examples=[12.5])
-    listeners_change: float | None = Field(examples=[-3.1])
 
 
 class Period(Answer):
@@ -60,13 +87,14 @@ class Period(Answer):
     end: Date = Field(examples=["2026-01-31"])
 
 
-class Figures(Answer):
+@with_figures(FIGURES, plays=Plays, listeners=Listeners, engagement=Engagement, growth=Growth)
+class AllFigures(Answer):
+    """Plays, listeners, likes, reposts and growth."""
+
+
+class Figures(AllFigures):
     """Plays, listeners, likes, reposts and growth of a track in the period."""
 
-    plays: Plays
-    listeners: Listeners
-    engagement: Engagement
-    growth: Growth
     period: Period
 
 

@@ -6,7 +6,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Date, Timestamp
 from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, parse_id
-from musicsvc.server.schemas.insights import Period
+from musicsvc.server.schemas.insights import Period, with_figures
+from musicsvc.store.insights.listening.listening import LISTENING
 from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, MOST_ALBUMS, MOST_DAYS
 
 AGAINST = {
@@ -40,25 +41,14 @@ class InPeriod(Answer):
     period: Period
 
 
+@with_figures(LISTENING, "completion.")
 class Completion(Answer):
     """The share of the track that was heard, in percent; null if no play has a known share."""
 
-    mean: float | None = Field(examples=[83.4])
-    median: float | None = Field(examples=[97.5])
 
-
+@with_figures(LISTENING, completion=Completion)
 class ListeningFigures(Answer):
     """Skips, completion, and new and returning listeners in the period."""
-
-    plays_with_duration: int = Field(
-        description="Plays with a duration, of tracks of known length. Only these count for skips and completion.",
-        examples=[380],
-    )
-    skips: int = Field(description="Plays shorter than 30 seconds and shorter than half of the track.", examples=[41])
-    completion: Completion
-    plays_per_listener: float | None = Field(description="Two decimals; null if nobody listened.", examples=[2.2])
-    new_listeners: int = Field(description="Listeners whose first play of all time is in the period.", examples=[64])
-    returning_listeners: int = Field(description="Listeners who had also played before the period.", examples=[123])
 
 
 class Listening(ListeningFigures, InPeriod):

@@ -12,6 +12,7 @@ from musicsvc.store.dashboards.catalog_search import Result, ResultPage
 from musicsvc.store.dashboards.dashboards import Dashboard, Related
 from musicsvc.store.dashboards.report_links import SharedReport
 from musicsvc.store.insights import figures
+from musicsvc.store.insights.listening.listening import LISTENING
 from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, Release, open_day
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.plays.periods import CUSTOM, Window, day_of, to_date
@@ -82,17 +83,18 @@ def dashboard(found: Dashboard, now: int) -> JSON:
 
 def report(found: Dashboard, now: int) -> JSON:
     """Return the figures of a track, album or artist for a shared report, which has no links to other pages."""
-    before = found.figures.window.before
+    before, data = found.figures.window.before, _data(found)
     return period(found.figures.window, now) | {
         "kind": figures.noun(found.subject),
         "id": found.subject.id,
         "name": found.name,
         "artists": found.artists,
-        "data": _data(found),
+        "data": data,
         "before": before.label,
         "first_plays": None if found.first_plays is None else dates.first_plays(to_date(found.first_plays)),
         "before_start": to_date(before.first).isoformat(),
-        "listening": listening.listening(found.listening),
+        "cards": insights.cards(figures.FIGURES, data),
+        "listening": insights.cards(LISTENING, insights.nested(LISTENING, found.listening)),
         "hours": listening.hours(found.hours)["hours"],
         "days": _days(found, day_of(now)),
     }

@@ -11,7 +11,7 @@ from musicsvc.reports.report import (
     Comparison,
     Report,
     ReportDay,
-    ReportListening,
+    ReportFigure,
     ReportMilestones,
     ReportRelease,
     ReportRow,
@@ -24,8 +24,9 @@ from musicsvc.server.shapes.verification import verification
 from musicsvc.store.engine.names.name_index import fold
 from musicsvc.store.insights import scopes
 from musicsvc.store.insights.export_rows import COLUMNS, KINDS
-from musicsvc.store.insights.figures import noun
+from musicsvc.store.insights.figures import FIGURES, Figure, noun
 from musicsvc.store.insights.listening import first_plays, releases
+from musicsvc.store.insights.listening.listening import LISTENING
 from musicsvc.store.insights.listening.releases import Release
 from musicsvc.store.insights.overview import Details, Overview, SubjectMilestones, TopRow
 from musicsvc.store.insights.scopes import Scope
@@ -141,12 +142,8 @@ def printed(found: Overview, now: int) -> Report:
         generated_at=to_datetime(now),
         plays=figures.plays,
         plays_total=figures.plays_total,
-        plays_change=figures.plays_change,
-        listeners=figures.listeners,
-        listeners_total=figures.listeners_total,
-        listeners_change=figures.listeners_change,
-        likes=figures.likes,
-        reposts=figures.reposts,
+        figures=_printed_figures(FIGURES, insights.figures(figures)),
+        all_time=[ReportFigure(each.title, f"{getattr(figures, each.key):,}") for each in FIGURES if each.all_time],
         tracks=found.tracks,
         albums=found.albums,
         artists=found.artists,
@@ -164,22 +161,20 @@ def printed(found: Overview, now: int) -> Report:
 
 def _printed_details(found: Details, now: int) -> JSON:
     """Return the listening figures, hours of the week, milestones and releases of a printed report, by field name."""
-    heard = found.listening
     return {
-        "listening": ReportListening(
-            new=heard.new_listeners,
-            returning=heard.returning_listeners,
-            per_listener=heard.plays_per_listener,
-            with_duration=heard.with_duration,
-            skips=heard.skips,
-            mean=heard.completion.mean,
-            median=heard.completion.median,
-        ),
+        "listening": _printed_figures(LISTENING, insights.nested(LISTENING, found.listening)),
         "hours": found.hours.plays,
         "milestones": [_printed_milestones(each) for each in found.milestones],
         "releases": [_printed_release(each, now) for each in found.releases],
         "release_days": found.days,
     }
+
+
+def _printed_figures(rows: Iterable[Figure], data: JSON) -> list[ReportFigure]:
+    return [
+        ReportFigure(each.figure.title, each.value, each.note_text, bool(each.figure.growth), each.growth)
+        for each in insights.cards(rows, data)
+    ]
 
 
 def _printed_milestones(each: SubjectMilestones) -> ReportMilestones:

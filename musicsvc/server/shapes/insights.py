@@ -1,12 +1,15 @@
 """Build the JSON of the insights endpoints: plays and listeners of tracks, albums and artists (docs/insights.md)."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from musicsvc.clock import isoformat
+from musicsvc.reports.report_tables import flat
 from musicsvc.server.shapes.envelope import JSON, Members
 from musicsvc.store.insights.charts import Chart, Point
 from musicsvc.store.insights.collaborations import Collaborations, Collaborator
-from musicsvc.store.insights.figures import ArtistCounts, Figures
+from musicsvc.store.insights.figures import FIGURES, ArtistCounts, Figure, Figures
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.insights.realtime import Realtime
 from musicsvc.store.plays.periods import TIMEFRAMES, Window, to_date
@@ -14,15 +17,55 @@ from musicsvc.store.plays.periods import TIMEFRAMES, Window, to_date
 TIMEFRAME_OF = {period: timeframe for timeframe, period in TIMEFRAMES.items()}
 
 
+class Card(NamedTuple):
+    """A figure as text. `note`: texts, each with the path of the figure that it is, or with an empty path."""
+
+    figure: Figure
+    number: str | None
+    growth: float | None
+    note: list[tuple[str, str]]
+
+    @property
+    def unit(self) -> str:
+        return f" {self.figure.unit}" if self.figure.unit and self.number else ""
+
+    @property
+    def value(self) -> str | None:
+        return self.number and self.number + self.unit
+
+    @property
+    def note_text(self) -> str:
+        return "".join(text for text, _ in self.note)
+
+
+def nested(rows: Iterable[Figure], found: object) -> JSON:
+    """Return the figures that `rows` describe, which are fields of `found`, as JSON."""
+    shaped: JSON = {}
+    for each in rows:
+        group, _, name = each.path.rpartition(".")
+        (shaped.setdefault(group, {}) if group else shaped)[name] = getattr(found, each.key)
+    return shaped
+
+
+def cards(rows: Iterable[Figure], data: JSON) -> list[Card]:
+    """Return as text the figures that are shown by themselves. `data`: the figures as JSON, as `nested` returns them.
+
+    A figure that is unknown has no note.
+    """
+    values = flat(data)
+    return [_card(each, values) for each in rows if each.card]
+
+
+def _card(figure: Figure, values: JSON) -> Card:
+    value = values[figure.path]
+    parts = re.split(r"{([a-z_.]+)}", "" if value is None else figure.note)  # every second one is a path
+    note = [(f"{values[part]:,}", part) if place % 2 else (part, "") for place, part in enumerate(parts) if part]
+    return Card(figure, None if value is None else f"{value:,}", values.get(figure.growth), note)
+
+
 def figures(found: Figures) -> JSON:
     """Return plays, listeners, likes and reposts, the growth of plays and listeners, and the period, as JSON."""
-    return {
-        "plays": {"total": found.plays_total, "period": found.plays},
-        "listeners": {"total": found.listeners_total, "unique": found.listeners},
-        "engagement": {"likes": found.likes, "reposts": found.reposts},
-        "growth": {"plays_change": found.plays_change, "listeners_change": found.listeners_change},
-        "period": period(found.window),
-    }
+    return nested(FIGURES, found) | {"period": period(found.window)}
 
 
 def period(window: Window) -> JSON:

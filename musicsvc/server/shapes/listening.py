@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from musicsvc.clock import isoformat
 from musicsvc.server.shapes.envelope import JSON
-from musicsvc.server.shapes.insights import period
-from musicsvc.store.insights.listening.listening import Hours, Listening
+from musicsvc.server.shapes.insights import nested, period
+from musicsvc.store.insights.listening.listening import LISTENING, Hours, Listening
 from musicsvc.store.insights.listening.milestones import Milestones
 from musicsvc.store.insights.listening.releases import Release
 from musicsvc.store.plays.periods import to_date
@@ -13,15 +13,7 @@ from musicsvc.store.plays.periods import to_date
 
 def listening(found: Listening) -> JSON:
     """Return skips, completion, and new and returning listeners as JSON."""
-    return {
-        "period": period(found.window),
-        "plays_with_duration": found.with_duration,
-        "skips": found.skips,
-        "completion": {"mean": found.completion.mean, "median": found.completion.median},
-        "plays_per_listener": found.plays_per_listener,
-        "new_listeners": found.new_listeners,
-        "returning_listeners": found.returning_listeners,
-    }
+    return {"period": period(found.window)} | nested(LISTENING, found)
 
 
 def hours(found: Hours) -> JSON:

@@ -10,6 +10,7 @@ from musicsvc.reports.verification.checksums import Checksum
 from musicsvc.server.shapes import insights
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.store.insights.export_rows import COLUMNS
+from musicsvc.store.insights.figures import FIGURES
 from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, Compared
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import Window
@@ -25,15 +26,7 @@ DEFINITIONS = {
     "artists": "The names of the artists, separated by '; '.",
     "plays": "Plays on this day.",
     "listeners": "Distinct listeners on this day.",
-    "plays_total": "Plays of all time.",
-    "plays_period": "Plays in the window.",
-    "listeners_total": "Distinct listeners of all time.",
-    "listeners_period": "Distinct listeners in the window.",
-    "likes": "Likes given in the window and not withdrawn since.",
-    "reposts": "Reposts given in the window and not withdrawn since.",
-    "plays_change": "Growth of plays against the days in compared_with, in percent; null if these had no plays.",
-    "listeners_change": "Growth of listeners against the days in compared_with, in percent; null if nobody listened.",
-}
+} | {each.name: each.definition for each in FIGURES}
 REPORT = "report"
 REPORT_DEFINITIONS = {
     "summary": "Totals of the report; a listener who played several tracks counts once.",

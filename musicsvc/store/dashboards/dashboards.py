@@ -83,8 +83,7 @@ def report(subject: Subject, window: Window) -> Dashboard:
         figures.figures(subject, window),
         charts.build(subject, window),
         charts.plays_by_day(subject, range(before.first, min(before.first + window.days, window.first))),
-        listening.build(subject, window),
-        listening.hours(subject, window),
+        *listening.build(subject, window),
         first_plays.instead_of_growth(window, first_plays.of_subject(subject)),
         export_rows.authors(subject.kind, [subject.id]).get(subject.id, ()),
     )

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from musicsvc.store.engine import dialect, sql
@@ -19,16 +20,8 @@ from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 KINDS = {"tracks": TRACK, "albums": ALBUM, "artists": ARTIST}
 PLAYS = "plays"
-FIGURES = (
-    "plays_total",
-    "plays_period",
-    "listeners_total",
-    "listeners_period",
-    "likes",
-    "reposts",
-    "plays_change",
-    "listeners_change",
-)
+FIGURES = tuple(each.name for each in figures.FIGURES)
+FIGURES_OF = attrgetter(*(each.key for each in figures.FIGURES))
 COLUMNS: dict[str, tuple[str, ...]] = {
     "tracks": ("track_id", "track", "artists", *FIGURES),
     "albums": ("album_id", "album", "artists", *FIGURES),
@@ -118,20 +111,8 @@ def authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
 
 
 def _cells(kind: int, row: ExportRow) -> tuple[Any, ...]:
-    found = row.figures
-    return (
-        row.id,
-        row.name,
-        *(() if kind == ARTIST else (BETWEEN_ARTISTS.join(row.artists),)),
-        found.plays_total,
-        found.plays,
-        found.listeners_total,
-        found.listeners,
-        found.likes,
-        found.reposts,
-        found.plays_change,
-        found.listeners_change,
-    )
+    artists = () if kind == ARTIST else (BETWEEN_ARTISTS.join(row.artists),)
+    return row.id, row.name, *artists, *FIGURES_OF(row.figures)
 
 
 def daily_plays(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:

@@ -44,8 +44,36 @@ ARTIST_COUNTS = """
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """Says how a field of `Figures` or `Listening` is shown by API, pages, reports, files and the command line.
+
+    - `key`: the field. `path`: its place in JSON, such as `plays.total`. `column`: its name in tables, if it differs.
+    - `note`: stands beside the figure, and may contain others by path: `of {plays.total}`.
+    - `growth`: the path of its growth. `card`: shown by itself, not only in the notes of others.
+    - `all_time`: it also depends on plays before the period.
+    """
+
+    key: str
+    path: str
+    example: float
+    title: str
+    definition: str
+    note: str = ""
+    unit: str = ""
+    growth: str = ""
+    column: str = ""
+    card: bool = True
+    all_time: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in tables."""
+        return self.column or self.key
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
-    """Statistics of a range of days, and of all time (`…_total`). `…_change`: growth since an earlier range, in %."""
+    """Figures of a range of days, and of all time (`…_total`). `…_change`: growth since an earlier range, in %."""
 
     window: Window
     plays_total: int
@@ -56,6 +84,27 @@ class Figures:
     reposts: int
     plays_change: float | None
     listeners_change: float | None
+
+
+# fmt: off
+FIGURES = (
+    Figure("plays_total", "plays.total", 5120, "Plays of all time", "Plays of all time.", card=False, all_time=True),
+    Figure("plays", "plays.period", 412, "Plays", "Plays in the period.", "{plays.total} of all time",
+           growth="growth.plays_change", column="plays_period"),
+    Figure("listeners_total", "listeners.total", 901, "Listeners of all time", "Distinct listeners of all time.",
+           card=False, all_time=True),
+    Figure("listeners", "listeners.unique", 187, "Listeners", "Distinct listeners in the period.",
+           "{listeners.total} of all time", growth="growth.listeners_change", column="listeners_period"),
+    Figure("likes", "engagement.likes", 31, "Likes", "Likes given in the period and not withdrawn since.",
+           "given in these days"),
+    Figure("reposts", "engagement.reposts", 4, "Reposts", "Reposts given in the period and not withdrawn since.",
+           "given in these days"),
+    Figure("plays_change", "growth.plays_change", 12.5, "Growth of plays",
+           "Growth of plays in percent from the days compared with; null if these had no plays.", card=False),
+    Figure("listeners_change", "growth.listeners_change", -3.1, "Growth of listeners",
+           "Growth of listeners in percent from the days compared with; null if nobody listened.", card=False),
+)
+# fmt: on
 
 
 class ArtistCounts(NamedTuple):

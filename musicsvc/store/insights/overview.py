@@ -127,7 +127,7 @@ class _Build:
         window = self._window
         if (subject := self._only_subject()) is not None:
             found = self._overview(figures.figures(subject, window), charts.build(subject, window))
-            heard, hours = listening.build(subject, window), listening.hours(subject, window)
+            heard, hours = listening.build(subject, window)
         else:
             totals = DetailedTotals(window)
             totals.add_all(self._parts)

@@ -51,9 +51,8 @@ def listening(data: Any) -> dict[str, str]:
     """Return the figures of listening as the page marks them."""
     names = ("new_listeners", "returning_listeners", "plays_per_listener", "skips", "plays_with_duration")
     found = {name: shown(data[name]) for name in names}
-    if data["plays_with_duration"]:
-        found |= {f"completion.{name}": shown(value) for name, value in data["completion"].items()}
-    return found
+    known = ("mean", "median") if data["plays_with_duration"] else ("mean",)
+    return found | {f"completion.{name}": shown(data["completion"][name]) for name in known}
 
 
 def hidden_fields(page: HtmlPage, form: str) -> dict[str, str]:

@@ -179,7 +179,7 @@ async def test_the_rows_of_a_workbook_have_growth_beside_the_first_play(
         own, other = tmp_path / f"{noun}.xlsx", tmp_path / f"{noun}.csv"
         for file in (own, other):
             await command("export", f"{noun}s", "--user", "manager0@label.test", "--period", "90-days", "-o", file)
-        head, *rows = openpyxl.load_workbook(own, read_only=True)[f"{noun}s"].iter_rows(values_only=True)
+        head, *rows = openpyxl.load_workbook(own)[f"{noun}s"].iter_rows(values_only=True)
         with other.open(encoding="utf-8", newline="") as text:
             columns, *lines = csv.reader(text)
         assert [*head] == [*columns, "first_play"]

@@ -77,21 +77,21 @@ def test_every_figure_equals_a_recount_of_single_plays(
 
     for period in periods.DAYS:
         for track in made.tracks:
-            found = data(store, handlers.show_track, Subject(TRACK, track), period=period)
+            found = data(store, handlers.show, Subject(TRACK, track), period=period)
             assert found == past.figures("track", track, period, NOW)
         for album in made.albums:
-            found = data(store, handlers.show_album, Subject(ALBUM, album), period=period)
+            found = data(store, handlers.show, Subject(ALBUM, album), period=period)
             assert found == past.album(album, period, NOW)
         for artist in made.artists:
-            found = data(store, handlers.show_artist, Subject(ARTIST, artist), period=period)
+            found = data(store, handlers.show, Subject(ARTIST, artist), period=period)
             assert found == past.artist(artist, period, NOW, followers=0)
     for timeframe in periods.TIMEFRAMES:
-        for noun, handler, subject in (
-            ("track", handlers.chart_track, Subject(TRACK, made.tracks[1])),
-            ("album", handlers.chart_album, Subject(ALBUM, made.albums[0])),
-            ("artist", handlers.chart_artist, Subject(ARTIST, made.artists[1])),
+        for noun, subject in (
+            ("track", Subject(TRACK, made.tracks[1])),
+            ("album", Subject(ALBUM, made.albums[0])),
+            ("artist", Subject(ARTIST, made.artists[1])),
         ):
-            found = data(store, handler, subject, timeframe=timeframe)
+            found = data(store, handlers.chart, subject, timeframe=timeframe)
             assert found == past.chart(noun, subject.id, timeframe, NOW)
 
 

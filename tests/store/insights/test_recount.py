@@ -9,7 +9,6 @@ from musicsvc.clock import DAY, isoformat
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import recount
-from musicsvc.store.insights.listening.listening import Completion
 from musicsvc.store.insights.listening.milestones import BestDay, Milestone, Milestones
 from musicsvc.store.insights.listening.recount import Recounted
 from musicsvc.store.plays import daily, periods
@@ -66,9 +65,10 @@ def test_each_figure_that_differs_has_a_name(world: TimedWorld) -> None:
     plays = found.counted.hours.plays
     assert found.counted.release is not None
     listening = found.counted.listening._replace(
-        with_duration=1,
+        plays_with_duration=1,
         skips=2,
-        completion=Completion(3.5, 4.5),
+        mean=3.5,
+        median=4.5,
         plays_per_listener=5.5,
         new_listeners=6,
         returning_listeners=7,
@@ -79,10 +79,10 @@ def test_each_figure_that_differs_has_a_name(world: TimedWorld) -> None:
     found = found._replace(served=recount.Recount(listening, hours, reached, release))
     of = found.counted.listening
     within = [
-        ("plays with a known completion", 1, of.with_duration),
+        ("plays with a duration", 1, of.plays_with_duration),
         ("skips", 2, of.skips),
-        ("mean completion", 3.5, of.completion.mean),
-        ("median completion", 4.5, of.completion.median),
+        ("heard of the track", 3.5, of.mean),
+        ("median of the share heard", 4.5, of.median),
         ("plays per listener", 5.5, of.plays_per_listener),
         *(
             (f"plays on {name}s at {hour:02}:00", plays[day][hour] + 1, plays[day][hour])

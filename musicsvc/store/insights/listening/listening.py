@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from musicsvc.store.insights.figures import ratio
+from musicsvc.store.insights.figures import Figure, ratio
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.histograms import Histogram
 from musicsvc.store.plays.rollups.reader import PlayStats, Reader
@@ -21,15 +21,36 @@ class Completion(NamedTuple):
 
 
 class Listening(NamedTuple):
-    """Statistics of plays and listeners in a window. `with_duration`: the number of plays with known completion."""
+    """Figures of the plays and listeners in a window. `mean` and `median` are those of completion."""
 
     window: Window
-    with_duration: int
+    plays_with_duration: int
     skips: int
-    completion: Completion
+    mean: float | None
+    median: float | None
     plays_per_listener: float | None
     new_listeners: int
     returning_listeners: int
+
+
+# fmt: off
+LISTENING = (
+    Figure("plays_with_duration", "plays_with_duration", 380, "Plays with a duration",
+           "Plays with a duration, of tracks of known length. Only these count for skips and completion.", card=False),
+    Figure("skips", "skips", 41, "Skips", "Plays shorter than 30 seconds and shorter than half of the track.",
+           "of {plays_with_duration} with a duration"),
+    Figure("mean", "completion.mean", 83.4, "Heard of the track",
+           "The share of the track that was heard, in percent; null if no play has a known share.",
+           "on average, median {completion.median} %", unit="%"),
+    Figure("median", "completion.median", 97.5, "Median of the share heard", "The median of these shares.", card=False),
+    Figure("plays_per_listener", "plays_per_listener", 2.2, "Plays per listener",
+           "Two decimals; null if nobody listened."),
+    Figure("new_listeners", "new_listeners", 64, "New listeners",
+           "Listeners whose first play of all time is in the period.", "first play in this period", all_time=True),
+    Figure("returning_listeners", "returning_listeners", 123, "Returning listeners",
+           "Listeners who had also played before the period.", "had played before", all_time=True),
+)
+# fmt: on
 
 
 class Hours(NamedTuple):
@@ -39,22 +60,23 @@ class Hours(NamedTuple):
     plays: list[Sequence[int]]
 
 
-def build(subject: Subject, window: Window) -> Listening:
-    """Return skips, completion, and new and returning listeners of a track, album or artist in the window."""
+def build(subject: Subject, window: Window) -> tuple[Listening, Hours]:
+    """Return the figures of a track, album or artist in the window, and its plays by hour of the week."""
     reader = Reader(Window("", 0, window.first), window, all_time=False)
     earlier, within = reader.read(subject.kind, [subject.id])[subject.id]
     returning = within.listeners.intersection_cardinality(earlier.listeners)
-    return assemble(window, histogram(subject, window), within, returning)
+    measured = histogram(subject, window)
+    return assemble(window, measured, within, returning), Hours(window, by_day(measured.hours))
 
 
 def assemble(window: Window, measured: Histogram, within: PlayStats, returning: int) -> Listening:
-    """Build the statistics of a window from its histogram, its plays, and its number of returning listeners."""
+    """Build the figures of a window from its histogram, its plays, and its number of returning listeners."""
     listeners = len(within.listeners)
     return Listening(
         window=window,
-        with_duration=sum(measured.completions),
+        plays_with_duration=sum(measured.completions),
         skips=sum(measured.skipped),
-        completion=summarize(measured.completions),
+        **summarize(measured.completions)._asdict(),
         plays_per_listener=per_listener(within.plays, listeners),
         new_listeners=listeners - returning,
         returning_listeners=returning,

@@ -10,7 +10,7 @@ from musicsvc.clock import DAY, HOUR, isoformat
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights.figures import ratio
 from musicsvc.store.insights.listening import listening, milestones, releases
-from musicsvc.store.insights.listening.listening import Completion, Hours, Listening
+from musicsvc.store.insights.listening.listening import Hours, Listening
 from musicsvc.store.insights.listening.milestones import BestDay, Milestone, Milestones
 from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, Release, ReleasePoint
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window, to_date
@@ -76,15 +76,8 @@ class Recounted(NamedTuple):
 
 
 def _in_window(found: Recount) -> dict[str, Any]:
-    """Return those statistics that depend only on the plays in the window, by name."""
-    of = found.listening
-    return {
-        "plays with a known completion": of.with_duration,
-        "skips": of.skips,
-        "mean completion": of.completion.mean,
-        "median completion": of.completion.median,
-        "plays per listener": of.plays_per_listener,
-    } | {
+    """Return those figures that depend only on the plays in the window, by name."""
+    return _listening(found, all_time=False) | {
         f"plays on {calendar.day_name[day]}s at {hour:02}:00": plays
         for day, row in enumerate(found.hours.plays)
         for hour, plays in enumerate(row)
@@ -92,11 +85,9 @@ def _in_window(found: Recount) -> dict[str, Any]:
 
 
 def _of_all_time(found: Recount) -> dict[str, Any]:
-    """Return those statistics that also depend on plays outside the window, by name."""
+    """Return those figures that also depend on plays outside the window, by name."""
     best = found.milestones.best_day
-    return {
-        "new listeners": found.listening.new_listeners,
-        "returning listeners": found.listening.returning_listeners,
+    return _listening(found, all_time=True) | {
         "best day": best and f"{to_date(best.day)}, {best.plays} plays",
         **{f"play {each.number:,}": isoformat(each.at) for each in found.milestones.plays},
         **{
@@ -105,6 +96,12 @@ def _of_all_time(found: Recount) -> dict[str, Any]:
             for name in ("plays", "listeners")
         },
     }
+
+
+def _listening(found: Recount, *, all_time: bool) -> dict[str, Any]:
+    """Return figures of listening by title, such as `new listeners`."""
+    figures = (each for each in listening.LISTENING if each.all_time == all_time)
+    return {each.title.lower(): getattr(found.listening, each.key) for each in figures}
 
 
 def build(subject: Subject, window: Window, now: int) -> Recounted:
@@ -121,9 +118,7 @@ def build(subject: Subject, window: Window, now: int) -> Recounted:
         found.milestones(),
         released and found.release(released),
     )
-    served = Recount(
-        listening.build(subject, window), listening.hours(subject, window), milestones.build(subject), released
-    )
+    served = Recount(*listening.build(subject, window), milestones.build(subject), released)
     return Recounted(counted, served, without_duration, without_length)
 
 
@@ -146,12 +141,10 @@ class _Plays:
         ((new,),) = self._fetch(FIRST_PLAYED, window.starts, window.ends)
         return Listening(
             window=window,
-            with_duration=len(percent),
+            plays_with_duration=len(percent),
             skips=sum(count for _, skipped, count in rows if skipped),
-            completion=Completion(
-                ratio(sum(percent), len(percent), 1) if percent else None,
-                float(statistics.median(percent)) if percent else None,
-            ),
+            mean=ratio(sum(percent), len(percent), 1) if percent else None,
+            median=float(statistics.median(percent)) if percent else None,
             plays_per_listener=listening.per_listener(plays, people),
             new_listeners=new,
             returning_listeners=people - new,
