@@ -27,11 +27,11 @@ from collections.abc import Iterator
 from spread import spread
 
 from musicsvc.clock import Clock
+from musicsvc.server.access.rate_limit_counter import shared_counter
 from musicsvc.store import opening
 from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.engine.sqlite import files
-from musicsvc.store.rate_limits import shared
-from musicsvc.store.rate_limits.window import Busy, Hit, Limit
+from musicsvc.store.rate_limits.window import Hit, Limit
 from musicsvc.store.schema import schema
 from tests.support import postgres
 
@@ -95,18 +95,14 @@ def print_counting(url: str, processes: int) -> None:
 
 
 def count(url: str, ready: Any, results: Queue[tuple[float, float]]) -> None:
-    """Count `HITS` requests of some tokens, as a worker's event loop does."""
-    counter = shared.build(url, lambda: int(time.monotonic() * 1000))
-    counter.open()
+    """Count `HITS` requests of some tokens, as a worker of several does."""
+    counter = shared_counter(url, lambda: int(time.monotonic() * 1000), workers=2)
+    assert counter is not None
     hits = [[Hit(LIMIT, str(number))] for number in range(KEYS)]
     ready.wait()
     wall, cpu = time.perf_counter(), time.process_time()
     for number in range(HITS):
-        asked = hits[number % KEYS]
-        try:
-            counter.count_now([asked])
-        except Busy:
-            counter.count(asked)
+        counter.count(hits[number % KEYS])
     results.put((time.perf_counter() - wall, time.process_time() - cpu))
     counter.close()
 

@@ -61,7 +61,7 @@ class App:
         self._settings = settings
         self._store = store
         self._executors = Executors()
-        counter = RateLimitCounter(store.url, clock)
+        counter = RateLimitCounter(store.url, clock, settings.server.workers)
         freshness = Freshness(store)
         self._authenticator = Authenticator(store, clock, settings, RateLimiter(settings.limits, counter), freshness)
         self._metrics = metrics or Metrics()

@@ -69,10 +69,10 @@ class Authenticator:
         try:
             caller = await self._token_holder(route, header, call)
         except Unauthenticated:
-            await self.limiter.count(route, call)
+            await self._count(route, call)
             raise
         if caller is None:
-            await self.limiter.count(route, call)
+            await self._count(route, call)
             if route.access is Access.TOKEN:
                 raise Unauthenticated
             return None
@@ -80,7 +80,7 @@ class Authenticator:
         call.token_id = caller.token_id if call.token_holder else None
         if route.access is not Access.OPEN and caller.expires_at - self._clock.now() <= EXPIRY_NOTICE:
             call.headers[EXPIRY_HEADER] = isoformat(caller.expires_at)
-        await self.limiter.count(route, call)
+        await self._count(route, call)
         if route.access is Access.OPEN:
             return None
         self._require_access(caller)
@@ -88,6 +88,10 @@ class Authenticator:
         if route.needs_write_scope and caller.scope != "read-write":
             raise Forbidden(READ_ONLY)
         return caller
+
+    async def _count(self, route: Route, call: Call) -> None:
+        if (counting := self.limiter.count(route, call)) is not None:
+            await counting
 
     def known(self, header: str) -> Identity | None:
         """Return the token holder if the token is cached and valid, and will not expire within EXPIRY_NOTICE.

@@ -4,7 +4,7 @@ RateLimit-Policy and RateLimit follow draft-ietf-httpapi-ratelimit-headers; X-Ra
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import NamedTuple
 
 from musicsvc.config import PERIODS, Limits, rate
@@ -67,34 +67,38 @@ class RateLimiter:
         """Return whether rate limits apply to the request. Files, pictures and health checks are exempt."""
         return call.judged and route.family is not Family.PLAIN
 
-    async def count(self, route: Route, call: Call) -> None:
-        """Count a request for its token or, without a valid token, for its address. Raises TooMany beyond a limit."""
-        if self.applies_to(route, call) and (hits := self._hits(route, call)):
-            await self._count(hits, call)
-            call.counted = hits
+    def count(self, route: Route, call: Call) -> Awaitable[None] | None:
+        """Count a request for its token or, without a valid token, for its address. Raises TooMany beyond a limit.
+
+        If other processes count too, the request is counted when the caller has awaited what this method returns.
+        """
+        if not self.applies_to(route, call) or not (hits := self._hits(route, call)):
+            return None
+        counted = self._counter.count(hits)
+        if not isinstance(counted, list):
+            return self._wait(counted, hits, call)
+        self._note(counted, hits, call)
+        return None
 
     async def count_unknown(self, route: Route, call: Call) -> None:
         """Count a request whose one-time link does not exist for its address. Raises TooMany beyond the limit."""
         if route.limit is RateLimit.PASSWORD_LINKS and self.applies_to(route, call):
-            await self._count([Hit(self._endpoint_limits[route.limit], client_network(call.address))], call)
+            hits = [Hit(self._endpoint_limits[route.limit], client_network(call.address))]
+            self._note(await self._statuses(hits), call.counted, call)
 
-    async def _count(self, hits: Sequence[Hit], call: Call) -> None:
-        statuses = await self._counter.count(hits)
+    async def _wait(self, counted: Awaitable[list[Status]], hits: Sequence[Hit], call: Call) -> None:
+        self._note(await counted, hits, call)
+
+    async def _statuses(self, hits: Sequence[Hit]) -> list[Status]:
+        counted = self._counter.count(hits)
+        return counted if isinstance(counted, list) else await counted
+
+    @staticmethod
+    def _note(statuses: Sequence[Status], hits: Sequence[Hit], call: Call) -> None:
+        """Note in the call toward which limits it was counted. Raises TooMany if a limit is exceeded."""
         call.headers.update(headers(statuses))
         _refuse([status for status in statuses if not status.allowed], call)
-
-    def count_at_once(self, calls: Sequence[tuple[Route, Call]]) -> list[Mapping[str, str] | None]:
-        """Count several requests without waiting.
-
-        Return for each the response headers, or None if it was not counted, because a limit is exceeded or because
-        the counter is busy. Pass such a request to `count`.
-        """
-        limited = [at for at, (route, call) in enumerate(calls) if self.applies_to(route, call)]
-        found: list[Mapping[str, str] | None] = [{} for _ in calls]
-        counted = self._counter.count_at_once([self._hits(*calls[at]) for at in limited])
-        for at, statuses in zip(limited, counted, strict=True):
-            found[at] = headers(statuses) if statuses and all(status.allowed for status in statuses) else None
-        return found
+        call.counted = hits
 
     async def uncount(self, call: Call) -> None:
         counted, call.counted = call.counted, ()
@@ -114,7 +118,7 @@ class RateLimiter:
         failures = [Hit(ATTEMPTS_ON_ACCOUNT, f"{digest} {network}"), Hit(ATTEMPTS_BY_ADDRESS, network)]
         subjects = (f"account {digest}", f"network {network}") if sign_in else ()
         attempt = Attempt(failures, [Hit(self._sign_in, subject) for subject in subjects])
-        exceeded = [status for status in await self._counter.count(attempt.hits) if not status.allowed]
+        exceeded = [status for status in await self._statuses(attempt.hits) if not status.allowed]
         if exceeded:
             call.headers.update(headers(exceeded))
         _refuse(exceeded, call)

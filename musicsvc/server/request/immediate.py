@@ -8,7 +8,8 @@ All accepted requests of a turn are checked, counted and answered together. The 
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Awaitable, Callable, Container
+from contextlib import suppress
 from typing import NamedTuple, Protocol, cast
 
 from aiohttp import HttpVersion11, hdrs
@@ -17,7 +18,7 @@ from aiohttp.typedefs import RawHeaders
 from aiohttp.web import BaseRequest
 
 from musicsvc.clock import Clock
-from musicsvc.errors import Failure
+from musicsvc.errors import Failure, TooMany
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.call import Call, Observer
@@ -90,6 +91,7 @@ class ImmediateAnswers:
         self._notify = notify
         self._heads: OrderedDict[object, ParsedHead] = OrderedDict()
         self._offers: list[Offer] = []
+        self._counting: dict[Connection, asyncio.Task[None]] = {}
         self.answered = 0
 
     def learn(self, request: BaseRequest, call: Call, peer: Peer, constant: Representation | None = None) -> None:
@@ -137,7 +139,8 @@ class ImmediateAnswers:
             log.exception("unhandled exception while answering requests from memory")
         finally:
             for offer in offers:
-                offer.connection.decline()
+                if offer.connection not in self._counting:
+                    offer.connection.decline()
 
     def _answer(self, offers: list[Offer]) -> None:
         """Answer the offered requests that can be answered from memory without waiting. Leave out the others."""
@@ -148,10 +151,13 @@ class ImmediateAnswers:
             response = self._find(offer, call) if offer.connection.offering else None
             if response is not None:
                 found.append((offer, call, response))
-        counted = self._limiter.count_at_once([(offer.head.route, call) for offer, call, _ in found])
-        for (offer, call, response), headers in zip(found, counted, strict=True):
-            if headers is not None:
-                self._send(offer, call, response, headers)
+        for offer, call, response in found:
+            with suppress(TooMany):  # the dispatcher says so to the client
+                if (counting := self._limiter.count(offer.head.route, call)) is None:
+                    self._send(offer, call, response)
+                else:
+                    task = asyncio.create_task(self._send_once_counted(counting, offer, call, response))
+                    self._counting[offer.connection] = task
 
     def _find(self, offer: Offer, call: Call) -> Representation | None:
         """Complete the call and return its response, or return None if the dispatcher must answer it."""
@@ -165,11 +171,23 @@ class ImmediateAnswers:
         answer = head.constant or self._cache.get(head.target, head.route.audience(caller))
         return answer if answer is not None and head.negotiation.size(answer) <= LONGEST_BODY else None
 
-    def _send(self, offer: Offer, call: Call, answer: Representation, headers: Mapping[str, str]) -> None:
+    async def _send_once_counted(
+        self, counting: Awaitable[None], offer: Offer, call: Call, answer: Representation
+    ) -> None:
+        try:
+            with suppress(TooMany):
+                await counting
+                if offer.connection.offering:
+                    self._send(offer, call, answer)
+        finally:
+            del self._counting[offer.connection]
+            offer.connection.decline()
+
+    def _send(self, offer: Offer, call: Call, answer: Representation) -> None:
         head = offer.head
         caching = head.route.caching(anonymous=call.token_id is None)
         call.request_id = self._request_id(offer.request_id)
-        headers = {**HSTS, **headers} if head.peer.hsts else headers
+        headers = {**HSTS, **call.headers} if head.peer.hsts else call.headers
         call.status, call.size, response = serialize(answer, head.negotiation, headers, caching, call.request_id)
         offer.connection.answer(response)
         self.answered += 1

@@ -95,7 +95,8 @@ class Pages:
         visit.caller = await self._find_session(visit, call)
         if (refused := _refuse_caller(request, route, values, visit)) is not None:
             return refused
-        await self._limiter.count(route, call)
+        if (counting := self._limiter.count(route, call)) is not None:
+            await counting
         if route.enabled_if is not None:
             route.enabled_if(self._settings)
         given = {

@@ -19,29 +19,23 @@ class MemoryHitCounter(HitCounter):
     def __len__(self) -> int:
         return len(self._counts)
 
-    def _count(self, hit: Hit) -> tuple[Count, int, bool]:
+    def _count(self, hit: Hit, number: int) -> tuple[Count, int, bool]:
         now, limit = self._clock(), hit.limit
         stored = self._counts.get(hit.key)
         count = Count(now, 0, 0) if stored is None else advance(limit, stored[0], now)
-        allowed = is_allowed(limit, count, now)
+        allowed = is_allowed(limit, count, now, number)
         if allowed:
-            count = count._replace(current=count.current + 1)
+            count = count._replace(current=count.current + number)
             self._counts[hit.key] = count, count.began + 2 * limit.window
             self._counts.move_to_end(hit.key)
             if len(self._counts) > self._max_keys:
                 self._counts.popitem(last=False)
         return count, now, allowed
 
-    def _uncount(self, hit: Hit) -> None:
+    def _uncount(self, hit: Hit, number: int) -> None:
         if hit.key in self._counts:
             count, ends = self._counts[hit.key]
-            self._counts[hit.key] = count._replace(current=max(0, count.current - 1)), ends
-
-    def _add(self, hit: Hit, number: int, began: int) -> None:
-        stored = self._counts.get(hit.key)
-        if stored is not None and stored[0].began == began:
-            count, ends = stored
-            self._counts[hit.key] = count._replace(current=max(0, count.current + number)), ends
+            self._counts[hit.key] = count._replace(current=max(0, count.current - number)), ends
 
     def purge(self) -> None:
         now = self._clock()

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase
-from musicsvc.store.rate_limits.window import SECOND, UPSERT, Busy, Count, Hit, HitCounter, Status, advance
+from musicsvc.store.rate_limits.window import PURGED, SECOND, UPSERT, Count, Hit, SharedHitCounter, advance
 
 T = TypeVar("T")
 CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
@@ -14,19 +14,18 @@ NOW = f"coalesce(%(now)s::bigint, {CLOCK})"
 COUNT = f"""
     WITH moment (now) AS MATERIALIZED (SELECT {NOW}), counted AS (
         INSERT INTO quota (key, began, taken, earlier, ends)
-        SELECT %(key)s, now, 1, 0, now + 2 * %(window)s::bigint FROM moment
+        SELECT %(key)s, now, %(number)s, 0, now + 2 * %(window)s::bigint FROM moment WHERE %(number)s <= %(amount)s
         {UPSERT.format(window="%(window)s::bigint", amount="%(amount)s::bigint", least="least", greatest="greatest")}
     )
     SELECT moment.now, counted.began, counted.taken, counted.earlier FROM moment LEFT JOIN counted ON true
 """  # noqa: S608 - composed of constants
 SELECT = "SELECT began, taken, earlier FROM quota WHERE key = %(key)s"
-UNCOUNT = "UPDATE quota SET taken = taken - 1 WHERE key = %(key)s AND taken > 0"
-ADD = "UPDATE quota SET taken = greatest(0, taken + %(number)s) WHERE key = %(key)s AND began = %(began)s"
+UNCOUNT = "UPDATE quota SET taken = greatest(0, taken - %(number)s) WHERE key = %(key)s"
 # Rows that a request is updating are skipped until the next purge.
 DELETE_OVER = f"""
     DELETE FROM quota WHERE key IN (
         SELECT key FROM quota, (SELECT {NOW} AS now) AS moment
-        WHERE ends <= now OR began > now + {60 * SECOND} FOR UPDATE OF quota SKIP LOCKED)
+        WHERE ends <= now OR began > now + {60 * SECOND} LIMIT {PURGED} FOR UPDATE OF quota SKIP LOCKED)
 """  # noqa: S608 - composed of constants
 DELETE_OLDEST = """
     DELETE FROM quota WHERE key IN (
@@ -36,58 +35,42 @@ DELETE_OLDEST = """
 MAX_ROWS = 1_000_000
 
 
-class PostgresHitCounter(HitCounter):
+class PostgresHitCounter(SharedHitCounter):
     """Counts requests in a shared PostgreSQL table. Each thread that uses the counter has its own connection."""
-
-    threads = 2
-    is_local = False
 
     def __init__(self, url: str, clock: Callable[[], int | None] = lambda: None) -> None:
         """`clock` returns the time in milliseconds, or None to use PostgreSQL's clock."""
         self._clock = clock
         self._database = PostgresDatabase(url)
 
-    def open(self) -> None:
+    def check(self) -> None:
         self._attempt(lambda: self._rows(SELECT, key=""))
-
-    def in_place(self) -> bool:
-        return True
-
-    def count_now(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:  # noqa: ARG002 - the interface
-        """Always raise Busy, because a round trip to the server takes too long for the event loop."""
-        raise Busy
-
-    def count(self, hits: Sequence[Hit]) -> list[Status]:
-        return self._attempt(lambda: self._count_all(hits))
 
     def uncount(self, hits: Sequence[Hit]) -> None:
         self._attempt(lambda: super(PostgresHitCounter, self).uncount(hits))
 
-    def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
-        self._attempt(lambda: super(PostgresHitCounter, self).give_back(unused))
+    def _count_together(self, hits: Sequence[Hit], number: int) -> list[tuple[Count, int, bool]]:
+        return self._attempt(lambda: self._count_in_transaction(hits, number))
 
-    def _count_all(self, hits: Sequence[Hit]) -> list[Status]:
-        if len(hits) == 1 and not hits[0].ahead:
-            return super().count(hits)
+    def _count_in_transaction(self, hits: Sequence[Hit], number: int) -> list[tuple[Count, int, bool]]:
+        if len(hits) == 1:
+            return super()._count_together(hits, number)
         self._database.execute_sql("BEGIN")
-        statuses = super().count(hits)
+        counted = super()._count_together(hits, number)
         self._database.execute_sql("COMMIT")
-        return statuses
+        return counted
 
-    def _count(self, hit: Hit) -> tuple[Count, int, bool]:
+    def _count(self, hit: Hit, number: int) -> tuple[Count, int, bool]:
         limit, key = hit.limit, hit.key
-        values = {"key": key, "now": self._clock(), "window": limit.window, "amount": limit.amount}
+        values = {"key": key, "now": self._clock(), "window": limit.window, "amount": limit.amount, "number": number}
         ((now, began, current, previous),) = self._rows(COUNT, **values)
         if began is not None:
             return Count(began, current, previous), now, True
         stored = self._rows(SELECT, key=key)
         return advance(limit, Count(*stored[0]), now) if stored else Count(now, 0, 0), now, False
 
-    def _uncount(self, hit: Hit) -> None:
-        self._database.execute_sql(UNCOUNT, {"key": hit.key})
-
-    def _add(self, hit: Hit, number: int, began: int) -> None:
-        self._database.execute_sql(ADD, {"key": hit.key, "number": number, "began": began})
+    def _uncount(self, hit: Hit, number: int) -> None:
+        self._database.execute_sql(UNCOUNT, {"key": hit.key, "number": number})
 
     def purge(self) -> None:
         self._attempt(lambda: self._database.execute_sql(DELETE_OVER, {"now": self._clock()}))

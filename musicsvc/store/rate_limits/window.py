@@ -6,22 +6,21 @@ current window. Rejected requests are not counted.
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
-
-from musicsvc.errors import Unavailable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 SECOND = 1000
-SHARE_AHEAD = 5  # one process counts at most this part of the remaining requests in advance
-LAST_AHEAD = SECOND  # before the end of a window, no requests are counted in advance
+PURGED = 20_000  # expired counts that are deleted at once, so that counting never waits long
 AHEAD = 5 * SECOND  # a window that begins further in the future was stored before the clock was reset
 # Added to the elapsed time: the first request of a window expires when the next window begins, although times are
 # rounded. A client that keeps exactly to the rate is never rejected.
 GRACE = 2
 
 # The rule as an upsert into `quota (key, began, taken, earlier, ends)`: `taken` counts the current window, `earlier`
-# the previous one, and `excluded.began` is now. A rejected request changes nothing and returns no row.
+# the previous one, `excluded.began` is now, and `excluded.taken` the number of requests to count. Rejected requests
+# change nothing and return no row.
 RESTART = f"(quota.began > excluded.began + {AHEAD} OR excluded.began >= quota.began + 2 * {{window}})"
 NEXT = "excluded.began >= quota.began + {window}"
 ELAPSED_OF_NEXT = f"{{least}}({{window}}, excluded.began - quota.began - {{window}} + {GRACE})"
@@ -29,19 +28,15 @@ ELAPSED = f"{{least}}({{window}}, {{greatest}}(0, excluded.began - quota.began) 
 UPSERT = f"""
     ON CONFLICT (key) DO UPDATE SET
         began = CASE WHEN {RESTART} THEN excluded.began WHEN {NEXT} THEN quota.began + {{window}} ELSE quota.began END,
-        taken = CASE WHEN {RESTART} OR {NEXT} THEN 1 ELSE quota.taken + 1 END,
+        taken = CASE WHEN {RESTART} OR {NEXT} THEN excluded.taken ELSE quota.taken + excluded.taken END,
         earlier = CASE WHEN {RESTART} THEN 0 WHEN {NEXT} THEN quota.taken ELSE quota.earlier END,
         ends = CASE WHEN {RESTART} OR {NEXT} THEN excluded.ends ELSE quota.ends END
-    WHERE CASE
+    WHERE excluded.taken + CASE
         WHEN {RESTART} THEN 0
         WHEN {NEXT} THEN quota.taken * ({{window}} - {ELAPSED_OF_NEXT}) / {{window}}
-        ELSE quota.earlier * ({{window}} - {ELAPSED}) / {{window}} + quota.taken END < {{amount}}
+        ELSE quota.earlier * ({{window}} - {ELAPSED}) / {{window}} + quota.taken END <= {{amount}}
     RETURNING began, taken, earlier
 """
-
-
-class Busy(Unavailable):
-    """Another process holds the lock of the counter. Retry in a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +49,10 @@ class Limit:
 
 
 class Hit(NamedTuple):
-    """A request to count against one limit. `subject` identifies the token or the network address that sent it.
-
-    If the request is allowed, up to `ahead` further requests are counted in advance, to save the counting later.
-    """
+    """A request to count against one limit. `subject` identifies the token or the network address that sent it."""
 
     limit: Limit
     subject: str
-    ahead: int = 0
 
     @property
     def key(self) -> str:
@@ -81,15 +72,12 @@ class Status:
     """The status of a rate limit after a request. `remaining` more requests are allowed at this moment.
 
     `wait` is the time in milliseconds until the window ends or, if `remaining` is 0, until another request is allowed.
-    Of the remaining requests, `ahead` have been counted in advance, in the window that began at `began`.
     """
 
     limit: Limit
     allowed: bool
     remaining: int
     wait: int
-    began: int = 0
-    ahead: int = 0
 
 
 class HitCounter(ABC):
@@ -97,83 +85,69 @@ class HitCounter(ABC):
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
         """Count a request against all limits of `hits`, or none if one rejects it. Return one status per limit."""
-        counted = [self._count(hit) for hit in hits]
-        if not all(allowed for _, _, allowed in counted):
-            for hit, (_, _, allowed) in zip(hits, counted, strict=True):
-                if allowed:
-                    self._uncount(hit)
-            refused = [(count._replace(current=count.current - ok), now, ok) for count, now, ok in counted]
-            return [
-                status(hit.limit, count, now, allowed=ok) for hit, (count, now, ok) in zip(hits, refused, strict=True)
+        return self._count_equal(hits, 1)[0]
+
+    def _count_equal(self, hits: Sequence[Hit], number: int) -> list[list[Status]]:
+        """Count `number` equal requests together or, if not all are allowed, one by one. Return the result of each."""
+        counted = self._count_together(hits, number)
+        if number > 1 and not all(allowed for _, _, allowed in counted):
+            found = self._count_equal(hits, 1)
+            while len(found) < number and all(each.allowed for each in found[-1]):
+                found += self._count_equal(hits, 1)
+            return found + [found[-1]] * (number - len(found))
+        return [
+            [
+                status(hit.limit, count._replace(current=count.current - later), now, allowed=allowed)
+                for hit, (count, now, allowed) in zip(hits, counted, strict=True)
             ]
-        return [self._count_ahead(hit, count, now) for hit, (count, now, _) in zip(hits, counted, strict=True)]
+            for later in reversed(range(number))
+        ]
 
-    def _count_ahead(self, hit: Hit, count: Count, now: int) -> Status:
-        """Count further requests in advance, unless few more are allowed or the window ends soon. Return the status."""
-        found = status(hit.limit, count, now, allowed=True)
-        ahead = min(hit.ahead, found.remaining // SHARE_AHEAD) if found.wait > LAST_AHEAD else 0
-        if not ahead:
-            return found
-        self._add(hit, ahead, count.began)
-        return replace(found, ahead=ahead)
-
-    def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
-        """Subtract requests that were counted in advance and not used. `unused`: (hit, start of the window, number)."""
-        for hit, began, number in unused:
-            self._add(hit, -number, began)
+    def _count_together(self, hits: Sequence[Hit], number: int) -> list[tuple[Count, int, bool]]:
+        """Count `number` requests against all limits of `hits`, or none if one rejects them."""
+        counted = [self._count(hit, number) for hit in hits]
+        if all(allowed for _, _, allowed in counted):
+            return counted
+        for hit, (_, _, allowed) in zip(hits, counted, strict=True):
+            if allowed:
+                self._uncount(hit, number)
+        return [(count._replace(current=count.current - number * ok), now, ok) for count, now, ok in counted]
 
     def uncount(self, hits: Sequence[Hit]) -> None:
         """Undo the counting of a request that was allowed but could not be served."""
         for hit in hits:
-            self._uncount(hit)
+            self._uncount(hit, 1)
 
     @abstractmethod
-    def _count(self, hit: Hit) -> tuple[Count, int, bool]:
-        """Count the request if its limit allows it. Return the count, the time (ms), and whether it was allowed."""
+    def _count(self, hit: Hit, number: int) -> tuple[Count, int, bool]:
+        """Count `number` requests if the limit allows all. Return the count, the time (ms), and whether it does."""
 
     @abstractmethod
-    def _uncount(self, hit: Hit) -> None:
-        """Subtract 1 from the number of requests in the current window, unless it is 0."""
-
-    @abstractmethod
-    def _add(self, hit: Hit, number: int, began: int) -> None:
-        """Add `number` to the requests in the window that began at `began`, if it is still the current window."""
+    def _uncount(self, hit: Hit, number: int) -> None:
+        """Subtract `number` from the requests of the current window, but not below 0."""
 
     @abstractmethod
     def purge(self) -> None:
         """Delete expired counts, and the oldest counts if too many are stored."""
 
 
-class SharedHitCounter(Protocol):
-    """Counts the requests to several processes. Every method raises Unavailable if counting is impossible.
+class SharedHitCounter(HitCounter):
+    """Counts the requests to several processes. It opens itself when it is used, and again after a fault.
 
-    All methods may block, so call them in a thread, except `count_now` and, if `is_local` is set, `give_back`.
+    Methods may block, so call them on a thread, one at a time. They raise Unavailable if counting is impossible.
     """
 
-    threads: int
-    is_local: bool  # counting takes microseconds, so `count_now` and `give_back` are called on the event loop
+    def count_all(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
+        """Count requests that arrived together; equal ones cost as much as one. Return the statuses of each."""
+        numbers = Counter(tuple(hits) for hits in requests)
+        counted = {hits: iter(self._count_equal(hits, number)) for hits, number in numbers.items()}
+        return [next(counted[tuple(hits)]) for hits in requests]
 
-    def open(self) -> None:
-        """Open the counter, or reopen it after a fault."""
+    @abstractmethod
+    def check(self) -> None:
+        """Open the counter if that has not been done, or if its file was moved or replaced."""
 
-    def count_now(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
-        """Do the same as `count` for several requests. Raise Busy, and count none, instead of waiting for a lock."""
-
-    def count(self, hits: Sequence[Hit]) -> list[Status]:
-        """Count a request against all limits of `hits`, or none if one rejects it. Return one status per limit."""
-
-    def uncount(self, hits: Sequence[Hit]) -> None:
-        """Undo the counting of a request that was allowed but could not be served."""
-
-    def give_back(self, unused: Sequence[tuple[Hit, int, int]]) -> None:
-        """Subtract requests that were counted in advance and not used. `unused`: (hit, start of the window, number)."""
-
-    def purge(self) -> None:
-        """Delete expired counts, and the oldest counts if too many are stored."""
-
-    def in_place(self) -> bool:
-        """Return False if the file with the counts was moved or replaced, so new processes would use another file."""
-
+    @abstractmethod
     def close(self) -> None:
         """Close files and connections."""
 
@@ -187,16 +161,16 @@ def advance(limit: Limit, count: Count, now: int) -> Count:
     return count
 
 
-def is_allowed(limit: Limit, count: Count, now: int) -> bool:
-    """Return True if the limit allows one more request. `count` must be the result of `advance` for `now`."""
-    return _unexpired(limit, count, now) + count.current < limit.amount
+def is_allowed(limit: Limit, count: Count, now: int, number: int) -> bool:
+    """Return whether the limit allows `number` more requests. `count` must be the result of `advance` for `now`."""
+    return _unexpired(limit, count, now) + count.current + number <= limit.amount
 
 
 def status(limit: Limit, count: Count, now: int, *, allowed: bool) -> Status:
     """Return the status after an allowed or rejected request. `count` must be the result of `advance` for `now`."""
     remaining = max(0, limit.amount - _unexpired(limit, count, now) - count.current) if allowed else 0
     wait = _until_allowed(limit, count, now) if remaining == 0 else count.began + limit.window - now
-    return Status(limit, allowed, remaining, wait, count.began)
+    return Status(limit, allowed, remaining, wait)
 
 
 def _unexpired(limit: Limit, count: Count, now: int) -> int:

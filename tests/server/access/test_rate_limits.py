@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from musicsvc.clock import DAY
-from musicsvc.config import Limits, Settings
+from musicsvc.config import Limits, Server, Settings
 from musicsvc.server.access.rate_limits import HEADERS
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store import opening
@@ -31,9 +31,10 @@ def clock() -> StoppedClock:
 
 
 @asynccontextmanager
-async def limited(store: Store, clock: StoppedClock, **limits: object) -> AsyncIterator[Client]:
-    """Run a server with limits for local requests; yield a client without a token."""
-    settings = Settings(limits=Limits.model_validate({"local": True, **limits}))
+async def limited(store: Store, clock: StoppedClock, workers: int = 1, **limits: object) -> AsyncIterator[Client]:
+    """Run a worker of a server with limits for local requests; yield a client without a token."""
+    limited = Limits.model_validate({"local": True, **limits})
+    settings = Settings(limits=limited, server=Server(workers=workers))
     async with running(store, clock, settings) as client:
         yield client
 
@@ -280,12 +281,12 @@ async def test_a_regenerated_token_keeps_its_count(store: Store, clock: StoppedC
         assert (await anonymous.holding(second).get("albums")).status == 200
 
 
-async def test_parallel_requests_to_two_servers_are_limited_exactly(store: Store, clock: StoppedClock) -> None:
+async def test_parallel_requests_to_two_workers_are_limited_exactly(store: Store, clock: StoppedClock) -> None:
     _, token = person(store, clock, "ann@label.test")
     with opening.connect(store.url) as another:
         async with (
-            limited(store, clock, token="40/hour") as one,
-            limited(another, clock, token="40/hour") as other,
+            limited(store, clock, workers=2, token="40/hour") as one,
+            limited(another, clock, workers=2, token="40/hour") as other,
         ):
             clients = [client.holding(token) for client in (one, other)]
             answers = await asyncio.gather(*(clients[number % 2].get("users/me") for number in range(120)))

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from musicsvc.errors import Failure
+from musicsvc.errors import Failure, Unavailable
 from musicsvc.store.activity.log_file import LogFile
 from musicsvc.store.backups import create
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.rate_limits import sqlite
-from musicsvc.store.rate_limits.sqlite import MachineHitCounter
-from musicsvc.store.rate_limits.window import Busy
+from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
 from musicsvc.store.schema import schema
 from tests.support.backed_up import add, restore
 
@@ -72,20 +71,20 @@ def test_a_database_is_locked_while_it_is_used_migrated_backed_up_and_restored(
 def test_a_log_and_a_counter_are_locked_while_they_are_opened_and_replaced(
     tmp_path: Path, flocks: Flocks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "OPEN_TIMEOUT", 0)
+    monkeypatch.setattr(sqlite, "LOCK_SECONDS", 0)
     with LogFile(tmp_path / "activity.db") as log:
         log.prepare()
         assert flocks() == ["activity.db.lock: exclusive, waits"]
         log.replace()
         assert flocks() == ["activity.db.lock: exclusive, waits"] * 2
-    counter = MachineHitCounter(tmp_path / "limits.db", lambda: 0)
-    counter.open()
+    counter = SqliteHitCounter(tmp_path / "limits.db", lambda: 0)
+    counter.check()
     counter.close()
-    assert flocks() == [f"{tmp_path.name}: exclusive"] * 2
+    assert flocks() == [f"{tmp_path.name}: exclusive"]
     folder = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    with pytest.raises(Busy, match=f"{tmp_path} is locked by another program"):
-        counter.open()
+    with pytest.raises(Unavailable, match=f"{tmp_path} is locked by another program"):
+        counter.check()
     os.close(folder)
 
 

@@ -13,7 +13,7 @@ from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.rate_limits import sqlite
-from musicsvc.store.rate_limits.sqlite import MachineHitCounter
+from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
 from tests.conftest import NOW
 from tests.support.backed_up import add, restore
 from tests.support.open_files import open_files
@@ -36,8 +36,8 @@ def test_every_file_that_is_opened_is_closed(store_url: str, tmp_path: Path) -> 
     log = LogFile(tmp_path / "activity.db")
     log.prepare()
     log.close()
-    counter = MachineHitCounter(tmp_path / "limits.db", lambda: 0)
-    counter.open()
+    counter = SqliteHitCounter(tmp_path / "limits.db", lambda: 0)
+    counter.check()
     counter.close()
 
     assert open_files(tmp_path) == []
@@ -47,7 +47,7 @@ def test_every_file_that_is_opened_is_closed(store_url: str, tmp_path: Path) -> 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the open files of a process in /proc")
 def test_every_file_that_is_refused_is_closed(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_locks, "SHARED_TIMEOUT", 0)
-    monkeypatch.setattr(sqlite, "OPEN_TIMEOUT", 0)
+    monkeypatch.setattr(sqlite, "LOCK_SECONDS", 0)
     path, foreign = Path(store_url.removeprefix("sqlite:///")), tmp_path / "foreign.db"
     files.create(foreign, 7)
     (tmp_path / "limits.db").write_bytes(foreign.read_bytes())
@@ -58,7 +58,7 @@ def test_every_file_that_is_refused_is_closed(store_url: str, tmp_path: Path, mo
         lambda: files.examine(foreign),
         lambda: LogFile(foreign).prepare(),
         lambda: LogFile(foreign).open_existing(),
-        lambda: MachineHitCounter(tmp_path / "limits.db", lambda: 0).open(),
+        lambda: SqliteHitCounter(tmp_path / "limits.db", lambda: 0).check(),
         lambda: create.create(path, tmp_path / "missing" / "one.db"),
         lambda: create.create(path, tmp_path / "taken.db"),
         lambda: create.create(foreign, tmp_path / "one.db"),

@@ -25,7 +25,7 @@ def opened(url: str) -> Iterator[PostgresHitCounter]:
     from musicsvc.store.rate_limits.postgres import PostgresHitCounter  # noqa: PLC0415 - the run on SQLite does without
 
     counter = PostgresHitCounter(url)
-    counter.open()
+    counter.check()
     yield counter
     counter.close()
 

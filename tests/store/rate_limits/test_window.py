@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from musicsvc.store.rate_limits import window
 from musicsvc.store.rate_limits.memory import MemoryHitCounter
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
-from musicsvc.store.rate_limits.window import AHEAD, GRACE, Count, Hit, HitCounter, Limit, Status
+from musicsvc.store.rate_limits.window import AHEAD, GRACE, Count, Hit, HitCounter, Limit, SharedHitCounter, Status
 
 ONE_FIXTURE_FOR_ALL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 BEGAN = 10_000_000  # a few hours after the machine's start
@@ -43,14 +43,13 @@ def counter(
         yield MemoryHitCounter(time)
         return
     if request.config.getoption("--store") == "sqlite":
-        shared = SqliteHitCounter(tmp_path / "limits.db", time, timeout=1)
+        shared = SqliteHitCounter(tmp_path / "limits.db", time)
         yield shared
         shared.close()
         return
     from musicsvc.store.rate_limits.postgres import PostgresHitCounter  # noqa: PLC0415 - the run on SQLite does without
 
     table = PostgresHitCounter(new_database(), time)
-    table.open()
     yield table
     table.close()
 
@@ -191,7 +190,7 @@ def test_the_requests_of_the_window_before_expire_one_by_one() -> None:
     ]
 
 
-def test_a_refused_client_need_not_wait_if_others_gave_back_their_requests_meanwhile() -> None:
+def test_a_refused_client_waits_until_enough_requests_of_the_window_before_have_expired() -> None:
     limit = Limit("token", 20, 10_000)
     found = {
         previous: window.status(limit, Count(BEGAN, 3, previous), BEGAN + 100, allowed=False).wait
@@ -265,37 +264,28 @@ def test_an_uncounted_request_no_longer_counts(counter: HitCounter) -> None:
     assert [status.remaining for status in counter.count([wide, narrow])] == [4, 1]
 
 
-def test_a_part_of_the_remaining_requests_is_counted_in_advance_until_a_second_before_the_end(
-    counter: HitCounter, time: Time
+@given(amount=st.integers(1, 12), before=st.integers(0, 14), numbers=st.lists(st.integers(0, 2), max_size=20))
+@ONE_FIXTURE_FOR_ALL
+def test_requests_that_arrive_together_are_counted_as_one_after_the_other(
+    counter: HitCounter, time: Time, amount: int, before: int, numbers: list[int]
 ) -> None:
-    limit = Limit("token", 20, 10_000)
+    time.now += 600_000  # the requests of other examples no longer count
+    wide, narrow = Limit("token", 9, 60_000), Limit("exports", amount, 60_000)
 
-    def ask(at: int, ahead: int) -> tuple[int, int, int]:
-        time.now = BEGAN + at
-        (status,) = counter.count([Hit(limit, "1", ahead)])
-        assert (status.began, status.wait) == (BEGAN, 10_000 - at)
-        return status.remaining, status.ahead, status.remaining - status.ahead
+    def requests(name: str) -> list[list[Hit]]:
+        one, other = Hit(wide, name), Hit(narrow, name)
+        return [[[one], [one, other], [other]][number] for number in sorted(numbers)]
 
-    assert ask(0, 2) == (19, 2, 17)  # as many as are asked for
-    assert ask(1, 9) == (16, 3, 13)  # at most a fifth of the remaining ones
-    assert ask(8_999, 1) == (12, 1, 11)
-    assert ask(9_000, 1) == (10, 0, 10)  # a second before the end
-    assert ask(9_999, 0) == (9, 0, 9)
-
-
-def test_requests_counted_in_advance_are_given_back_to_their_own_window(counter: HitCounter, time: Time) -> None:
-    limit = Limit("token", 20, 10_000)
-    hit = Hit(limit, "1")
-    assert counter.count([Hit(limit, "1", 3)])[0].ahead == 3
-    counter.give_back([(hit, BEGAN, 2), (Hit(limit, "2"), BEGAN, 5), (hit, BEGAN - 1, 5), (hit, BEGAN + 1, 5)])
-    assert counter.count([hit])[0].remaining == 17  # two asked, one left in advance
-    assert counter.count([Hit(limit, "2")])[0].remaining == 19
-    counter.give_back([(hit, BEGAN, 9)])
-    assert counter.count([hit])[0].remaining == 19  # never more than nothing
-    time.now += 10_000
-    assert counter.count([hit])[0].remaining == 19
-    counter.give_back([(hit, BEGAN, 1)])
-    assert counter.count([hit])[0].remaining == 18
+    model = MemoryHitCounter(time)
+    for each, name in ((counter, "together"), (model, "alone")):
+        for _ in range(before):
+            each.count([Hit(narrow, name)])
+    time.now += 70_000
+    expected = [model.count(hits) for hits in requests("alone")]
+    if isinstance(counter, SharedHitCounter):
+        assert counter.count_all(requests("together")) == expected
+    else:
+        assert [counter.count(hits) for hits in requests("together")] == expected
 
 
 def test_keys_are_independent(counter: HitCounter) -> None:
