@@ -2,7 +2,6 @@
 
 import gc
 import os
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,22 +25,6 @@ from tests.support.serving import Client, ServiceServer, StartServer, connector,
 NOW = parse("2026-03-01T12:00:00Z")
 SERVER = pytest.StashKey[postgres.Server]()
 ADDRESS = pytest.StashKey[str]()
-TESTS = Path(__file__).parent
-# What these test is the same over either database, so they run on SQLite only. On both run the tests of the store, and
-# at least one request to each endpoint and page (test_order.py, test_rights.py, test_page_rights.py).
-SAME_ON_BOTH = re.compile(
-    r"""reports/ | server/(logs|metrics)/ | server/network/test_[^f]  # all of the network but the fuzzing
-    | cli/test_(activity|config_faults|cover|export|extras|help|import_notes|insights|openapi|refused_rows)\.
-    | cli/test_(seed|start|tables|tokens|transcripts|users|verify)\.
-    | server/(test_doctor|handlers/test_art|handlers/test_documents|openapi/test_document|openapi/test_examples)\.
-    | server/pages/test_(developers|figures|many_sign_ins|settings|sign_in_limits)\.
-    | server/process/test_(reload|reload_under_load)\.
-    | server/request/test_(binding|bodies|body_costs|executors|immediate|large_bodies|peer)\.
-    | server/responses/test_(large|pictures|responses|shapes)\.""",
-    re.VERBOSE,
-)
-# The output of the program is buffered in CI's run on one store, and not in the other.
-OUTPUT = re.compile(r"cli/test_(program|terminal|unwritable_output)\.")
 # The same examples in every run. Shrinking a failing example can take minutes, so only `--long` does it.
 QUICK = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.shrink]
 hypothesis.settings.register_profile("quick", database=None, deadline=None, derandomize=True, phases=QUICK)
@@ -113,13 +96,8 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 50)
 
 
-def relative(item: pytest.Item) -> str:
-    """Return the path of the test's file in the folder of the tests."""
-    return item.path.relative_to(TESTS).as_posix()
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests of the other store, on PostgreSQL those that are the same on both, and slow or long ones.
+    """Deselect tests of the other store, on PostgreSQL those that open no store, and slow or long ones.
 
     Slow tests become the first, so that no processor is idle at the end while one of them runs.
     """
@@ -133,9 +111,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         only = item.get_closest_marker("only_on")
         if only is not None:
             return store in only.args
-        if store == "sqlite" or OUTPUT.match(relative(item)):
-            return True
-        return not SAME_ON_BOTH.match(relative(item)) and "template" in getattr(item, "fixturenames", ())
+        needed = item.get_closest_marker("unbuffered") or "template" in getattr(item, "fixturenames", ())
+        return store == "sqlite" or bool(needed)
 
     left_out = [item for item in items if not belongs(item)]
     if left_out:

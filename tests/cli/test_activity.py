@@ -21,6 +21,8 @@ from musicsvc.store.security.security_events import Administrator
 from tests.cli.conftest import Json, Run
 from tests.support.program import Program, until
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "activity.md"
 CALL = Entry(
     at=0,

@@ -28,6 +28,8 @@ from musicsvc.store.plays.periods import to_date
 from tests.cli.conftest import Run
 from tests.support.listening_world import Catalog, catalog
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 Export = Callable[..., bytes]
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from musicsvc import extras
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 ROOT = Path(__file__).resolve().parents[2]
 # Runs in a new process, which has not imported the drivers; prints exit code, stdout and stderr of each.
 WITHOUT = """

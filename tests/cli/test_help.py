@@ -15,6 +15,8 @@ from musicsvc.cli.session import Session
 from tests.cli.conftest import Json, Run
 from tests.cli.test_program import COMMANDS
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 PAGES = dict(pages(command(), "musicsvc"))
 EXAMPLES = [
     line.strip() for page in PAGES.values() for line in page.partition("Examples:")[2].splitlines() if line.strip()

@@ -8,6 +8,8 @@ import pytest
 from musicsvc.store.importing.summary import NOTES
 from tests.cli.conftest import Json, Run
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 STREAM = {
     "ts": "2024-05-01T10:03:20Z",
     "ms_played": 200_000,

@@ -15,6 +15,8 @@ from musicsvc.store.plays import daily
 from tests.cli.conftest import Json, Run
 from tests.support.listening_world import SLOT, Catalog, catalog
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 
 @pytest.fixture
 def now() -> int:

@@ -15,6 +15,8 @@ from musicsvc.cli.main import GROUPS, command
 from tests.cli.conftest import Run
 from tests.support.command import run_in_process
 
+pytestmark = pytest.mark.unbuffered
+
 FULL = Path("/dev/full")
 NO_SPACE = "Error: The output: No space left on device.\n"
 HEAVY = (

@@ -17,6 +17,8 @@ from tests.cli.conftest import Json, Run
 from tests.support.command import run_in_process
 from tests.support.open_files import open_files
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 Table = list[list[str]]
 
 

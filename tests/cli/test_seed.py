@@ -9,6 +9,8 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token, Track, User
 from tests.cli.conftest import Json, Run
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 
 @pytest.mark.parametrize(("options", "tokens"), [(["--accounts"], 7), ([], 0)])
 def test_the_sample_data_is_added_once_and_no_token_is_printed(

@@ -15,6 +15,8 @@ from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Json, Run
 from tests.support.command import run_in_process
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 MANY = 7_628
 LISTS = ("user list", "token list", "access list")
 words = st.text(st.sampled_from("abcde@.é界 "), max_size=40).map(lambda text: " ".join(text.split()) or "-")

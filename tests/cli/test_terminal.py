@@ -15,6 +15,8 @@ from tests.cli.conftest import Run
 from tests.support import preloaded
 from tests.support.command import run_in_process
 
+pytestmark = pytest.mark.unbuffered
+
 END = "\0"
 EMAIL = "ada@example.test"
 

@@ -14,6 +14,8 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token
 from tests.cli.conftest import Json, Run
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 EMAIL = "ada@example.test"
 
 

@@ -17,6 +17,8 @@ import pytest
 from musicsvc.clock import MINUTE, MovableClock
 from tests.support.command import run_in_process
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 # Parts that differ from run to run, on other machines, or with each migration.
 RANDOM = tuple(

@@ -18,7 +18,7 @@ from tests.cli.conftest import Run
 from tests.support import databases, preloaded
 from tests.support.command import run_in_process
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.unbuffered, pytest.mark.slow]
 
 
 FULL = Path("/dev/full")

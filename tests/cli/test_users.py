@@ -8,6 +8,8 @@ from musicsvc.store.accounts import password_links, passwords, users
 from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Json, Run
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 EMAIL = "ada@example.test"
 ADDRESS_UNKNOWN = "No running server was found: the link has the address of the settings, http://127.0.0.1:8080.\n"
 

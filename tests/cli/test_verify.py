@@ -26,6 +26,8 @@ from musicsvc.store.plays import retention
 from tests.conftest import NOW
 from tests.support.listening_world import SLOT, Catalog, catalog
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 FORMATS = ("csv", "json", "xlsx", "parquet")
 TYPES = ("tracks", "albums", "artists", "plays")
 

@@ -11,6 +11,8 @@ from musicsvc.reports.art import covers
 from musicsvc.reports.art.chance import Chance
 from tests.reports.pictures import contrast, difference, hexadecimal, opened
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 SCALE = 0.2
 MARGIN = 30  # of a page of 1000, free of text
 READABLE = 4.5

@@ -16,6 +16,8 @@ from musicsvc.reports.report import ReportDay
 from tests.reports.test_covers import EXTREMES, TEXTS
 from tests.reports.test_pdf import content
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 WORDS = [TEXTS["latin"], TEXTS["arabic"], TEXTS["han"], EXTREMES["one latin word"], ("Étude No. 7", "Zoë")]
 COVERS = {
     1: "2f44603fcb0f",

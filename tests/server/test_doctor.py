@@ -22,6 +22,8 @@ from musicsvc.server.network import tls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.doctor.finding import Finding, Level, ok, problem, warning
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 NOW = parse("2026-12-01T12:00:00Z")
 
 

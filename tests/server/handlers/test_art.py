@@ -13,6 +13,8 @@ from musicsvc.server.shapes import signed_urls
 from musicsvc.store.engine.store import Store
 from tests.support.serving import Client, person, running
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 BODY = {"template_id": 1, "title": "Вечер 夜 שלום", "artist": "Anna Bon"}
 
 

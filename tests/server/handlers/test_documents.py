@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.serving import Client
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 
 async def test_the_page_needs_no_token_and_nothing_from_elsewhere(anonymous: Client) -> None:
     page = await anonymous.get("/docs")

@@ -27,7 +27,10 @@ from tests.support.raw_connection import Wire, connected, request
 from tests.support.reserved_port import reserved_port
 from tests.support.serving import person
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
+pytestmark = [
+    pytest.mark.only_on("sqlite"),
+    pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc"),
+]
 FIELDS = ["time", "level", "message", "logger", "request_id", "account", "token", "address", "method", "route"]
 FIELDS += ["status", "milliseconds", "bytes"]
 ALBUMS = "/api/v1/albums"

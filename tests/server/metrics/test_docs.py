@@ -19,6 +19,8 @@ from tests.support.program import until
 from tests.support.prometheus import read
 from tests.support.reserved_port import reserved_port
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "metrics.md").read_text("utf-8")
 NAMED = {name for row in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}

@@ -27,7 +27,10 @@ from tests.support.program import PATIENCE, Program, held, until
 from tests.support.prometheus import Figures, read, scraped, series, total
 from tests.support.serving import Client
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
+pytestmark = [
+    pytest.mark.only_on("sqlite"),
+    pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc"),
+]
 REQUESTS = "musicsvc_requests_total"
 
 

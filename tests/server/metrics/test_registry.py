@@ -25,6 +25,8 @@ from tests.support.prometheus import read, scraped, series, total
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client, StartServer, person, running
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 REQUESTS = "musicsvc_requests_total"
 SECONDS = "musicsvc_request_seconds"
 HTTPS = {"X-Forwarded-Proto": "https"}

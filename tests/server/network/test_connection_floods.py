@@ -29,6 +29,8 @@ from tests.support.prometheus import scraped, total
 from tests.support.raw_connection import Wire, connected, request
 from tests.support.serving import Client, StartServer, person
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 GET = request("GET", ALBUMS)
 
 

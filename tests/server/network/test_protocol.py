@@ -17,6 +17,8 @@ from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check
 from tests.support.raw_connection import chunked, connected, request
 from tests.support.serving import Client, StartServer, person
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> Iterator[None]:

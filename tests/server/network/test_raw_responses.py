@@ -13,6 +13,8 @@ from tests.support.malformed_requests import ALBUMS, ARTISTS
 from tests.support.raw_connection import connected, request
 from tests.support.serving import StartServer, running
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 STRICT = "Strict-Transport-Security"
 SHORT = 0.2
 HALF = b"GET /api/v1/albums HTTP/1.1\r\nHost: localhost\r\nX-Half: "

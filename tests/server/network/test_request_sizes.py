@@ -13,6 +13,8 @@ from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client, StartServer, person
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 GET = request("GET", ALBUMS)
 
 

@@ -20,7 +20,7 @@ from tests.support.program import Program, until
 from tests.support.raw_connection import in_flight, request
 from tests.support.serving import person
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.only_on("sqlite"), pytest.mark.slow]
 
 
 TRACKS = 8_000

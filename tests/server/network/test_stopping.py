@@ -19,6 +19,8 @@ from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
 from tests.support.raw_connection import PATIENCE, connected, request, settled
 from tests.support.serving import ServiceServer, person
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 PATIENT = Server(max_connections=4, head_timeout=3600, body_timeout=3600, keepalive_timeout=3600)  # no timer runs out
 GET = request("GET", ALBUMS)
 OWN = str(Path(musicsvc.__file__).parent)

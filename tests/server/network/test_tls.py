@@ -19,6 +19,8 @@ from tests.support.malformed_requests import ALBUMS
 from tests.support.raw_connection import connected, request
 from tests.support.serving import StartServer
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 HOSTED = Server(public_url="https://music.example.test")
 HTTPS = {"X-Forwarded-Proto": "https"}
 PLAIN_ERROR = {"status": "error", "message": "HTTPS is required.", "errors": {}}

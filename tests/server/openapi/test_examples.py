@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from musicsvc.server.openapi.examples import example
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Route
 from musicsvc.store.accounts import passwords, users
@@ -10,6 +12,8 @@ from tests.server.openapi.conftest import SHOWN, each
 from tests.support import response_checks
 from tests.support.response_checks import conforms
 from tests.support.serving import Answer, Client
+
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
 
 @each([route for route in SHOWN if route.answer is not None])

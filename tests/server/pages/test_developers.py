@@ -16,6 +16,8 @@ from tests.support.shared_server import on_shared_loop
 from tests.support.signed_in import Person
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 HOME = "/settings/developers"
 SCRIPT = "<script>alert(1)</script>"
 VALUE = re.compile(r"msvc_[0-9A-Za-z]{46}")

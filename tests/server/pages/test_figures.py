@@ -13,7 +13,7 @@ from tests.support.html_page import HtmlPage
 from tests.support.oracle import DAY, LENGTHS
 from tests.support.shared_server import on_shared_loop
 
-pytestmark = on_shared_loop
+pytestmark = [pytest.mark.only_on("sqlite"), on_shared_loop]
 PERIODS = {"7-days": "7d", "30-days": "30d", "90-days": "90d", "1-year": "1y"}
 
 

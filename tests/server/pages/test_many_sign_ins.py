@@ -4,10 +4,14 @@ import asyncio
 import time
 from collections import Counter
 
+import pytest
+
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from tests.server.conftest import Start
 from tests.support.page_client import PASSWORD, PageClient, page_client, password_hash, text
+
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
 SIGN_INS = 200
 LONGEST = 3.0  # seconds, the 99th percentile of a read on a busy machine; the sign-ins one after the other take longer

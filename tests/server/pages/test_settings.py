@@ -17,6 +17,8 @@ from tests.support import databases
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
 from tests.support.shared_server import Shared, on_shared_loop, shared_server
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 NEW = "four romances for violin"
 SCRIPT = "<script>alert(1)</script>\"'>"
 

@@ -3,10 +3,14 @@
 import asyncio
 import time
 
+import pytest
+
 from musicsvc.store.security import sessions
 from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, text
 from tests.support.serving import Answer
 from tests.support.shared_server import Shared, on_shared_loop
+
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
 
 @on_shared_loop

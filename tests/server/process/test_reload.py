@@ -26,6 +26,8 @@ from tests.support.program import Program, until
 from tests.support.raw_connection import Wire, connected, in_flight, request, settled
 from tests.support.reloads import NEW, OLD, RELOADED, SettingsFile, lines, messages, reload
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 WORKERS = pytest.mark.parametrize("workers", ["1", "2"])
 
 

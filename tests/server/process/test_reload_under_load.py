@@ -14,7 +14,7 @@ from tests.support.program import Program
 from tests.support.raw_connection import connected, request
 from tests.support.reloads import RELOADED, SettingsFile, messages, reload
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.only_on("sqlite"), pytest.mark.slow]
 
 
 WORKERS = pytest.mark.parametrize("workers", ["1", "2"])

@@ -11,6 +11,8 @@ from musicsvc.server.routes.binding import Subject, bind
 from musicsvc.server.routes.route import Route
 from tests.support.serving import Client
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 
 @pytest.fixture
 def inspected(monkeypatch: pytest.MonkeyPatch) -> list[object]:

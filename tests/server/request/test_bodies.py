@@ -14,6 +14,8 @@ from tests.support.malformed_requests import ARTISTS
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 SOUND = json.dumps({"name": "Barbara Strozzi"}).encode()
 
 

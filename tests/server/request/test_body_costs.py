@@ -18,7 +18,7 @@ from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
 from tests.support.raw_connection import request
 from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, Cost, threaded_server
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.only_on("sqlite"), pytest.mark.slow]
 
 
 SERVER_SECONDS = 0.15  # of all threads: the event loop waits for the interpreter while another thread has it

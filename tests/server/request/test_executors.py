@@ -26,6 +26,8 @@ from tests.support.raw_connection import connected, request
 from tests.support.response_checks import conforms
 from tests.support.serving import Answer, Client, person, running
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 BODY = {"template_id": 2, "artist": "Anna Bon"}
 BUSY = "Too many requests of this kind are under way. Try again in a second."
 PNG = b"\x89PNG\r\n\x1a\n"

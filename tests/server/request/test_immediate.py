@@ -21,6 +21,8 @@ from tests.support.prometheus import scraped, total
 from tests.support.raw_connection import Wire, connected, request
 from tests.support.serving import Answer, Client, StartServer
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 ANSWERED = "musicsvc_immediate_answers_total"
 TARGET = "/api/v1/genres"
 

@@ -19,6 +19,8 @@ from tests.support.raw_connection import chunked, connected, request
 from tests.support.serving import Client, StartServer, person
 from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, threaded_server
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 GET = request("GET", ALBUMS)
 TOO_MANY = f"Must have at most {MAX_VALUES:,} values in total."
 BYTES, PAUSE_SECONDS = 3000, 0.0001

@@ -13,6 +13,8 @@ from musicsvc.errors import Failure
 from musicsvc.server.peer import Peer, PeerResolver
 from tests.support.serving import Client
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 ADDRESSES = st.ip_addresses().map(str)
 ELSEWHERE = ["192.0.2.7", "2001:db8::7", "::ffff:192.0.2.7", "10.0.0.1", "fe80::1%eth0", ""]
 LOOPBACK = ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"]

@@ -13,6 +13,8 @@ from musicsvc.server.shapes.representation import MIN_COMPRESSED
 from tests.support.raw_connection import Wire, connected, request
 from tests.support.serving import Answer, Client
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 SUBSCRIPTIONS = "notifications/me/subscriptions"
 
 

@@ -10,6 +10,8 @@ from musicsvc.server.request import dispatch
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Answer, Client
 
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+
 ERRORS = {
     401: ("POST", "artists"),
     404: ("GET", "nothing"),

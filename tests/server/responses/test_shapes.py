@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+import pytest
 from pydantic import BaseModel
 
 from musicsvc.clock import MovableClock
@@ -12,6 +13,8 @@ from tests.paging import world as worlds
 from tests.rights.world import OWNER, World
 from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
 from tests.support.serving import Client
+
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
 
 async def test_every_read_has_the_keys_of_its_tier_and_no_others(
