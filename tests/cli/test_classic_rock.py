@@ -7,6 +7,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from musicsvc.clock import SECOND, MovableClock, parse
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.engine.store import Store
@@ -36,6 +38,7 @@ LATE = {
 MORE = {Named("7-days", "2014-06-16", SUNDAY): "json", Named("2014-06", "2014-06-01", SUNDAY, 1): "csv"}
 
 
+@pytest.mark.slow
 async def test_every_figure_of_a_published_week_is_counted(
     run: Run, ask: Json, store: Store, shared_data: Callable[[str], Path], tmp_path: Path, long: bool
 ) -> None:

@@ -54,6 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")
 def test_every_example_of_a_help_page_runs(run: Run, store: Store, folder: Path) -> None:
     now = Clock().now()

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from musicsvc.clock import MovableClock
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
@@ -78,6 +80,7 @@ def recipe(file: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 async def test_the_recipe_takes_the_real_network_and_its_lists_page_through_it_right(
     shared_data: Callable[[str], Path], ask: Json, store: Store, anonymous: Client, clock: MovableClock
 ) -> None:

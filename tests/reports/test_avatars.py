@@ -57,6 +57,7 @@ def test_white_can_be_read_on_every_ground(ground: tuple[str, str]) -> None:
     assert min(contrast(avatars.INK, colour) for colour in ground) >= 4.5
 
 
+@pytest.mark.slow
 @settings(max_examples=80)
 @given(st.text(max_size=60), st.integers(1, 2**53 - 1))
 def test_no_name_breaks_an_avatar(name: str, seed: int) -> None:

@@ -115,6 +115,7 @@ def test_a_thumbnail_of_a_senseless_size_is_refused(size: int) -> None:
         covers.thumbnail(1, size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXTREMES)
 def test_text_of_any_length_stays_within_the_margins(name: str, long: bool) -> None:
     begin, step = (0, 1) if long else (list(EXTREMES).index(name) % 2, 2)
@@ -178,6 +179,7 @@ def test_text_can_be_read_on_every_picture(template: covers.Template) -> None:
 anything = st.text(st.characters(), max_size=120) | st.text("aWم ש́क्ि\u200d่กあー한\U0001f468", max_size=120)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(number=st.integers(1, len(covers.templates())), title=anything, artist=anything)
 def test_no_text_breaks_a_cover_or_leaves_it(number: int, title: str, artist: str) -> None:

@@ -109,6 +109,7 @@ def test_a_report_is_also_drawn_as_a_picture_of_each_page(plays: int, pixels_per
         assert picture.size == pytest.approx(expected, abs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_a_name_of_any_kind_is_drawn_as_a_name(name: str) -> None:
     report = content(name=name)

@@ -208,6 +208,7 @@ async def test_own_commits_are_not_taken_for_those_of_others(store: Store) -> No
     assert await current(freshness, first)
 
 
+@pytest.mark.slow
 async def test_while_changes_of_others_are_unknown_everything_is_outdated_later(store: Store) -> None:
     import apsw  # noqa: PLC0415 - only for this test
 

@@ -39,6 +39,7 @@ def texts(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @on_shared_loop
 async def test_every_table_that_a_statement_reads_or_changes_is_noted(shared: Shared, texts: set[str]) -> None:
     world = shared.world((OWNER,))

@@ -84,6 +84,7 @@ def test_the_documented_defaults_are_the_defaults() -> None:
     assert set(re.findall(r"`limits\.(\w+)`", rows)) == actual.keys()
 
 
+@pytest.mark.slow
 @sqlite
 def test_limits_can_be_tried_on_the_demo_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (line,) = blocks("sh")

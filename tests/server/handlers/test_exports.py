@@ -282,6 +282,7 @@ def fill(manager: int, tracks: int) -> None:
     bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, artist, 0) for each in ids])
 
 
+@pytest.mark.slow
 async def test_a_long_export_is_whole(ask: Client, store: Store, made: Catalog) -> None:
     store.write(lambda: fill(made.manager.user_id, 30_000)).result()
     lines = await rows(ask)

@@ -98,6 +98,7 @@ def test_calls_with_a_token_are_never_counted(clock: MovableClock) -> None:
     assert not calls.count(call(clock))
 
 
+@pytest.mark.slow
 def test_many_addresses_are_counted_together_and_no_call_is_lost(
     clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ SIGN_INS = 200
 LONGEST = 3.0  # seconds, the 99th percentile of a read on a busy machine; the sign-ins one after the other take longer
 
 
+@pytest.mark.slow
 async def test_reads_go_on_beside_200_sign_ins(start: Start, store_url: str) -> None:
     with opening.connect(store_url) as store:
         store.write(lambda: users.create("clara@new.test", password_hash=password_hash(), now=1)).result()

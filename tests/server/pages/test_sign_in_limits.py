@@ -41,6 +41,7 @@ async def test_right_passwords_do_not_count_as_wrong_ones(limited: Shared, brows
     assert [(await browser.sign_in("often@way.test")).status for _ in range(12)] == [303] * 12
 
 
+@pytest.mark.slow
 @on_shared_loop
 async def test_an_account_and_a_network_have_60_sign_ins_an_hour(limited: Shared, browser: PageClient) -> None:
     user_id = add_account(limited, "busy@way.test", api_access=True)

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pytest
+
 from musicsvc.clock import MovableClock
 from musicsvc.server import openapi
 from musicsvc.server.routes.paths import V1
@@ -79,6 +81,7 @@ def size(value: Any, keyword: str) -> Any:
     return None
 
 
+@pytest.mark.slow
 async def test_every_field_is_taken_within_its_bounds_and_refused_beyond_them(
     anonymous: Client, store: Store, clock: MovableClock
 ) -> None:

@@ -17,6 +17,7 @@ from tests.support.query_count import queries
 from tests.support.serving import Answer, Client, running
 
 
+@pytest.mark.slow
 async def test_no_endpoint_blocks_the_event_loop(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

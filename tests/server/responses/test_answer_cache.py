@@ -57,6 +57,7 @@ def shown(answer: Answer) -> tuple[int, bytes, Mapping[str, str]]:
     return answer.status, answer.body, {k: v for k, v in answer.headers.items() if k.title() not in left_out}
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")  # test_paging.py reads the same on both; below, PostgreSQL tells the cache of changes
 async def test_every_read_has_the_same_answer_with_and_without_the_cache(
     start_server: StartServer, store: Store, clock: MovableClock

@@ -37,6 +37,7 @@ def run(line: Sequence[str]) -> Callable[[], bool]:
     return lambda: True
 
 
+@pytest.mark.slow
 def test_no_interleaving_shows_a_stale_answer(
     new_database: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool
 ) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from urllib.parse import parse_qsl, urlsplit
 
+import pytest
+
 from musicsvc.clock import MovableClock
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Access, Route
@@ -27,6 +29,7 @@ def test_every_paged_endpoint_has_an_expectation() -> None:
     assert set(PAGED) == set(LISTS)
 
 
+@pytest.mark.slow
 async def test_every_list_shows_its_rows_in_order_on_pages_of_every_size(
     anonymous: Client, client: Client, store: Store, clock: MovableClock
 ) -> None:

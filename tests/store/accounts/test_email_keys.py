@@ -139,6 +139,7 @@ def test_an_import_names_accounts_of_a_mailbox_as_the_command_line_does(old_url:
     assert [people.ids[accounts.get_key(name, known)] for name in names] == [12, 11, 14, 3]
 
 
+@pytest.mark.slow
 def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
     new_database: Callable[..., str], *, long: bool
 ) -> None:

@@ -157,6 +157,7 @@ def test_a_damaged_database_gives_no_backup(store_url: str, folder: Path) -> Non
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_backup_killed_before_any_step_is_cleaned_up_by_the_next(
     store: Store, path: Path, tmp_path: Path, *, long: bool
 ) -> None:

@@ -56,6 +56,7 @@ def _place(folder: Path, kinds: dict[bool, Path], made: list[BackupCase]) -> dic
     return found
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(made=st.lists(BACKUPS, max_size=12), keep=st.integers(1, 4))
 def test_prune_keeps_the_newest_undamaged_and_all_unscheduled_backups(

@@ -69,6 +69,7 @@ def writer() -> Iterator[Writer]:
         assert process.wait(30) == 0
 
 
+@pytest.mark.slow
 def test_a_killed_writer_has_lost_nothing_that_it_acknowledged(
     store_url: str, writer: Writer, seed: int, number: int, record_property: Callable[[str, object], None]
 ) -> None:

@@ -89,6 +89,7 @@ def _session(stores: Sequence[Store], chance: Random, ledger: Ledger, session: i
         assert error is None or isinstance(error, workload.REFUSALS), repr(error)
 
 
+@pytest.mark.slow
 def test_a_disk_error_only_refuses_writes(template: databases.Template, tmp_path: Path, seed: int, number: int) -> None:
     chance, ledger = Random(f"{seed}/{number}"), Ledger()
     writers = chance.choice((1, 1, 2))  # as many as processes, each with a store of its own

@@ -210,6 +210,7 @@ def test_a_lock_of_another_process_is_waited_for(store: Store, file: Path) -> No
     assert store.read(_tags).result() == {"theirs", "ours"}
 
 
+@pytest.mark.slow
 def test_a_lock_held_too_long_is_unavailable_after_five_seconds_until_it_is_released(store: Store, file: Path) -> None:
     with locked(file) as release:
         began = time.monotonic()

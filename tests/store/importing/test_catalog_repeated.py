@@ -97,6 +97,7 @@ def agreed(number: int, given: set[str], genres: list[str], tags: list[str]) -> 
     return AGREED[number] | {name: values[name] for name in given} | {"genre": genres, "tags": tags}
 
 
+@pytest.mark.slow
 @settings(often, max_examples=30)
 @given(
     rows=some.lists(some.builds(agreed, some.integers(0, len(AGREED) - 1), fields, words, words), max_size=12),

@@ -111,6 +111,7 @@ def test_the_separator_is_the_sign_that_makes_the_most_columns(written: Written,
         assert reader.columns == HEADERS[header]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_real_songs_are_the_same_with_every_separator(
     shared_data: Callable[[str], Path], tmp_path: Path, separator: str

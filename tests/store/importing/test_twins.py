@@ -55,6 +55,7 @@ def tally(summary: ImportSummary) -> tuple[int, int, int]:
     return found.new, found.repeated, found.refused
 
 
+@pytest.mark.slow
 def test_no_play_of_real_stations_is_counted_twice_after_a_second_copy_of_its_song(
     store: Store, imported: Import, shared_data: Callable[[str], Path]
 ) -> None:

@@ -39,6 +39,7 @@ play = some.tuples(some.integers(0, len(TRACKS) - 2), back, time, some.integers(
 LIGHT = settings(max_examples=fewer_on_postgres(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("weeks_of_rare_plays")
 @LIGHT
 @given(

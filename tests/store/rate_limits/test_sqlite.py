@@ -77,6 +77,7 @@ def counted(path: Path) -> bool:
         connection.close()
 
 
+@pytest.mark.slow
 def test_concurrent_processes_allow_exactly_the_amount(path: Path) -> None:
     processes = [process(path, 600) for _ in range(3)]
     for each in processes:
