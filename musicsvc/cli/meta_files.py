@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from musicsvc.cli.output import JSON
 from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.errors import Failure
 
 if TYPE_CHECKING:
     from musicsvc.server.schemas.exports import FileVerification
 
-JSON = dict[str, Any]
 SUFFIX = ".meta.json"
 
 
@@ -37,7 +37,7 @@ def read(file: Path) -> "FileVerification":
     """
     from pydantic import ValidationError
 
-    from musicsvc.reports.verification import reading
+    from musicsvc.reports import verification
     from musicsvc.server.schemas.exports import FileVerification
 
     if not file.is_file():
@@ -46,7 +46,7 @@ def read(file: Path) -> "FileVerification":
     source = beside if beside.is_file() else file
     if source == file and file.suffix.lower() != ".json":
         raise Failure(f"{beside} is missing. It was written together with the export; keep it beside the file.")
-    found = reading.document(source)
+    found = verification.document(source)
     try:
         if source == file:
             inside = found["data"]["verification"]

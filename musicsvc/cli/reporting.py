@@ -57,7 +57,7 @@ def scope(user: str | None, artist: int | None) -> "Scope":
 
 def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) -> None:
     """Write the report to `out` in the format `form`, and its description to `FILE.meta.json`."""
-    from musicsvc.reports.verification import checksums
+    from musicsvc.reports import verification as files
     from musicsvc.server.shapes import exports as shapes
     from musicsvc.server.shapes import verification
     from musicsvc.store.plays.periods import to_date
@@ -69,7 +69,7 @@ def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) ->
             raise typer.BadParameter(error.errors["releases"], param_hint="--release") from None
         data = shapes.report_file(found, wanted.now, form)
         rows = verification.report_rows(data)
-        checksum = checksums.of_rows(rows)
+        checksum = files.of_rows(rows)
         described = verification.verification("report", found_scope, found.figures.window, wanted.now, checksum)
         if form == "pdf":
             from musicsvc.reports import pdf

@@ -1,9 +1,10 @@
 """`musicsvc export verify`: compare an export file with the database."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,14 +16,13 @@ from musicsvc.errors import Failure
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
-    from musicsvc.reports.verification.checksums import Checksum
-    from musicsvc.reports.verification.comparison import Difference
+    from musicsvc.reports.verification import Checksum, Difference
     from musicsvc.server.schemas.exports import FileVerification
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
-JSON = dict[str, Any]
 COLUMNS = ("row", "figure", "file", "now")
+ALL = "all"  # the row of a difference between checksums
 
 
 def verify(
@@ -42,23 +42,24 @@ def verify(
         output.print_json({"rows": meta.row_count, "file_unchanged": unchanged, "differences": changes})
     elif changes:
         output.print_table(session, changes, COLUMNS, json=False)
-    session.echo(_summary(meta, len({each.row for each in found}), unchanged=unchanged))
+    session.echo(_summary(meta, {each.row for each in found}, unchanged=unchanged))
     if changes:
         raise typer.Exit(1)
 
 
-def _summary(meta: "FileVerification", differing: int, *, unchanged: bool) -> str:
-    rows = quantity(meta.row_count, "row")
+def _summary(meta: "FileVerification", differing: set[str], *, unchanged: bool) -> str:
+    rows, count = quantity(meta.row_count, "row"), len(differing)
     if not differing:
         return f"The file has {rows}, and the database gives the same."
     cause = "The file is unchanged." if unchanged else "The file was changed after it was written."
-    return f"{quantity(differing, 'row')} of {rows} {'differs' if differing == 1 else 'differ'} now. {cause}"
+    if ALL in differing:
+        return f"The database gives other rows now. {cause}"
+    return f"{quantity(count, 'row')} of {rows} {'differs' if count == 1 else 'differ'} now. {cause}"
 
 
 def _differences(file: Path, meta: "FileVerification") -> "Iterator[Difference]":
     """Yield the differences between the rows of the file and the rows that the same export would have now."""
-    from musicsvc.reports.verification import comparison
-    from musicsvc.reports.verification.checksums import Checksum
+    from musicsvc.reports.verification import Checksum, Difference
     from musicsvc.store.insights.scopes import Scope
 
     checksum, same = Checksum(), True
@@ -68,7 +69,7 @@ def _differences(file: Path, meta: "FileVerification") -> "Iterator[Difference]"
         same = False
         yield difference
     if same and checksum.hexdigest() != meta.sha256:
-        yield comparison.Difference("all", "sha256", meta.sha256, checksum.hexdigest())
+        yield Difference(ALL, "sha256", meta.sha256, checksum.hexdigest())
 
 
 def _window(meta: "FileVerification") -> "Window":
@@ -90,8 +91,7 @@ def _window(meta: "FileVerification") -> "Window":
 def _compare_table(
     file: Path, meta: "FileVerification", scope: "Scope", days: "Window", checksum: "Checksum"
 ) -> "Iterator[Difference]":
-    from musicsvc.reports import tables
-    from musicsvc.reports.verification import comparison, reading
+    from musicsvc.reports import tables, verification
     from musicsvc.store.insights import export_rows
 
     known, keys = export_rows.COLUMNS[meta.type], export_rows.KEYS[meta.type]
@@ -99,25 +99,34 @@ def _compare_table(
     places = [known.index(name) for name in columns]
     with export_rows.cells(meta.type, scope, days) as cells:
         rows = checksum.watch(columns, ([row[place] for place in places] for row in cells))
-        current: Iterable[JSON] = (dict(zip(columns, row, strict=True)) for row in rows)
+        if meta.file.format not in verification.READABLE:  # the checksum of the rows says whether any differs
+            _require_unchanged(file, meta)
+            deque(rows, maxlen=0)
+            return
+        current: Iterable[output.JSON] = (dict(zip(columns, row, strict=True)) for row in rows)
         if meta.file.format == "csv":
             current = map(tables.defused_row, current)
-        yield from comparison.differences(reading.rows(file, meta.file.format, columns), current, keys)
+        yield from verification.differences(verification.rows(file, meta.file.format, columns), current, keys)
+
+
+def _require_unchanged(file: Path, meta: "FileVerification") -> None:
+    if not meta_files.is_unchanged(file, meta):
+        raise Failure(f"{file} was changed after it was written. The figures in such a file cannot be verified.")
 
 
 def _compare_report(
     file: Path, meta: "FileVerification", scope: "Scope", days: "Window", checksum: "Checksum"
 ) -> "Iterator[Difference]":
-    from musicsvc.reports.verification import comparison, reading
+    from musicsvc.reports.verification import differences, document
     from musicsvc.server.shapes import exports as shapes
     from musicsvc.server.shapes import verification
     from musicsvc.store.insights import overview
 
-    if meta.rows and not meta_files.is_unchanged(file, meta):
-        raise Failure(f"{file} was changed after it was written. The figures in such a file cannot be verified.")
-    written = meta.rows or verification.report_rows(reading.document(file)["data"])
+    if meta.rows:
+        _require_unchanged(file, meta)
+    written = meta.rows or verification.report_rows(document(file)["data"])
     found = overview.build_for_print(scope, days, parse(meta.generated_at), verification.compared(written))
     current = verification.report_rows(shapes.report_file(found, 0, meta.file.format))
     for row in current:
         checksum.add(row)
-    yield from comparison.differences(written, current, verification.REPORT_KEYS)
+    yield from differences(written, current, verification.REPORT_KEYS)

@@ -17,7 +17,7 @@ from musicsvc.reports.report import (
     ReportRow,
 )
 from musicsvc.reports.tables import Table
-from musicsvc.reports.verification.checksums import Checksum
+from musicsvc.reports.verification import Checksum
 from musicsvc.server.shapes import insights, listening
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.verification import verification

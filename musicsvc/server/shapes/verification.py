@@ -6,7 +6,7 @@ from typing import Any
 from musicsvc.clock import isoformat
 from musicsvc.reports.charts.dates import WEEKDAYS
 from musicsvc.reports.report_tables import flat
-from musicsvc.reports.verification.checksums import Checksum
+from musicsvc.reports.verification import Checksum
 from musicsvc.server.shapes import insights
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.store.insights.export_rows import COLUMNS

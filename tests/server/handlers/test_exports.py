@@ -17,7 +17,7 @@ import pytest
 
 from musicsvc.clock import DAY, MovableClock, isoformat
 from musicsvc.errors import Unavailable
-from musicsvc.reports.verification import checksums
+from musicsvc.reports import verification
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.shapes import spooled
 from musicsvc.server.shapes.spooled import spool
@@ -150,7 +150,7 @@ async def test_json_holds_the_rows_of_the_csv_file_under_its_columns(
     assert "Content-Disposition" not in answer.headers  # browsers show it
     assert list(data) == ["type", "period", "generated_at", "rows", "verification"]
     assert data["verification"]["row_count"] == len(lines)
-    assert data["verification"]["sha256"] == checksums.of_rows(data["rows"]).hexdigest()
+    assert data["verification"]["sha256"] == verification.of_rows(data["rows"]).hexdigest()
     assert set(data["verification"]["definitions"]) == set(header)
     assert data["type"] == type_
     assert data["period"]["name"] == "30-days"
