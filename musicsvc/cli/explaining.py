@@ -7,6 +7,7 @@ import typer
 from musicsvc.cli import listening, output
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.store.insights.listening import DEFAULT_DAYS
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.listening.recount import Recount
     from musicsvc.store.plays.periods import Window
 
-RELEASE_DAYS = 28
 NOT_STORED = "Repeated and refused plays are reported to the client but not stored; each stored play counts once."
 # The lines of text that cannot be recounted after plays of the window, or any plays, were deleted.
 OF_WINDOW = ("sum of the days", "whole window", "not in skips")
@@ -170,7 +170,7 @@ def _recount(found: "Recount") -> JSON:
     """Return the recounted figures as the API's JSON."""
     from musicsvc.server.shapes import listening as shapes
 
-    of_release = {} if found.release is None else {"release": shapes.releases([found.release], RELEASE_DAYS)}
+    of_release = {} if found.release is None else {"release": shapes.releases([found.release], DEFAULT_DAYS)}
     return {
         "listening": shapes.listening(found.listening),
         "hours": shapes.hours(found.hours),

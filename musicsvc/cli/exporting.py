@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from musicsvc.cli import listening, meta_files, periods, progress, reporting, verifying
+from musicsvc.cli import meta_files, periods, progress, reporting, verifying
 from musicsvc.cli.command import group
 from musicsvc.cli.options import LARGEST_ID, option
 from musicsvc.cli.output_file import STDOUT, folder_of, open_output
@@ -17,6 +17,7 @@ from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.reports.formats import FORMATS
 from musicsvc.reports.formats import Format as FileFormat
+from musicsvc.store.insights.listening import DEFAULT_DAYS, MOST_DAYS
 
 if TYPE_CHECKING:
     from musicsvc.reports.tables import Table
@@ -56,9 +57,7 @@ Releases = Annotated[
 ]
 Days = Annotated[
     int,
-    option(
-        "DAYS", "The number of days since the release to compare.", "--release-days", min=1, max=listening.MOST_DAYS
-    ),
+    option("DAYS", "The number of days since the release to compare.", "--release-days", min=1, max=MOST_DAYS),
 ]
 
 TYPES = {
@@ -121,7 +120,7 @@ def export_report(
     artist: Artist = None,
     user: User = None,
     release: Releases = None,
-    days: Days = 28,
+    days: Days = DEFAULT_DAYS,
     form: ReportFormat = None,
     out: Out = STDOUT,
 ) -> None:

@@ -10,6 +10,8 @@ from musicsvc.cli.options import LARGEST_ID, AsJson, identifier, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
+from musicsvc.reports.charts.dates import WEEKDAYS
+from musicsvc.store.insights.listening import DEFAULT_DAYS, MOST_ALBUMS, MOST_DAYS
 from musicsvc.wording import escape_controls, quantity
 
 if TYPE_CHECKING:
@@ -18,9 +20,6 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.figures import Figure
     from musicsvc.store.plays.periods import Window
     from musicsvc.store.plays.subjects import Subject
-
-MOST_DAYS, MOST_ALBUMS = 365, 9
-WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 def release(
@@ -32,7 +31,7 @@ def release(
     ] = None,
     days: Annotated[
         int, option("DAYS", "Days since the release, the release date included.", "--days", min=1, max=MOST_DAYS)
-    ] = 28,
+    ] = DEFAULT_DAYS,
     json: AsJson = False,
 ) -> None:
     """Compare the plays and listeners of albums by the days since their release."""

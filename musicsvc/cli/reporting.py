@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from musicsvc.cli import listening, meta_files
+from musicsvc.cli import meta_files
 from musicsvc.cli.output import JSON
 from musicsvc.cli.output_file import folder_of, open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
 from musicsvc.reports.formats import FORMATS as ALL_FORMATS
+from musicsvc.store.insights.listening import DEFAULT_DAYS, MOST_ALBUMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from musicsvc.store.insights.scopes import Scope
     from musicsvc.store.plays.periods import Window
 
-FORMATS = {name: ALL_FORMATS[name] for name in ("pdf", "json", "xlsx", "csv")}
-MOST_ALBUMS = listening.MOST_ALBUMS + 1
+FORMATS = {each.id: each for each in ALL_FORMATS.values() if each.reports}
 
 
 class Wanted(NamedTuple):
@@ -35,7 +35,7 @@ class Wanted(NamedTuple):
     window: "Window"
     now: int
     albums: tuple[int, ...] | None = None
-    days: int = 28
+    days: int = DEFAULT_DAYS
 
 
 def albums(chosen: "Sequence[int] | None") -> tuple[int, ...] | None:
@@ -43,8 +43,8 @@ def albums(chosen: "Sequence[int] | None") -> tuple[int, ...] | None:
     if not chosen:
         return None
     found = tuple(dict.fromkeys(chosen))
-    if len(found) > MOST_ALBUMS:
-        raise typer.BadParameter(f"Use at most {MOST_ALBUMS} albums.", param_hint="--release")
+    if len(found) > MOST_ALBUMS + 1:
+        raise typer.BadParameter(f"Use at most {MOST_ALBUMS + 1} albums.", param_hint="--release")
     return found
 
 

@@ -21,6 +21,7 @@ class Format:
     listed: bool = True  # the API offers it under /export/formats
     attachment: bool = True  # browsers save the response instead of showing it
     text: bool = True  # it may be written to a terminal
+    reports: bool = True  # reports have it, and pages offer it: it is for people
     first_plays: bool = False  # its rows also have the day of the first play
 
 
@@ -84,6 +85,7 @@ FORMATS = {
             _parquet,
             listed=False,
             text=False,
+            reports=False,
         ),
         Format(
             "pdf",

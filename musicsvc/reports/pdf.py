@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, date, timedelta
-from typing import Any
 
 from musicsvc.reports import typesetting, writing
 from musicsvc.reports.charts import dates, details, graphs
-from musicsvc.reports.charts.names import LONGEST_SHORT, cut, named
 from musicsvc.reports.report import Report, ReportDay, ReportFigure, ReportRow
+from musicsvc.reports.tables import JSON
+from musicsvc.reports.wrapping import LONGEST_SHORT, cut, named
 
-JSON = dict[str, Any]
 TEMPLATE = "report.typ"
 A4 = "a4"
 PAPERS = {A4: "a4", "letter": "us-letter"}  # as Typst names them

@@ -6,9 +6,9 @@ from typing import Any
 
 from musicsvc.reports import tables, xlsx
 from musicsvc.reports.charts.dates import WEEKDAYS
+from musicsvc.reports.tables import JSON
 from musicsvc.reports.xlsx import Sheet
 
-JSON = dict[str, Any]
 HEAD = ("period", "generated_at", "growth_basis")
 FIGURE = ("figure", "value")
 DAY = ("date", "plays", "listeners", "likes", "reposts")

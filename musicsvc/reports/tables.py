@@ -4,9 +4,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import orjson
 
+JSON = dict[str, Any]
 PIECE = 64 * 1024
 END = b"\r\n"  # RFC 4180
 # Spreadsheets may also run a line within a cell as a formula. The second sign of each pair is the full-width form.

@@ -1,4 +1,4 @@
-"""Find line breaks in titles: between words, between Japanese and Chinese phrases, within words only if necessary."""
+"""Cut names, and find line breaks in titles: between words or phrases, within words only if necessary."""
 
 import functools
 import re
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import budoux
 import regex
 
+from musicsvc.reports import writing
+from musicsvc.reports.tables import JSON
 from musicsvc.reports.writing import graphemes, may_be_spaced
 
 BREAK = "\u200b"  # zero-width space: allows a line break
@@ -30,6 +32,34 @@ _NEVER_FIRST = regex.compile(
 # Typst would end a line between ideographs, between syllables of Hangul, and between either of them and a letter.
 _SYLLABLE = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]"
 _LOOSE = regex.compile(rf"(?<={_SYLLABLE})(?=[^\s\p{{M}}])|(?<=[^\s\p{{M}}])(?={_SYLLABLE})")
+LONGEST_NAME, LONGEST_SHORT = 90, 45  # graphemes
+WORTH_KEEPING = 0.8  # share of a cut text that must remain to cut it between words
+LONG_WORD = 22  # graphemes; longer words may be broken anywhere
+
+
+def named(text: str, longest: int = LONGEST_NAME) -> JSON:
+    """Return a name as input of the template: its text, cut to `longest` graphemes, and its language and direction."""
+    shown = cut(writing.drawable(text), longest)
+    length = len(graphemes(shown))
+    if any(len(graphemes(word)) > LONG_WORD for word in shown.split(" ")):
+        shown = wrapping(shown).broken
+    return {
+        "text": shown,
+        "rtl": writing.is_rtl(shown),
+        "language": writing.language(shown),
+        "tall": writing.is_tall(shown),
+        "length": length,
+    }
+
+
+def cut(text: str, longest: int) -> str:
+    """Return the text with at most `longest` graphemes; a longer one ends in an ellipsis."""
+    signs = graphemes(text)
+    if len(signs) <= longest:
+        return text
+    kept = "".join(signs[: longest - 1])
+    whole = kept.rpartition(" ")[0]
+    return (whole if len(whole) > len(kept) * WORTH_KEEPING else kept).rstrip() + "…"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from musicsvc.reports.charts import axes, dates
+from musicsvc.reports.charts import dates, graphs
 
 
 @pytest.mark.parametrize(
@@ -63,27 +63,27 @@ def test_a_range_of_days_is_written_without_repetition(first: date, last: date, 
     ],
 )
 def test_labels_are_evenly_spaced_and_have_years_on_long_axes(days: int, texts: list[str]) -> None:
-    labels = axes.labels(date(2025, 10, 25), days, max(1, days - 1))
+    labels = graphs.labels(date(2025, 10, 25), days, max(1, days - 1))
     assert [label["label"] for label in labels] == texts
 
 
 def test_a_day_of_an_axis_of_months_has_its_year() -> None:
     first = date(2026, 1, 20)
-    assert axes.day_label(first, 99, axes.LONGEST_IN_DAYS) == "29 Apr"
-    assert axes.day_label(first, 99, axes.LONGEST_IN_DAYS + 1) == "29 Apr 2026"
+    assert graphs.day_label(first, 99, graphs.LONGEST_IN_DAYS) == "29 Apr"
+    assert graphs.day_label(first, 99, graphs.LONGEST_IN_DAYS + 1) == "29 Apr 2026"
 
 
 def test_every_axis_has_some_labels_at_even_distances() -> None:
     for days in range(2, 1500, 7):
-        places = [label["at"] * (days - 1) for label in axes.labels(date(2026, 1, 1), days, days - 1)]
+        places = [label["at"] * (days - 1) for label in graphs.labels(date(2026, 1, 1), days, days - 1)]
         gaps = [after - before for before, after in pairwise(places)]
-        assert 1 < len(places) <= axes.MOST_LABELS
+        assert 1 < len(places) <= graphs.MOST_LABELS
         assert max(gaps) - min(gaps) <= 4  # months differ in length
         assert max(places) <= days - 1
 
 
 def test_a_label_is_at_its_day() -> None:
     first = date(2026, 1, 20)
-    for label in axes.labels(first, 200, 250):
+    for label in graphs.labels(first, 200, 250):
         day = first + timedelta(days=round(label["at"] * 250))
-        assert (day.day, f"{axes.SHORT[day.month - 1]} {day.year}") == (1, label["label"])
+        assert (day.day, f"{day:%b %Y}") == (1, label["label"])

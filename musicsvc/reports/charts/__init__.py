@@ -1,1 +1,1 @@
-"""Graphs and tables of the PDF report: scales and axes, dates and names as text."""
+"""Graphs and tables of the PDF report, and dates as text."""

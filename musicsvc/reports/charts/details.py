@@ -1,13 +1,12 @@
 """Input of the report's template: listening, hours of the week, milestones, and a comparison of releases."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from musicsvc.reports.charts import dates, graphs
-from musicsvc.reports.charts.names import LONGEST_SHORT, named
 from musicsvc.reports.report import ReportMilestones, ReportRelease
+from musicsvc.reports.tables import JSON
+from musicsvc.reports.wrapping import LONGEST_SHORT, named
 
-JSON = dict[str, Any]
 # The background and the text of a cell of the heat map, by its share of the highest one. Their contrast is 4.5 : 1.
 LEVELS = (
     ("#ffffff", "#5b6879"),

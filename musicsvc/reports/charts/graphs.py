@@ -3,16 +3,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
-from typing import Any
+from datetime import date, timedelta
 
-from musicsvc.reports.charts import axes
+from musicsvc.reports.charts import dates
+from musicsvc.reports.tables import JSON
 
-JSON = dict[str, Any]
 TICKS = 5  # above the base line, at most
 STEPS = (1, 2, 5, 10)
 MOST_POINTS = 130  # of a line; more days are drawn as averages of several days
 DAYS_PER_POINT = (1, 7, 30, 90, 365)
+MOST_LABELS = 8
+DAY_STEPS = (1, 2, 5, 7, 10, 15)
+LONGEST_IN_DAYS = 100  # days; longer axes have labels on the first of months
+MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60, 120, 240)
+MONTHS_PER_YEAR = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ def graph(title: str, line: Line, before: Sequence[int] = ()) -> JSON:
         "open": points[-2:] if line.unfinished else [],
         "before": points_before,
         "ticks": [{"at": tick / ticks, "label": f"{tick * scale:,}"} for tick in range(ticks + 1)],
-        "labels": axes.labels(line.first, len(line.values), days),
+        "labels": labels(line.first, len(line.values), days),
         "peak": _peak(line, points if step == 1 else None),
     }
 
@@ -76,5 +80,34 @@ def _peak(line: Line, points: Sequence[Sequence[float]] | None) -> JSON | None:
     place = max(range(len(line.values)), key=lambda each: line.values[each], default=0)
     if not line.values or not line.values[place]:
         return None
-    label = f"{line.values[place]:,} on {axes.day_label(line.first, place, len(line.values))}"
+    label = f"{line.values[place]:,} on {day_label(line.first, place, len(line.values))}"
     return {"at": points[place] if points else None, "label": label}
+
+
+def labels(first: date, days: int, width: int) -> list[JSON]:
+    """Return the labels of a time axis for `days` days from `first`. `width`: the number of days on the whole axis."""
+    last = first + timedelta(days=days - 1)
+    if days <= LONGEST_IN_DAYS:
+        step = next(step for step in DAY_STEPS if (days - 1) // step < MOST_LABELS)
+        places = range(0, days, step)
+        return [{"at": place / width, "label": day_label(first, place, days)} for place in places]
+    starts = _month_starts(first, last)
+    return [{"at": (day - first).days / width, "label": text} for day, text in starts]
+
+
+def day_label(first: date, place: int, days: int) -> str:
+    """Return the label of the day `place` days after `first`, with the year if the axis is long or spans two years."""
+    day, last = first + timedelta(days=place), first + timedelta(days=days - 1)
+    text = dates.short(day)
+    return text.removesuffix(f" {day.year}") if first.year == last.year and days <= LONGEST_IN_DAYS else text
+
+
+def _month_starts(first: date, last: date) -> list[tuple[date, str]]:
+    """Return evenly spaced first days of months between two days, each with its text: `Jan 2026`, or `2026`."""
+    low = first.year * MONTHS_PER_YEAR + first.month - (first.day == 1)  # months since year 0
+    high = last.year * MONTHS_PER_YEAR + last.month - 1
+    spans = [range(-(-low // step) * step, high + 1, step) for step in MONTH_STEPS]
+    numbers = next(span for span in spans if len(span) <= MOST_LABELS)
+    starts = [date(number // MONTHS_PER_YEAR, number % MONTHS_PER_YEAR + 1, 1) for number in numbers]
+    whole_years = numbers.step % MONTHS_PER_YEAR == 0
+    return [(day, str(day.year) if whole_years else dates.short(day).partition(" ")[2]) for day in starts]

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from musicsvc.clock import isoformat
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.collections import CollectionIn
 from musicsvc.server.schemas.fields import Pages
-from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes import collections as shapes
-from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.server.shapes import catalog, users
+from musicsvc.server.shapes.envelope import JSON, Members, Site, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.playlists import collections
@@ -23,14 +23,32 @@ def create(body: CollectionIn, caller: Identity, site: Site, now: int, answer: A
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's collections, newest first, without their tracks."""
     found = collections.list_own(query.to_page(), actor=caller)
-    return ok(pagination=paginator(found, [shapes.listed(row, site) for row in found.rows]))
+    return ok(pagination=paginator(found, [_listed(row, site) for row in found.rows]))
 
 
 def show(subject: CollectionRow, site: Site, answer: AnswerBuilder) -> JSON:
     """Read one of the caller's collections."""
     contents = answer.array(subject.track_ids, _tracks)
-    return ok(collection=shapes.full(subject, contents, site))
+    return ok(collection=_full(subject, contents, site))
 
 
 def _tracks(ids: Sequence[int]) -> list[JSON]:
     return [catalog.track_nested(row) for row in tracks.find(ids)]
+
+
+def _full(row: CollectionRow, tracks: Sequence[JSON] | Members, site: Site) -> JSON:
+    return {
+        "id": row.id,
+        "name": row.name,
+        "description": row.description,
+        "tracks_count": row.tracks_count,
+        "tracks": tracks,
+        "user": users.summary(*row.user, site),
+        "created_at": isoformat(row.created_at),
+    }
+
+
+def _listed(row: CollectionRow, site: Site) -> JSON:
+    shape = _full(row, (), site)
+    del shape["tracks"]
+    return shape

@@ -1,9 +1,9 @@
 """Create, list and delete the caller's access tokens."""
 
+from musicsvc.clock import isoformat
 from musicsvc.errors import Invalid
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.tokens import TokenIn
-from musicsvc.server.shapes import tokens as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts import sign_in, tokens
 from musicsvc.store.accounts.sign_in import Credentials
@@ -14,7 +14,7 @@ from musicsvc.store.models import Token
 def index(query: Pages, caller: Identity, now: int) -> JSON:
     """List the caller's access tokens, newest first, including expired and revoked ones."""
     found = tokens.list_own(query.to_page(), actor=caller)
-    return ok(pagination=paginator(found, [shapes.listed(token, now) for token in found.rows]))
+    return ok(pagination=paginator(found, [_listed(token, now) for token in found.rows]))
 
 
 def create(body: TokenIn, verified: Credentials | None, now: int) -> JSON:
@@ -23,10 +23,27 @@ def create(body: TokenIn, verified: Credentials | None, now: int) -> JSON:
     if user is None:
         raise Invalid({"password": "The password is wrong."})
     token, value = tokens.create(user, body.name, days=body.days, scope=body.scope, now=now, actor="api")
-    return ok(access_token=shapes.created(token), plain_text_token=value)
+    return ok(access_token=_created(token), plain_text_token=value)
 
 
 def delete(subject: Token, now: int) -> JSON:
     """Delete an access token: it is revoked, and stays in the list. Safe to repeat."""
     tokens.delete(subject, now=now, actor="api")
     return ok()
+
+
+def _created(token: Token) -> JSON:
+    return {"id": token.id, "name": token.name, "expires_at": isoformat(token.expires_at)}
+
+
+def _listed(token: Token, now: int) -> JSON:
+    return {
+        "id": token.id,
+        "name": token.name,
+        "last_four": token.last_four,
+        "scope": token.scope,
+        "state": tokens.state(token, now),
+        "created_at": isoformat(token.created_at),
+        "expires_at": isoformat(token.expires_at),
+        "last_used_at": None if token.last_used_at is None else isoformat(token.last_used_at),
+    }

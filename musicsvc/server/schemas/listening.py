@@ -7,8 +7,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from musicsvc.server.schemas.answers import Answer, Date, Timestamp
 from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, parse_id
 from musicsvc.server.schemas.insights import Period, with_figures
+from musicsvc.store.insights.listening import DEFAULT_DAYS, MOST_ALBUMS, MOST_DAYS
 from musicsvc.store.insights.listening.listening import LISTENING
-from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, MOST_ALBUMS, MOST_DAYS
 
 AGAINST = {
     "type": "string",

@@ -12,8 +12,9 @@ from musicsvc.store.dashboards.catalog_search import Result, ResultPage
 from musicsvc.store.dashboards.dashboards import Dashboard, Related
 from musicsvc.store.dashboards.report_links import SharedReport
 from musicsvc.store.insights import figures
+from musicsvc.store.insights.listening import DEFAULT_DAYS
 from musicsvc.store.insights.listening.listening import LISTENING
-from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, Release, open_day
+from musicsvc.store.insights.listening.releases import Release, open_day
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.plays.periods import CUSTOM, Window, day_of, to_date
 
@@ -28,7 +29,6 @@ PERIODS = {
     "all": "All time",
 }
 A_YEAR = 366  # days
-DOWNLOADS = ("csv", "json", "xlsx", "pdf")  # Parquet needs an extra, and is for programs
 
 
 def period(window: Window, now: int) -> JSON:
@@ -144,4 +144,4 @@ def _related(found: Related | Result) -> JSON:
 
 
 def _formats() -> list[JSON]:
-    return [{"id": each, "name": FORMATS[each].name} for each in DOWNLOADS]
+    return [{"id": each.id, "name": each.name} for each in FORMATS.values() if each.reports]

@@ -11,7 +11,8 @@ from musicsvc.server.shapes import insights
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.store.insights.export_rows import COLUMNS
 from musicsvc.store.insights.figures import FIGURES
-from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, Compared
+from musicsvc.store.insights.listening import DEFAULT_DAYS
+from musicsvc.store.insights.listening.releases import Compared
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import Window
 

@@ -8,7 +8,7 @@ from musicsvc.store.insights import charts, collaborations, export_rows, figures
 from musicsvc.store.insights.charts import Chart
 from musicsvc.store.insights.collaborations import Collaborations
 from musicsvc.store.insights.figures import ArtistCounts, Figures
-from musicsvc.store.insights.listening import first_plays, listening, milestones, releases
+from musicsvc.store.insights.listening import DEFAULT_DAYS, first_plays, listening, milestones, releases
 from musicsvc.store.insights.listening.listening import Hours, Listening
 from musicsvc.store.insights.listening.milestones import Milestones
 from musicsvc.store.insights.listening.releases import Release
@@ -108,7 +108,7 @@ def build(subject: Subject, window: Window, user_id: int, now: int) -> Dashboard
     if subject.kind == TRACK:
         return found._replace(realtime=realtime.load(subject, now))
     others = [each for each, _ in fetch(OTHER_ALBUMS, subject.id, user_id)]
-    return found._replace(releases=releases.build([subject.id, *others], releases.DEFAULT_DAYS, now))
+    return found._replace(releases=releases.build([subject.id, *others], DEFAULT_DAYS, now))
 
 
 def _related(subject: Subject, user_id: int) -> list[Related]:

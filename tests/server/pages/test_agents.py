@@ -2,7 +2,7 @@
 
 import pytest
 
-from musicsvc.server.shapes.agents import describe
+from musicsvc.server.handlers.pages.settings import describe
 
 KIT = "AppleWebKit/537.36 (KHTML, like Gecko)"
 WINDOWS, MAC = "Mozilla/5.0 (Windows NT 10.0; Win64; x64)", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)"

@@ -3,7 +3,7 @@
 import pytest
 
 from musicsvc.clock import DAY, MINUTE, SECOND
-from musicsvc.server.shapes.developers import moment_from
+from musicsvc.server.handlers.pages.developers import moment_from
 
 
 @pytest.mark.parametrize(

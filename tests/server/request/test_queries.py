@@ -16,7 +16,7 @@ from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.store.catalog import albums, artists, tracks
 from musicsvc.store.engine.store import Store
-from musicsvc.store.insights.listening.releases import MOST_ALBUMS
+from musicsvc.store.insights.listening import MOST_ALBUMS
 from musicsvc.store.messaging import notifications
 from musicsvc.store.playlists import collections
 from musicsvc.store.plays import ingest

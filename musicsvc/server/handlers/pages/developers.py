@@ -2,24 +2,71 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
 
-from musicsvc.clock import DAY
+from musicsvc.clock import DAY, MINUTE
 from musicsvc.errors import Failure, Invalid
 from musicsvc.server.schemas.pages.developers import AccessForm, TokenForm
-from musicsvc.server.shapes import developers as shapes
-from musicsvc.server.shapes.developers import ShownToken
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access, sign_in, tokens, users
 from musicsvc.store.accounts.sign_in import Credentials
+from musicsvc.store.accounts.tokens import State
 from musicsvc.store.activity import calls
 from musicsvc.store.activity.log_store import Log
-from musicsvc.store.models import Token, User
+from musicsvc.store.models import AccessRequest, Token, User
 from musicsvc.store.security.sessions import SessionIdentity
+from musicsvc.wording import quantity
 
 HOME = "/settings/developers"
 MOST_SHOWN = 200
 COUNTED = 7 * DAY
+AccessState = Literal["granted", "pending", "denied", "withdrawn", "none"]
+Notice = Literal["day", "week", "fortnight"]
+WARNINGS: tuple[tuple[int, Notice], ...] = ((DAY, "day"), (7 * DAY, "week"), (14 * DAY, "fortnight"))
+UNITS = ((DAY, "day"), (60 * MINUTE, "hour"), (MINUTE, "minute"))
+SCOPES = {"read-write": "Read and write", "read": "Read only"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownToken:
+    """An access token on a page. `requests`: the number of requests in the last 7 days, or None if unknown."""
+
+    token: Token
+    state: State
+    scope: str
+    expires: str  # such as `in 12 days`
+    warning: Notice | None
+    requests: int | None
+
+
+def _shown(token: Token, now: int, requests: int | None) -> ShownToken:
+    state = tokens.state(token, now)
+    warning = _warning_of(token.expires_at - now) if state == "valid" else None
+    return ShownToken(token, state, SCOPES[token.scope], moment_from(token.expires_at - now), warning, requests)
+
+
+def _warning_of(left: int) -> Notice | None:
+    """Return the expiry warning to show for a token, or None. `left`: microseconds until the token expires."""
+    return next((warning for length, warning in WARNINGS if left <= length), None)
+
+
+def moment_from(left: int) -> str:
+    """Format a time relative to now, such as `in 12 days` or `3 hours ago`. `left`: microseconds, negative if past."""
+    size, unit = next((found for found in UNITS if abs(left) >= 2 * found[0]), UNITS[-1])
+    text = quantity((abs(left) + size // 2) // size, unit)  # rounded, as a token of 90 days is a few seconds old
+    return f"in {text}" if left > 0 else f"{text} ago"
+
+
+def _access_state(user: User, latest: AccessRequest | None) -> AccessState:
+    """Return the state of the account's API access. `latest`: the account's newest request for access."""
+    if user.api_access:
+        return "granted"
+    if latest is None:
+        return "none"
+    states: dict[str, AccessState] = {"pending": "pending", "denied": "denied"}
+    return states.get(latest.state, "withdrawn")
 
 
 def show(caller: SessionIdentity, now: int, activity_log: Log) -> View:
@@ -29,7 +76,7 @@ def show(caller: SessionIdentity, now: int, activity_log: Log) -> View:
     listed = tokens.list(user, limit=MOST_SHOWN)
     rows = _rows(reversed(listed), now, activity_log)
     values = {
-        "access": shapes.access_state(user, latest),
+        "access": _access_state(user, latest),
         "latest": latest,
         "user": user,
         "tokens": [row for row in rows if row.state != "revoked"],
@@ -79,7 +126,7 @@ def _require_password(verified: Credentials | None) -> User:
 
 
 def _value(token: Token, value: str, site: Site, now: int, *, is_new: bool) -> View:
-    row = shapes.shown(token, now, None)
+    row = _shown(token, now, None)
     return View("token_value.html", {"row": row, "value": value, "root": site.root, "is_new": is_new})
 
 
@@ -90,4 +137,4 @@ def _rows(listed: Iterable[Token], now: int, activity_log: Log) -> list[ShownTok
     with suppress(Failure):
         counted = activity_log.read(lambda: calls.count_by_token(found, now - COUNTED)).result()
         counts = dict.fromkeys(found, 0) | counted
-    return [shapes.shown(token, now, counts.get(token_id)) for token_id, token in found.items()]
+    return [_shown(token, now, counts.get(token_id)) for token_id, token in found.items()]

@@ -1,10 +1,12 @@
 """The settings of the signed-in account: display name, password, sessions."""
 
+import re
+
 from musicsvc.config import Settings
 from musicsvc.errors import Invalid
 from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm
 from musicsvc.server.schemas.pages.admin import OlderQuery
-from musicsvc.server.shapes import agents, newest, share_links
+from musicsvc.server.shapes import newest, share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import passwords, users
@@ -15,13 +17,33 @@ from musicsvc.store.models import Session
 from musicsvc.store.security import sessions
 from musicsvc.store.security.sessions import SessionIdentity
 
+# The first match counts: most browsers also name others.
+BROWSERS = (
+    (r"Edg(e|A|iOS)?/", "Edge"),
+    (r"OPR/|Opera", "Opera"),
+    (r"SamsungBrowser/", "Samsung Internet"),
+    (r"Firefox/|FxiOS/", "Firefox"),
+    (r"Chrom(e|ium)/|CriOS/", "Chrome"),
+    (r"Safari/", "Safari"),
+    (r"curl/", "curl"),
+)
+SYSTEMS = (
+    (r"Android", "Android"),
+    (r"iPhone|iPad", "iOS"),
+    (r"Windows", "Windows"),
+    (r"CrOS", "ChromeOS"),
+    (r"Mac OS X|Macintosh", "macOS"),
+    (r"Linux|X11", "Linux"),
+)
+
+
 PATH = "/settings"
 
 
 def show(query: OlderQuery, caller: SessionIdentity, site: Site, now: int) -> View:
     """Show the settings of the account."""
     found = sessions.list(caller.user_id, now=now, limit=newest.WANTED, before=query.before)
-    shown = newest.by_id([(session, agents.describe(session.agent)) for session in found], lambda row: row[0].id)
+    shown = newest.by_id([(session, describe(session.agent)) for session in found], lambda row: row[0].id)
     links = [share_links.link(row, site) for row in report_links.list(caller.user_id, now=now)]
     return View("settings.html", {"sessions": shown, "share_links": links})
 
@@ -60,3 +82,13 @@ def end_other_sessions(caller: SessionIdentity) -> Redirect:
     """Sign out all other browsers."""
     sessions.end_all(caller.user_id, but=caller.session_id)
     return Redirect(PATH, "All other browsers are signed out.")
+
+
+def describe(agent: str) -> str:
+    """Return browser and system of a User-Agent header, such as `Firefox on Linux`."""
+    browser, system = (_first(agent, known) for known in (BROWSERS, SYSTEMS))
+    return f"{browser or 'A browser'} on {system}" if system else browser or "An unknown browser"
+
+
+def _first(agent: str, known: tuple[tuple[str, str], ...]) -> str | None:
+    return next((name for pattern, name in known if re.search(pattern, agent)), None)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from musicsvc.clock import DAY, HOUR, isoformat
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights.figures import ratio
-from musicsvc.store.insights.listening import listening, milestones, releases
+from musicsvc.store.insights.listening import DEFAULT_DAYS, listening, milestones, releases
 from musicsvc.store.insights.listening.listening import Hours, Listening
 from musicsvc.store.insights.listening.milestones import BestDay, Milestone, Milestones
-from musicsvc.store.insights.listening.releases import DEFAULT_DAYS, Release, ReleasePoint
+from musicsvc.store.insights.listening.releases import Release, ReleasePoint
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window, to_date
 from musicsvc.store.plays.rollups import histograms
 from musicsvc.store.plays.subjects import ALBUM, OF_TRACKS, Subject

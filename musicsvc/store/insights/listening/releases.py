@@ -12,6 +12,7 @@ from musicsvc.store.catalog import albums
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures
+from musicsvc.store.insights.listening import DEFAULT_DAYS
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import Window, day_of, to_date, to_day
@@ -21,8 +22,6 @@ from musicsvc.store.plays.subjects import ALBUM, Subject
 DAYS = f"SELECT {daily.SUBJECT}, {daily.DAY}, plays, listeners FROM {{rows}}"  # noqa: S608 - our own names
 ALBUMS = "SELECT id, name, release_date FROM album WHERE id {among}"
 NO_PLAYS = 0, b""
-MOST_DAYS, DEFAULT_DAYS = 365, 28
-MOST_ALBUMS = 9  # to compare an album with
 MOST_CHOSEN = 4  # albums that a report compares by itself
 
 
