@@ -19,7 +19,6 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.seeding import fixtures
 from musicsvc.store.seeding.world import FixtureSummary
 from tests.support import databases, postgres, preloaded
-from tests.support.examples import ON_POSTGRES
 from tests.support.serving import Client, ServiceServer, StartServer, connector, person
 
 NOW = parse("2026-03-01T12:00:00Z")
@@ -27,7 +26,9 @@ SERVER = pytest.StashKey[postgres.Server]()
 ADDRESS = pytest.StashKey[str]()
 # The same examples in every run. Shrinking a failing example can take minutes, so only `--long` does it.
 QUICK = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.shrink]
-hypothesis.settings.register_profile("quick", database=None, deadline=None, derandomize=True, phases=QUICK)
+hypothesis.settings.register_profile(
+    "quick", database=None, deadline=None, derandomize=True, phases=QUICK, max_examples=40
+)
 hypothesis.settings.register_profile("long", database=None, deadline=None)
 hypothesis.settings.load_profile("quick")
 
@@ -45,9 +46,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Start PostgreSQL once per run: in this process, or in the controller of xdist."""
     if config.getoption("--long"):
         hypothesis.settings.load_profile("long")
-    elif config.getoption("--store") == "postgres":
-        hypothesis.settings.register_profile(ON_POSTGRES, hypothesis.settings.get_profile("quick"))
-        hypothesis.settings.load_profile(ON_POSTGRES)
     # aiohttp reads the certificates of the system when it is imported, a fifth of the time; no test connects to others.
     os.environ.setdefault("SSL_CERT_FILE", os.devnull)
     preloaded.note_variables()

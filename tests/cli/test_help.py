@@ -12,6 +12,8 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from musicsvc.cli.main import command
 from musicsvc.cli.reference import pages
 from musicsvc.cli.session import Session
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Artist
 from tests.cli.conftest import Json, Run
 from tests.cli.test_program import COMMANDS
 
@@ -73,8 +75,8 @@ def test_user_is_an_option_of_every_command_that_takes_an_account() -> None:
         assert [part for part in parameters if "--user" in part.opts and not getattr(part, "hidden", False)], path
 
 
-def test_user_names_the_account(run: Run, ask: Json) -> None:
-    run("seed")
+def test_user_names_the_account(run: Run, ask: Json, store: Store) -> None:
+    store.write(lambda: Artist.create(name="Ada", created_at=1)).result()
     run("user", "create", "--user", EMAIL)
     for line in (
         "user password --password-stdin",

@@ -141,6 +141,7 @@ main()
         assert (program.returncode, program.stdout.read(), program.stderr.read()) == (130, b"", b"")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="no device that is full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_output_that_cannot_be_written_is_a_failure(

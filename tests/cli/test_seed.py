@@ -12,6 +12,7 @@ from tests.cli.conftest import Json, Run
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "tokens"), [(["--accounts"], 7), ([], 0)])
 def test_the_sample_data_is_added_once_and_no_token_is_printed(
     run: Run, store: Store, options: list[str], tokens: int

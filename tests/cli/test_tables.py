@@ -137,6 +137,7 @@ def test_lines_in_a_pipe_have_no_trailing_blanks(people: list[str], run: Run) ->
         assert out.count("\n") > 2
 
 
+@pytest.mark.slow
 def test_thousands_of_rows_cost_little_more_than_their_json(run: Run, store: Store) -> None:
     def unit() -> None:
         people = [users.NewUser(f"{number}@import.test", f"{number} of many") for number in range(MANY)]

@@ -79,6 +79,7 @@ def differences(done: Done) -> list[Any]:
     return [tuple(each.values()) for each in found]
 
 
+@pytest.mark.slow
 def test_a_play_makes_just_its_rows_differ_in_every_format(
     export: Callable[..., Done], made: Catalog, store: Store, clock: MovableClock, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from musicsvc.reports.art import avatars
 from tests.reports.pictures import contrast, difference, opened
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_white_can_be_read_on_every_ground(ground: tuple[str, str]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.text(max_size=60), st.integers(1, 2**53 - 1))
 def test_no_name_breaks_an_avatar(name: str, seed: int) -> None:
     assert opened(avatars.avatar(name, seed)).size == (256, 256)

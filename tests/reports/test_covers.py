@@ -10,6 +10,7 @@ from musicsvc.reports import typesetting, writing
 from musicsvc.reports.art import covers
 from musicsvc.reports.art.chance import Chance
 from tests.reports.pictures import contrast, difference, hexadecimal, opened
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
@@ -80,6 +81,7 @@ def test_a_cover_is_a_png_of_1000_by_1000_and_always_the_same(template: covers.T
     assert covers.cover(template.id, "Another", "Name") != first
 
 
+@pytest.mark.slow
 def test_covers_drawn_at_once_are_those_drawn_one_by_one() -> None:
     alone = [covers.cover(2, title, artist) for title, artist in TEXTS.values()]
     with ThreadPoolExecutor(4) as threads:
@@ -180,7 +182,7 @@ anything = st.text(st.characters(), max_size=120) | st.text("aWم ש́क्ि\
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(number=st.integers(1, len(covers.templates())), title=anything, artist=anything)
 def test_no_text_breaks_a_cover_or_leaves_it(number: int, title: str, artist: str) -> None:
     box = text_box(covers.templates()[number - 1], title, artist)

@@ -186,6 +186,7 @@ async def test_daily_rows_are_the_days_of_the_charts(ask: Client, made: Catalog,
         assert charted == [(row["date"], row["plays"], row["listeners"]) for row in rows if row["track_id"] == track]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period", PERIODS, ids=str)
 @on_shared_loop
 async def test_the_report_and_its_pdf_have_the_same_figures(
@@ -241,6 +242,7 @@ async def test_a_manager_of_one_artist_gets_the_artists_figures(
             assert told["charts"] == await data(ask, f"artists/{artist}/charts?{in_chart_query(period)}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "json", "xlsx", "pdf"])
 @on_shared_loop
 async def test_the_command_line_writes_the_bytes_of_the_endpoint(

@@ -139,6 +139,7 @@ async def test_daily_rows_are_the_days_of_the_subjects_tracks(
     assert len(rows) == len(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "place"), SUBJECTS)
 async def test_the_report_is_that_of_the_subject(ask: Client, made: Catalog, kind: str, place: int) -> None:
     each = number(made, kind, place)

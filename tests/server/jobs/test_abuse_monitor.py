@@ -102,6 +102,7 @@ async def test_probing_ids_in_paths_or_bodies_is_revoked(loose: Client, store: S
     assert (await reader.get("users/me")).status == 200
 
 
+@pytest.mark.slow
 async def test_a_reinstated_token_is_not_revoked_again_for_old_calls(loose: Client, store: Store) -> None:
     client = loose.holding(person(store, Clock(), "ann@label.test")[1])
     await probe(client)

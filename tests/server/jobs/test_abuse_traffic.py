@@ -95,6 +95,7 @@ async def test_an_honest_client_keeps_its_token(store: Store, name: str) -> None
     assert await revoked(store, name) is None
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")
 @pytest.mark.parametrize("name", [*ATTACKS, *(pytest.param(name, marks=pytest.mark.long) for name in MORE_ATTACKS)])
 async def test_an_attack_ends_with_its_token(store: Store, name: str) -> None:

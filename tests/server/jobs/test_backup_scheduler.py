@@ -233,6 +233,7 @@ def test_there_is_no_scheduler_when_turned_off_in_the_demo_or_on_postgres(
         assert backup_scheduler.build(config.load(options=options), clock) is None
 
 
+@pytest.mark.slow
 def test_a_server_of_several_processes_makes_one_backup(
     store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

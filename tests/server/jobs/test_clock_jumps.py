@@ -94,6 +94,7 @@ async def test_a_clock_is_reported_behind_from_a_minute_on(
     assert ("system clock is behind" in caplog.text) == told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jump", EACH)
 async def test_no_endpoint_fails_because_the_clock_has_jumped(store: Store, clock: MovableClock, jump: int) -> None:
     world = World(store, clock)

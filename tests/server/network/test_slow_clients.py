@@ -203,6 +203,7 @@ async def test_a_few_bytes_that_nobody_takes_do_not_hold_a_connection(start_serv
         assert await take(slow) < 420 * 400
 
 
+@pytest.mark.slow
 async def test_who_reads_slowly_and_steadily_gets_everything(start_server: StartServer) -> None:
     write = 3 * SHORT
     client = await start_server(patience(write=write))

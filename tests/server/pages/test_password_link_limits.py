@@ -76,6 +76,7 @@ async def test_an_address_asks_for_20_unknown_links_a_minute_and_none_is_hashed(
     assert hashed == [NEW]
 
 
+@pytest.mark.slow
 @on_shared_loop
 async def test_24_people_sign_in_while_strangers_send_unknown_links(
     limited: Shared, browser: PageClient, hashed: list[str]

@@ -142,6 +142,7 @@ async def test_a_lock_that_is_held_for_a_minute_is_503_after_five_seconds(client
         assert time.monotonic() - began < 5
 
 
+@pytest.mark.slow
 async def test_a_page_that_is_spoilt_while_it_is_served_is_told_and_never_passed_on(
     store: Store,
     clock: MovableClock,

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
+
 from musicsvc.clock import MovableClock
 from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.server.schemas.fields import Pages
@@ -47,6 +49,7 @@ def valid_requests(world: World, holds: Callable[[Route], object]) -> Iterator[t
         yield route, ValidRequest(world, route)
 
 
+@pytest.mark.slow
 async def test_what_is_no_id_names_nothing(anonymous: Client, store: Store, clock: MovableClock) -> None:
     world = World(store, clock, ())
     headers = [f"Authorization: Bearer {world.tokens[OWNER]}", "Content-Type: application/json"]
@@ -60,6 +63,7 @@ async def test_what_is_no_id_names_nothing(anonymous: Client, store: Store, cloc
                 assert is_error(answer, route, "not_found")
 
 
+@pytest.mark.slow
 async def test_pages_are_numbers_within_bounds_given_once(anonymous: Client, store: Store, clock: MovableClock) -> None:
     world = World(store, clock, ())
     for route, valid in valid_requests(world, lambda route: route.query is not None and issubclass(route.query, Pages)):

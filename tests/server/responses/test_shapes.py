@@ -17,6 +17,7 @@ from tests.support.serving import Client
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
 
+@pytest.mark.slow
 async def test_every_read_has_the_keys_of_its_tier_and_no_others(
     anonymous: Client, store: Store, clock: MovableClock
 ) -> None:

@@ -15,6 +15,7 @@ from musicsvc.store.abuse.probing_rule import ProbeFigures
 from musicsvc.store.abuse.rate_limit_rule import RefusalFigures
 from musicsvc.store.abuse.rules import Evaluation, Violation
 from musicsvc.store.activity.calls import Entry
+from tests.support.examples import examples
 from tests.support.traffic import BEGAN, Bucket, Client, FixedWindow, Limit, Profile, SlidingWindow
 
 RULES = Abuse()
@@ -208,7 +209,7 @@ ANY_STEPS = [*OWN_STEPS, {"request": f"GET {PLAYLIST}", "ids": "new", "status": 
 LOW = Abuse(refusals=10, refusal_seconds=60, probes=8, probe_seconds=20)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(clients(st.floats(0, 1), ANY_STEPS), limits, st.lists(st.floats(0, 1), max_size=8))
 def test_batches_lead_to_the_same_violation(client: Client, limit: Limit, cuts: list[float]) -> None:
     entries = Profile("anybody", "", [client]).entries(limit)

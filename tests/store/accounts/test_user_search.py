@@ -17,6 +17,7 @@ from musicsvc.store.engine.names import name_index
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import User
 from musicsvc.store.schema import schema
+from tests.support.examples import examples
 
 
 class UndoError(Failure):
@@ -64,7 +65,7 @@ SIGNS = st.sampled_from(
 TEXT = st.lists(SIGNS, min_size=1, max_size=9).map("".join)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.lists(TEXT, min_size=1, max_size=8), query=TEXT, limit=st.integers(1, 5), part=st.data())
 def test_a_search_finds_what_the_rule_says_and_in_its_order(
     store: Store, names: list[str], query: str, limit: int, part: st.DataObject

@@ -13,6 +13,7 @@ from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups.folder import SCHEDULED, new_name
 from tests.support.damage import overwrite_middle_page
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.only_on("sqlite")
 NOW = parse("2026-03-01T12:00:00Z")
@@ -57,7 +58,7 @@ def _place(folder: Path, kinds: dict[bool, Path], made: list[BackupCase]) -> dic
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 @given(made=st.lists(BACKUPS, max_size=12), keep=st.integers(1, 4))
 def test_prune_keeps_the_newest_undamaged_and_all_unscheduled_backups(
     sound: Path, damaged: Path, made: list[BackupCase], keep: int

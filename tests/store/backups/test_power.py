@@ -94,6 +94,7 @@ def test_a_new_database_gets_its_name_only_when_it_is_complete(tmp_path: Path) -
         assert all("musicsvc.db" in state for state in record.states())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("links")
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("kind", ["closed", "killed", "damaged", "missing"])

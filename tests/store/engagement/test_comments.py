@@ -21,6 +21,7 @@ from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Comment, Track
+from tests.support.examples import examples
 
 MANY = 10_000
 
@@ -91,7 +92,7 @@ def test_a_thread_is_read_as_a_tree_whatever_was_written_and_deleted(
     monkeypatch.setattr(comments, "GAP", gap)
     monkeypatch.setattr(comments, "LAST", 1 << (62 if gap > 7 else 12))
 
-    @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(STEPS)
     def run(steps: list[tuple[str, int]]) -> None:
         error = store.write(lambda: _play(steps, clock)).exception()

@@ -186,6 +186,7 @@ def test_a_full_database_still_answers_everyone(store: Store) -> None:
     assert store.read(_tags).result() == acknowledged
 
 
+@pytest.mark.slow
 def test_the_operator_sees_the_file_and_the_error_and_clients_do_not(store: Store, file: Path) -> None:
     store.write(lambda: _limit(3)).result()
     full = store.write(_tag("x" * 30_000)).exception(30)
@@ -227,6 +228,7 @@ def test_a_lock_held_too_long_is_unavailable_after_five_seconds_until_it_is_rele
     assert store.read(_tags).result() == {"theirs", "second"}
 
 
+@pytest.mark.slow
 def test_checkpoints_by_another_process_disturb_no_unit(store: Store, file: Path) -> None:
     over = threading.Event()
 

@@ -11,8 +11,11 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import batches
 from musicsvc.store.models import Album, AlbumArtist, Artist, Genre, Tag, Track, TrackArtist
 from tests.support.catalog_import import Rows, counts, dump, import_rows
+from tests.support.examples import examples
 
-often = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+often = settings(
+    max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 names = some.sampled_from(["a", "b", "c"])
 row_like = some.fixed_dictionaries(
     {"track": names, "artist": some.lists(names, min_size=1, max_size=3)},
@@ -98,7 +101,7 @@ def agreed(number: int, given: set[str], genres: list[str], tags: list[str]) -> 
 
 
 @pytest.mark.slow
-@settings(often, max_examples=30)
+@settings(often, max_examples=examples(30))
 @given(
     rows=some.lists(some.builds(agreed, some.integers(0, len(AGREED) - 1), fields, words, words), max_size=12),
     size=some.integers(1, 13),

@@ -17,6 +17,7 @@ from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.people import follows
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Follow, User
+from tests.support.examples import examples
 from tests.support.refused_rows import reasons
 
 Rows = Sequence[Mapping[str, object] | tuple[object, object]]
@@ -165,7 +166,7 @@ NAMES = some.sampled_from(["1", "2", "3", "A", "a", "a@x.test", "A@X.test", "b@x
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     earlier=some.lists(some.tuples(NAMES, NAMES), max_size=4),
     rows=some.lists(some.tuples(NAMES, NAMES), max_size=8),

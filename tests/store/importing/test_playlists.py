@@ -18,6 +18,7 @@ from musicsvc.store.importing.people import playlists
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Playlist, PlaylistTrack, Track, TrackArtist
 from musicsvc.store.playlists import playlists as store_playlists
+from tests.support.examples import examples
 from tests.support.refused_rows import reasons
 
 Rows = Sequence[Mapping[str, object]]
@@ -220,7 +221,7 @@ SOME_ROWS = some.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(earlier=SOME_ROWS, rows=SOME_ROWS, size=some.integers(1, 5))
 def test_a_dry_run_tells_what_comes_and_a_second_run_finds_nothing_to_do(
     store: Store, imported: Import, earlier: Rows, rows: Rows, size: int

@@ -20,7 +20,7 @@ from musicsvc.store.plays.rollups import listeners, monthly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 from tests.conftest import NOW
 from tests.support import export_files
-from tests.support.examples import fewer_on_postgres
+from tests.support.examples import examples
 from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
 from tests.support.oracle import PlayOf, bounds, day
 from tests.support.withdrawn_plays import withdraw_import
@@ -36,7 +36,7 @@ time = some.one_of(
     some.tuples(some.just(True), some.sampled_from([-SLOT, -SECOND, -1, 0, 1, SECOND, SLOT])),
 )
 play = some.tuples(some.integers(0, len(TRACKS) - 2), back, time, some.integers(1, 6).map(str))
-LIGHT = settings(max_examples=fewer_on_postgres(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+LIGHT = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.slow

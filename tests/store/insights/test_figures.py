@@ -20,7 +20,7 @@ from musicsvc.store.plays.rollups import monthly
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 from tests.conftest import NOW
 from tests.support import play_counts
-from tests.support.examples import fewer_on_postgres
+from tests.support.examples import examples
 from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
 
 TODAY = NOW // DAY
@@ -36,7 +36,7 @@ moment = some.tuples(
 play = some.tuples(some.integers(0, len(TRACKS) - 2), moment, some.integers(1, 9).map(str))
 given_to = some.lists(some.tuples(some.integers(0, len(TRACKS) - 1), moment), max_size=6)
 batches = some.lists(some.lists(play, max_size=25), max_size=4)
-LIGHT = settings(max_examples=fewer_on_postgres(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+LIGHT = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def filled(store: Store, heard: list[list[tuple[int, int, str]]], folded: int = 0) -> Catalog:

@@ -21,7 +21,7 @@ from musicsvc.store.plays.subjects import TRACK, Subject
 from tests.conftest import NOW
 from tests.support import databases
 from tests.support import listening_oracle as oracle
-from tests.support.examples import fewer_on_postgres
+from tests.support.examples import examples
 from tests.support.listening_oracle import TimedPlay
 from tests.support.listening_world import TRACKS
 from tests.support.timed_world import TimedWorld
@@ -50,9 +50,7 @@ steps = some.one_of(
     some.tuples(some.just("measure"), some.integers(0, 3), some.sampled_from([0, 15_000, 60_000, 400_001])),
 )
 window = some.tuples(back, back).map(lambda ends: Window("", TODAY - max(ends), TODAY - min(ends) + 1))
-LIGHT = settings(
-    max_examples=fewer_on_postgres(30), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+LIGHT = settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
 def parties(world: TimedWorld, drawn: list[Any]) -> list[TimedPlay]:

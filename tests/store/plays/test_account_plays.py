@@ -24,6 +24,7 @@ from musicsvc.store.plays.rollups import monthly, withdrawal
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Administrator
 from tests.conftest import NOW
+from tests.support.examples import examples
 from tests.support.reported_plays import TODAY, account, figures, report
 from tests.support.undoing import quiet, require_sound
 
@@ -68,7 +69,7 @@ def withdraw(store: Store, reports: Reports, now: int = NOW) -> int:
     return done
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=some.integers(0, 1 << 32),
     since=some.sampled_from([None, 0, 1, 2]),

@@ -21,6 +21,7 @@ from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.rollups import listeners, monthly
 from musicsvc.store.plays.subjects import TRACK
 from tests.conftest import NOW
+from tests.support.examples import examples
 from tests.support.reported_plays import PLAYED, SPANS, SUBJECTS, TODAY, figures, read_figures, report
 
 TIMES = [NOW - back * DAY + at * 15 * SECOND for back in PLAYED for at in range(4)]
@@ -79,7 +80,7 @@ def recounted(heard: Sequence[ReportedPlay]) -> tuple[dict[Any, tuple[int, set[s
     return found, len(taken)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(heard=REPORTED.map(alike), chance=some.randoms(use_true_random=False), size=some.integers(1, 20))
 def test_figures_are_the_same_whatever_the_order_and_the_batching(
     store: Store, reporter: Identity, heard: list[ReportedPlay], chance: random.Random, size: int
@@ -94,7 +95,7 @@ def test_figures_are_the_same_whatever_the_order_and_the_batching(
     assert counted(whole) == {key: (count, len(people)) for key, (count, people) in expected.items()}
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(heard=REPORTED)
 def test_of_the_repeats_in_a_batch_the_earliest_is_stored(
     store: Store, reporter: Identity, heard: list[ReportedPlay]
@@ -122,7 +123,7 @@ def counted(found: Any) -> dict[Any, tuple[int, int]]:
     return {key: (count, len(people)) for key, (count, people) in found[0].items()}
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(heard=REPORTED)
 def test_listeners_of_several_tracks_are_at_least_the_largest_number_and_at_most_the_sum(
     store: Store, reporter: Identity, heard: list[ReportedPlay]

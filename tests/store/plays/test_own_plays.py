@@ -21,6 +21,7 @@ from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.reported import own_plays
 from musicsvc.store.plays.rollups import listeners
 from tests.conftest import NOW
+from tests.support.examples import examples
 from tests.support.reported_plays import account, report
 
 SLOT_START = NOW // SLOT * SLOT
@@ -76,7 +77,7 @@ class Model:
         return "accepted"
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=BATCHES)
 def test_of_an_accounts_own_plays_one_counts_in_each_half_minute(
     store: Store, reporter: Identity, batches: list[list[ReportedPlay]]

@@ -14,8 +14,9 @@ from musicsvc.store.rate_limits import window
 from musicsvc.store.rate_limits.memory import MemoryHitCounter
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
 from musicsvc.store.rate_limits.window import AHEAD, GRACE, Count, Hit, HitCounter, Limit, SharedHitCounter, Status
+from tests.support.examples import examples
 
-ONE_FIXTURE_FOR_ALL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+ONE_FIXTURE_FOR_ALL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40))
 BEGAN = 10_000_000  # a few hours after the machine's start
 
 

@@ -3,6 +3,8 @@
 from collections import Counter
 from functools import partial
 
+import pytest
+
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
@@ -36,6 +38,7 @@ def by_weekday(store: Store, now: int) -> Counter[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_small_world_was_heard_for_a_year_and_the_same_plays_are_never_put_in_twice(
     store: Store, clock: MovableClock
 ) -> None:
