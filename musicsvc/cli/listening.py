@@ -116,7 +116,7 @@ def figures(rows: "Iterable[Figure]", data: JSON, growth: "Callable[[float | Non
     found = {}
     for each in shapes.cards(rows, data):
         grown = growth(each.growth) if each.figure.growth else ""
-        text = ", ".join(filter(None, (f"{each.value}{grown}", each.note_text)))
+        text = "; ".join(filter(None, (f"{each.value}{grown}", each.note_text)))
         found[each.figure.title.lower()] = None if each.value is None else text
     return found
 

@@ -64,12 +64,12 @@ def test_show_draws_the_days(run: Run, made: Catalog, now: int) -> None:
     assert f"{made.albums[0]}: Album 0" in page
     assert "30-days: " in page
     first = f"{to_date(now - 39 * DAY - MINUTE):%-d %b %Y}"
-    assert f"150 (first plays {first}), 200 of all time" in page
+    assert f"150 (first plays {first}); 200 of all time" in page
     week = run("insights", "show", "album", str(made.albums[0]), "--period", "7-days").stdout
-    assert "35 (+0.0 % vs previous 7 days), 200 of all time" in week
+    assert "35 (+0.0 % vs previous 7 days); 200 of all time" in week
     assert "█" * 30 in page
     all_time = run("insights", "show", "album", str(made.albums[0]), "--period", "all").stdout
-    assert re.search(r"^plays +200, 200 of all time$", all_time, re.MULTILINE)
+    assert re.search(r"^plays +200; 200 of all time$", all_time, re.MULTILINE)
     assert "Track 1" in page
     of_artist = run("insights", "show", "artist", str(made.artists[0])).stdout
     assert [line for line in of_artist.splitlines() if line.startswith("top ")] == ["top tracks", "top albums"]

@@ -67,15 +67,15 @@ def test_an_album_has_its_hours_and_milestones(run: Run, made: Catalog) -> None:
     assert shown[:14] == [
         f"album                {album}: Album 0",
         "period               2024-03: 2024-03-01 to 2024-03-31",
-        "plays                1,002 (first plays 4 Mar 2024), 1,002 of all time",
-        "listeners            2 (first plays 4 Mar 2024), 2 of all time",
-        "likes                0, given in these days",
-        "reposts              0, given in these days",
-        "skips                0, of 0 with a duration",
+        "plays                1,002 (first plays 4 Mar 2024); 1,002 of all time",
+        "listeners            2 (first plays 4 Mar 2024); 2 of all time",
+        "likes                0; given in these days",
+        "reposts              0; given in these days",
+        "skips                0; of 0 with a duration",
         "heard of the track   -",
         "plays per listener   501.0",
-        "new listeners        2, first play in this period",
-        "returning listeners  0, had played before",
+        "new listeners        2; first play in this period",
+        "returning listeners  0; had played before",
         "milestones           100 on 2024-03-05 07:37; 1,000 on 2024-03-05 22:37",
         "best day             2024-03-05: 1,000 plays",
         f"plays by day         {'▁' * 3}▂█{'▁' * 26}",
@@ -95,11 +95,11 @@ def test_completion_and_listeners_are_lines_of_text() -> None:
     people = {"new_listeners": 2_345, "returning_listeners": 6_789, "completion": {"mean": 61.5, "median": 70.0}}
     nothing_reached: dict[str, object] = {"plays": [], "best_day": None}
     assert listening.lines({"listening": counts | people, "milestones": nothing_reached}) == {
-        "skips": "1,234, of 56,789 with a duration",
-        "heard of the track": "61.5 %, on average, median 70.0 %",
+        "skips": "1,234; of 56,789 with a duration",
+        "heard of the track": "61.5 %; on average, median 70.0 %",
         "plays per listener": "3.5",
-        "new listeners": "2,345, first play in this period",
-        "returning listeners": "6,789, had played before",
+        "new listeners": "2,345; first play in this period",
+        "returning listeners": "6,789; had played before",
         "milestones": None,
         "best day": None,
     }
