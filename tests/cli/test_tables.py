@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsvc.cli.table import GAP, Column, fit, headings, lines, width
+from musicsvc.cli.output import GAP, Column, fit, headings, lines, width
 from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Json, Run

@@ -2,7 +2,7 @@
 
 from musicsvc.config import Limits
 from musicsvc.server.schemas.fields import MAX_ID
-from musicsvc.server.schemas.json_size import MAX_VALUES
+from musicsvc.server.schemas.parsed_body import MAX_VALUES
 
 LIMITS = Limits()
 

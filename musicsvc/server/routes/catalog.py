@@ -4,8 +4,9 @@ from musicsvc.server.handlers import albums, artists, comments, genres, likes, s
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Access, Route
 from musicsvc.server.schemas import answers, catalog
+from musicsvc.server.schemas.answers import one
 from musicsvc.server.schemas.catalog import AlbumIn, AlbumPages, AlbumParts, ArtistIn, TrackIn
-from musicsvc.server.schemas.comments import Comment, CommentIn, OneComment
+from musicsvc.server.schemas.comments import Comment, CommentIn
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.search import CatalogQuery, Found
 from musicsvc.server.schemas.track_lists import TrackPages
@@ -20,18 +21,18 @@ PUBLIC = Access.PUBLIC
 ROUTES: tuple[Route, ...] = (
     Route("GET", f"{V1}/albums", albums.index, PUBLIC, query=AlbumPages, nests_tracks=True,
           answer=catalog.OfAlbums[catalog.Album], public_answer=catalog.OfAlbums[catalog.AlbumPublic]),
-    Route("POST", f"{V1}/albums", albums.create, status=201, body=AlbumIn, answer=catalog.OneAlbum[catalog.Album]),
+    Route("POST", f"{V1}/albums", albums.create, status=201, body=AlbumIn, answer=one("album", catalog.Album)),
     Route("GET", f"{V1}/albums/{{id}}", albums.show, PUBLIC, find=album_store.get, query=AlbumParts,
-          answer=catalog.OneAlbum[catalog.Album], public_answer=catalog.OneAlbum[catalog.AlbumPublic]),
+          answer=one("album", catalog.Album), public_answer=one("album", catalog.AlbumPublic)),
     Route("GET", f"{V1}/tracks", tracks.index, query=TrackPages, extension=True,
           answer=answers.Paged[catalog.Track]),
-    Route("POST", f"{V1}/tracks", tracks.create, status=201, body=TrackIn, answer=catalog.OneTrack[catalog.Track]),
+    Route("POST", f"{V1}/tracks", tracks.create, status=201, body=TrackIn, answer=one("track", catalog.Track)),
     Route("GET", f"{V1}/tracks/{{id}}", tracks.show, PUBLIC, find=track_store.get, extension=True,
-          answer=catalog.OneTrack[catalog.Track], public_answer=catalog.OneTrack[catalog.TrackPublic]),
+          answer=one("track", catalog.Track), public_answer=one("track", catalog.TrackPublic)),
     Route("GET", f"{V1}/tracks/{{id}}/comments", comments.index, find=track_store.require, query=Pages,
           answer=answers.Paged[Comment]),
     Route("POST", f"{V1}/tracks/{{id}}/comments", comments.create, status=201, find=track_store.require, body=CommentIn,
-          extension=True, answer=OneComment),
+          extension=True, answer=one("comment", Comment)),
     Route("DELETE", f"{V1}/comments/{{id}}", comments.delete, find=comment_store.get_deletable, extension=True,
           answer=answers.Success),
     Route("POST", f"{V1}/tracks/{{id}}/like", likes.like, find=track_store.require, extension=True,
@@ -47,9 +48,9 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{V1}/artists", artists.index, PUBLIC, query=AlbumPages,
           answer=catalog.OfArtists[catalog.Artist], public_answer=catalog.OfArtists[catalog.ArtistPublic]),
     Route("POST", f"{V1}/artists", artists.create, status=201, body=ArtistIn,
-          answer=catalog.OneArtist[catalog.Artist]),
+          answer=one("artist", catalog.Artist)),
     Route("GET", f"{V1}/artists/{{id}}", artists.show, PUBLIC, find=artist_store.get, extension=True,
-          answer=catalog.OneArtist[catalog.Artist], public_answer=catalog.OneArtist[catalog.ArtistPublic]),
+          answer=one("artist", catalog.Artist), public_answer=one("artist", catalog.ArtistPublic)),
     Route("GET", f"{V1}/artists/{{id}}/albums", artists.list_albums, PUBLIC, find=artist_store.get, query=Pages,
           nests_tracks=True, answer=answers.Paged[catalog.Album], public_answer=answers.Paged[catalog.AlbumPublic]),
     Route("GET", f"{V1}/artists/{{id}}/tracks", artists.list_tracks, PUBLIC, find=artist_store.get, query=Pages,

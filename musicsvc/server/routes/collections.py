@@ -3,8 +3,8 @@
 from musicsvc.server.handlers import collections
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Route
-from musicsvc.server.schemas.answers import Paged
-from musicsvc.server.schemas.collections import CollectionIn, CollectionListed, OneCollection
+from musicsvc.server.schemas.answers import Paged, one
+from musicsvc.server.schemas.collections import Collection, CollectionIn, CollectionListed
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.store.playlists.collections import get
 
@@ -12,9 +12,9 @@ ALL = f"{V1}/collections"
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("POST", ALL, collections.create, status=201, body=CollectionIn, answer=OneCollection),
+    Route("POST", ALL, collections.create, status=201, body=CollectionIn, answer=one("collection", Collection)),
     Route("GET", ALL, collections.index, query=Pages, extension=True, answer=Paged[CollectionListed]),
     Route("GET", f"{ALL}/{{id}}", collections.show, find=get, private=True, extension=True,
-          answer=OneCollection),
+          answer=one("collection", Collection)),
 )
 # fmt: on

@@ -6,14 +6,17 @@ from musicsvc.server.handlers.accounts import registration_open
 from musicsvc.server.handlers.pages import accounts, developers, home, settings, sign_in, static
 from musicsvc.server.routes.route import Access, Family, PasswordOf, RateLimit, Route
 from musicsvc.server.schemas.pages.accounts import (
+    AccessForm,
     ChangePasswordForm,
     DisplayNameForm,
     NewPasswordForm,
+    PasswordForm,
     RegisterForm,
+    SignInForm,
+    SignInQuery,
+    TokenForm,
 )
 from musicsvc.server.schemas.pages.admin import OlderQuery
-from musicsvc.server.schemas.pages.developers import AccessForm, PasswordForm, TokenForm
-from musicsvc.server.schemas.pages.sign_in import SignInForm, SignInQuery
 from musicsvc.store.accounts import password_links, tokens
 from musicsvc.store.security import sessions
 

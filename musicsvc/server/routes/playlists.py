@@ -5,13 +5,12 @@ from functools import partial
 from musicsvc.server.handlers import invites, playlists
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Route
-from musicsvc.server.schemas.answers import Paged, Success
+from musicsvc.server.schemas.answers import Paged, Success, one
 from musicsvc.server.schemas.catalog import Track
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import (
     Invited,
     InviteIn,
-    OnePlaylist,
     Playlist,
     PlaylistIn,
     PlaylistPut,
@@ -24,25 +23,26 @@ from musicsvc.store.playlists.playlists import get_editable, get_owned, get_read
 ALL = f"{V1}/playlists"
 ONE = f"{ALL}/{{id}}"
 Private = partial(Route, private=True)
+ONE_PLAYLIST = one("playlist", Playlist)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("GET", ALL, playlists.index, query=Pages, extension=True, answer=Paged[Playlist]),
-    Route("POST", ALL, playlists.create, body=PlaylistIn, answer=OnePlaylist),
-    Private("PUT", ALL, playlists.put, body=PlaylistPut, answer=OnePlaylist, raises=(404,)),
-    Private("GET", ONE, playlists.show, find=get_readable, extension=True, answer=OnePlaylist),
-    Private("PUT", ONE, playlists.replace, find=get_owned, body=PlaylistIn, extension=True, answer=OnePlaylist),
+    Route("POST", ALL, playlists.create, body=PlaylistIn, answer=ONE_PLAYLIST),
+    Private("PUT", ALL, playlists.put, body=PlaylistPut, answer=ONE_PLAYLIST, raises=(404,)),
+    Private("GET", ONE, playlists.show, find=get_readable, extension=True, answer=ONE_PLAYLIST),
+    Private("PUT", ONE, playlists.replace, find=get_owned, body=PlaylistIn, extension=True, answer=ONE_PLAYLIST),
     Private("DELETE", ONE, playlists.delete, find=get_owned, answer=Success),
     Private("GET", f"{ONE}/tracks", playlists.list_tracks, find=get_readable, query=Pages, extension=True,
             answer=Paged[Track]),
     Private("POST", f"{ONE}/tracks/add", playlists.add_tracks, find=get_editable, body=TracksIn, extension=True,
-            answer=OnePlaylist),
+            answer=ONE_PLAYLIST),
     Private("POST", f"{ONE}/tracks/remove", playlists.remove_tracks, find=get_editable, body=TracksOut,
-            answer=OnePlaylist),
+            answer=ONE_PLAYLIST),
     Private("POST", f"{ONE}/invite", invites.create, find=get_owned, body=InviteIn, answer=Invited, raises=(409,)),
-    Private("POST", f"{ONE}/accept-invite", invites.accept, find=get_own, extension=True, answer=OnePlaylist,
+    Private("POST", f"{ONE}/accept-invite", invites.accept, find=get_own, extension=True, answer=ONE_PLAYLIST,
             raises=(409,), example={"id": 2}),
-    Private("POST", f"{ONE}/decline-invite", invites.decline, find=get_own, extension=True, answer=OnePlaylist,
+    Private("POST", f"{ONE}/decline-invite", invites.decline, find=get_own, extension=True, answer=ONE_PLAYLIST,
             raises=(409,), example={"id": 2}),
 )
 # fmt: on

@@ -4,16 +4,16 @@ from musicsvc.server.handlers import accounts, users
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Access, RateLimit, Route
 from musicsvc.server.schemas.accounts import Registered, RegisterIn
-from musicsvc.server.schemas.answers import Paged, Success, UserSummary
+from musicsvc.server.schemas.answers import Paged, Success, UserSummary, one
 from musicsvc.server.schemas.fields import Pages
-from musicsvc.server.schemas.users import FoundUsers, OneUser, SearchQuery
+from musicsvc.server.schemas.users import FoundUsers, SearchQuery
 from musicsvc.store.accounts import users as user_store
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/auth/register", accounts.register, Access.OPEN, body=RegisterIn, answer=Registered,
           limit=RateLimit.REGISTER, enabled_if=accounts.registration_open, prepare=accounts.hash_password),
-    Route("GET", f"{V1}/users/me", users.me, extension=True, answer=OneUser),
+    Route("GET", f"{V1}/users/me", users.me, extension=True, answer=one("user", UserSummary)),
     Route("GET", f"{V1}/users/me/followed-users", users.list_followed, query=Pages, answer=Paged[UserSummary]),
     Route("GET", f"{V1}/users/me/followers", users.list_followers, query=Pages, answer=Paged[UserSummary]),
     Route("GET", f"{V1}/users/search", users.search, query=SearchQuery, answer=FoundUsers),

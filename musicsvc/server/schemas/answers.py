@@ -1,8 +1,9 @@
 """Schemas of responses, for the OpenAPI document and for tests; responses themselves are built as dicts."""
 
-from typing import Annotated, Generic, Literal, TypeVar
+import functools
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from musicsvc.server.schemas.fields import URL_PATTERN
 
@@ -61,3 +62,11 @@ class Paged(Success, Generic[T]):
     """A response with one page of a list under `pagination`."""
 
     pagination: Paginator[T]
+
+
+@functools.cache
+def one(key: str, schema: type[Answer]) -> type[Success]:
+    """Return the schema of a response with one object under its noun."""
+    field: dict[str, Any] = {key: (schema, ...)}
+    text = f"A response with one {key}."
+    return create_model(f"One{schema.__name__}", __base__=Success, __module__=__name__, __doc__=text, **field)

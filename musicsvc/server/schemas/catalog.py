@@ -257,24 +257,6 @@ class OfArtists(Success, Generic[T]):
     artists: Paginator[T]
 
 
-class OneAlbum(Success, Generic[T]):
-    """A response with one album."""
-
-    album: T
-
-
-class OneArtist(Success, Generic[T]):
-    """A response with one artist."""
-
-    artist: T
-
-
-class OneTrack(Success, Generic[T]):
-    """A response with one track."""
-
-    track: T
-
-
 class Fingerprint(Success):
     """A response with the status of a track's fingerprint."""
 

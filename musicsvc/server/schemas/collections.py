@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from musicsvc.server.schemas.answers import Answer, Success, Timestamp, UserSummary
+from musicsvc.server.schemas.answers import Answer, Timestamp, UserSummary
 from musicsvc.server.schemas.catalog import TrackNested
 from musicsvc.server.schemas.fields import Body, Id, Name, Text
 from musicsvc.store.catalog import tracks
@@ -43,9 +43,3 @@ class Collection(Answer):
     tracks: list[TrackNested]
     user: UserSummary
     created_at: Timestamp
-
-
-class OneCollection(Success):
-    """A response with one collection."""
-
-    collection: Collection

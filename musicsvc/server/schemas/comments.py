@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from musicsvc.server.schemas.answers import Answer, Success, UserSummary
+from musicsvc.server.schemas.answers import Answer, UserSummary
 from musicsvc.server.schemas.fields import Body, Id, Text
 from musicsvc.store.engagement import comments
 
@@ -39,9 +39,3 @@ class Comment(Answer):
     depth: int = Field(examples=[0], description="0 for a root comment, one more for each level of replies.")
     deleted: bool
     user: UserSummary
-
-
-class OneComment(Success):
-    """A response with one comment."""
-
-    comment: Comment

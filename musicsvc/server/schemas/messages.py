@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from musicsvc.server.schemas.answers import Answer, Success, Timestamp, UserSummary
+from musicsvc.server.schemas.answers import Answer, Timestamp, UserSummary
 from musicsvc.server.schemas.fields import Body, Id, Text, require_unique
 from musicsvc.store.accounts import users
 
@@ -56,15 +56,3 @@ class Conversation(Answer):
     users: list[UserSummary]
     last_message: Message | None
     created_at: Timestamp
-
-
-class OneMessage(Success):
-    """A response with one message."""
-
-    message: Message
-
-
-class OneConversation(Success):
-    """A response with one conversation."""
-
-    conversation: Conversation

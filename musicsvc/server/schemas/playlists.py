@@ -100,12 +100,6 @@ class Playlist(Answer):
     owner: UserSummary
 
 
-class OnePlaylist(Success):
-    """A response with one playlist."""
-
-    playlist: Playlist
-
-
 class Invited(Success):
     """A response that confirms that the invitation was sent."""
 

@@ -20,12 +20,6 @@ class SearchQuery(Query):
     limit: Annotated[int, Field(ge=1, le=50), DIGITS_ONLY] = Field(10, description="Maximum number of accounts.")
 
 
-class OneUser(Success):
-    """A response with the public part of one account."""
-
-    user: UserSummary
-
-
 class FoundUsers(Success):
     """A response with the matching accounts, the best match first."""
 

@@ -159,8 +159,8 @@ def test_ids_of_paths_bear_the_names_of_the_table_and_their_bounds(document: dic
 def test_a_route_of_both_tiers_promises_either_shape(document: dict[str, Any]) -> None:
     content = operation_of(document, "GET", "/tracks/{id}")["responses"]["200"]["content"][JSON_MEDIA]
     assert [schema["$ref"].rpartition("/")[2] for schema in content["schema"]["anyOf"]] == [
-        "OneTrackTrack",
-        "OneTrackTrackPublic",
+        "OneTrack",
+        "OneTrackPublic",
     ]
 
 

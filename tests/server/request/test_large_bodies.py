@@ -12,7 +12,7 @@ from musicsvc.clock import MovableClock
 from musicsvc.server.network.framing import MAX_FRAMING
 from musicsvc.server.request import bodies
 from musicsvc.server.request.bodies import MAX_CHUNKS
-from musicsvc.server.schemas.json_size import MAX_VALUES, SAMPLE, first_values, has_too_many_values
+from musicsvc.server.schemas.parsed_body import MAX_VALUES, SAMPLE, first_values, has_too_many_values
 from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
 from tests.support.raw_connection import chunked, connected, request

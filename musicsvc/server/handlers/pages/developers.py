@@ -7,7 +7,7 @@ from typing import Literal
 
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.errors import Failure, Invalid
-from musicsvc.server.schemas.pages.developers import AccessForm, TokenForm
+from musicsvc.server.schemas.pages.accounts import AccessForm, TokenForm
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access, sign_in, tokens, users

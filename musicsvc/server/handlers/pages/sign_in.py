@@ -2,7 +2,7 @@
 
 from musicsvc.config import Settings
 from musicsvc.errors import Invalid
-from musicsvc.server.schemas.pages.sign_in import SignInQuery
+from musicsvc.server.schemas.pages.accounts import SignInQuery
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
 from musicsvc.server.visits import Visit
 from musicsvc.store.accounts import api_access

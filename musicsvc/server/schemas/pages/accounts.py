@@ -1,11 +1,20 @@
-"""Forms of the user's own account: registration, password, display name."""
+"""Forms of the user's own account: registration, sign-in, password, display name, API access and tokens."""
 
+import re
 from typing import Annotated
 
+from pydantic import BeforeValidator, Field
+
 from musicsvc.server.schemas.accounts import RegisterIn
-from musicsvc.server.schemas.fields import Secret, Text
+from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, Secret, Text
 from musicsvc.server.schemas.pages.form import Form
-from musicsvc.store.accounts import users
+from musicsvc.server.schemas.tokens import TokenName
+from musicsvc.store.accounts import api_access, email_addresses, tokens, users
+from musicsvc.store.accounts.tokens import Scope
+
+LONGEST_PATH = 2_048
+# Browsers treat `\` like `/`, and remove control characters before they read a URL.
+OWN_PATH = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
 
 
 class RegisterForm(RegisterIn, Form):
@@ -26,3 +35,42 @@ class ChangePasswordForm(NewPasswordForm):
 
 class DisplayNameForm(Form):
     display_name: Annotated[str, Text(1, users.NAME_LENGTH)]
+
+
+def own_path(text: str) -> str | None:
+    """Return the text if it is a path of this service, else None."""
+    return text if len(text) <= LONGEST_PATH and OWN_PATH.fullmatch(text) else None
+
+
+class SignInQuery(Query):
+    """The page to show after sign-in, a path of this service, or None."""
+
+    next: Annotated[str | None, BeforeValidator(own_path)] = None
+
+
+class SignInForm(Form):
+    email: Annotated[str, Text(1, email_addresses.LENGTH)]
+    password: Secret
+
+
+class AccessForm(Form):
+    """A request for API access."""
+
+    use_case: Annotated[str, Text(1, api_access.LONGEST["use_case"])]
+    volume: Annotated[str, Text(1, api_access.LONGEST["volume"])]
+    organization: Annotated[str, Text(1, api_access.LONGEST["organization"])]
+
+
+class TokenForm(Form):
+    """An access token to create, with the password of its owner."""
+
+    name: TokenName
+    days: Annotated[int, Field(ge=1, le=tokens.LONGEST_DAYS), DIGITS_ONLY] = tokens.LONGEST_DAYS
+    scope: Scope = "read-write"
+    password: Secret
+
+
+class PasswordForm(Form):
+    """The password of the signed-in account."""
+
+    password: Secret
