@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from musicsvc.cli.refusals import RefusedFile
     from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.files.records import Reader
-    from musicsvc.store.importing.summary import ImportSummary
+    from musicsvc.store.importing.runner import Kind
+    from musicsvc.store.importing.summary import ImportSummary, Progress
 
     Work = Callable[..., ImportSummary]
     Warn = Callable[[Store], str | None]
@@ -30,6 +31,24 @@ class RunOptions(NamedTuple):
     file: Path  # the file to import
     json: bool  # print the summary as JSON
     refused: Path | None  # the CSV file to write refused rows to
+
+
+def import_file(
+    context: typer.Context,
+    options: RunOptions,
+    open_file: "Callable[[], Reader]",
+    kind: "Callable[[], Kind[Any]]",
+    warn: "Warn | None" = None,
+) -> None:
+    """Open the file and import it as the kind of import that `kind` returns. See `run`."""
+    from musicsvc.store.importing import runner
+
+    session, now = Session.begin(context)
+
+    def work(store: "Store", reader: "Reader", *, on_progress: "Progress") -> "ImportSummary":
+        return runner.run(store, reader, kind(), now=now, on_progress=on_progress)
+
+    run(session, options, open_file, work, warn)
 
 
 def run(
@@ -152,6 +171,8 @@ def _print(session: Session, summary: "ImportSummary") -> None:
     found = [
         {"kind": kind} | {name: getattr(counts, name) for name in columns} for kind, counts in summary.counts.items()
     ]
+    if summary.at_most:
+        found = [row | {name: f"at most {row[name]}" for name in ("new", "changed") if row[name]} for row in found]
     output.print_table(session, found, ("kind", *columns), json=False)
     from musicsvc.store.importing.summary import NOTES
 
@@ -176,6 +197,7 @@ def _to_json(file: Path, summary: "ImportSummary") -> JSON:
         "import": summary.run,
         "file": str(file),
         "dry_run": summary.dry_run,
+        **({"at_most": True} if summary.at_most else {}),
         "rows": summary.rows,
         **{kind: asdict(counts) for kind, counts in summary.counts.items()},
         "refused": [{"line": row.line, "reason": row.reason} for row in summary.refused],

@@ -9,7 +9,6 @@ import typer
 from musicsvc.cli import import_run, imports, twins
 from musicsvc.cli.command import group
 from musicsvc.cli.options import AsJson, option
-from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
 app = group(
@@ -80,15 +79,14 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import artists, albums and tracks."""
-    from musicsvc.store.importing.catalog import catalog as importing
+    from musicsvc.store.importing.catalog.catalog import Catalog
     from musicsvc.store.importing.files import readers
+    from musicsvc.store.importing.runner import ImportOptions
 
-    session, now = Session.begin(context)
-    options = importing.CatalogOptions((*(map_ or ()), *(more or ())), tuple(blank or ()), manager, dry_run)
-    work = partial(importing.run, options=options, now=now)
+    options = ImportOptions((*(map_ or ()), *(more or ())), tuple(blank or ()), user=manager, dry_run=dry_run)
     opened = partial(readers.open_file, file, form)
     warn = partial(twins.warn_of_catalog, file, opened, options)
-    import_run.run(session, import_run.RunOptions(file, json, refused), opened, work, warn)
+    import_run.import_file(context, import_run.RunOptions(file, json, refused), opened, partial(Catalog, options), warn)
 
 
 @app.command()
@@ -106,12 +104,13 @@ def follows(  # noqa: PLR0917 - a parameter for each option
 ) -> None:
     """Import follows between accounts."""
     from musicsvc.store.importing.files import readers
-    from musicsvc.store.importing.people import follows as importing
+    from musicsvc.store.importing.people.follows import Follows
+    from musicsvc.store.importing.runner import ImportOptions
 
-    session, now = Session.begin(context)
-    options = importing.FollowOptions((*(map_ or ()), *(more or ())), tuple(blank or ()), create_missing, dry_run)
-    work = partial(importing.run, options=options, now=now)
-    import_run.run(session, import_run.RunOptions(file, json, refused), lambda: readers.open_file(file, form), work)
+    pairs = (*(map_ or ()), *(more or ()))
+    options = ImportOptions(pairs, tuple(blank or ()), create_missing=create_missing, dry_run=dry_run)
+    opened = partial(readers.open_file, file, form)
+    import_run.import_file(context, import_run.RunOptions(file, json, refused), opened, partial(Follows, options))
 
 
 @app.command()
@@ -130,14 +129,15 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
 ) -> None:
     """Import playlists from rows with one track each."""
     from musicsvc.store.importing.files import readers
-    from musicsvc.store.importing.people import playlists as importing
+    from musicsvc.store.importing.people.playlists import Playlists
+    from musicsvc.store.importing.runner import ImportOptions
 
     if owner is None:
         raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
-    session, now = Session.begin(context)
-    options = importing.PlaylistOptions(owner, (*(map_ or ()), *(more or ())), tuple(blank or ()), public, dry_run)
-    work = partial(importing.run, options=options, now=now)
-    import_run.run(session, import_run.RunOptions(file, json, refused), lambda: readers.open_file(file, form), work)
+    pairs = (*(map_ or ()), *(more or ()))
+    options = ImportOptions(pairs, tuple(blank or ()), owner, public=public, dry_run=dry_run)
+    opened = partial(readers.open_file, file, form)
+    import_run.import_file(context, import_run.RunOptions(file, json, refused), opened, partial(Playlists, options))
 
 
 @app.command()
@@ -157,18 +157,14 @@ def plays(  # noqa: PLR0917 - a parameter for each option
 ) -> None:
     """Import plays from tables or from exports of other services."""
     from musicsvc.store.importing.files import histories
-    from musicsvc.store.importing.plays import plays as importing
+    from musicsvc.store.importing.plays.plays import NO_LISTENER, Plays
+    from musicsvc.store.importing.runner import ImportOptions
 
-    session, now = Session.begin(context)
     pairs = (*(map_ or ()), *(more or ()))
-    options = importing.PlayOptions(pairs, tuple(blank or ()), listener, manager, create_missing, dry_run)
+    blanks = tuple(blank or ())
+    options = ImportOptions(pairs, blanks, manager, listener, create_missing=create_missing, dry_run=dry_run)
     if listener is None and histories.is_history(file, form, mapped=bool(pairs)):
-        raise Failure(importing.NO_LISTENER)
-    work = partial(importing.run, options=options, now=now)
-    import_run.run(
-        session,
-        import_run.RunOptions(file, json, refused),
-        lambda: histories.open_file(file, form, mapped=bool(pairs)),
-        work,
-        twins.warn_of_plays,
-    )
+        raise Failure(NO_LISTENER)
+    opened = partial(histories.open_file, file, form, mapped=bool(pairs))
+    chosen = import_run.RunOptions(file, json, refused)
+    import_run.import_file(context, chosen, opened, partial(Plays, options), twins.warn_of_plays)

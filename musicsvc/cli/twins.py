@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.catalog.catalog import CatalogOptions
     from musicsvc.store.importing.files.records import Reader
+    from musicsvc.store.importing.runner import ImportOptions
 
 MOST_MANAGERS = 3
 
 
 def warn_of_catalog(
-    file: "Path", open_file: "Callable[[], Reader]", options: "CatalogOptions", store: "Store"
+    file: "Path", open_file: "Callable[[], Reader]", options: "ImportOptions", store: "Store"
 ) -> str | None:
     """Return a warning if artists of a catalog file already exist with another manager.
 

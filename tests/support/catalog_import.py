@@ -7,8 +7,10 @@ from typing import Any
 import orjson
 
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing import runner
+from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import (
     Album,
@@ -33,7 +35,7 @@ def quiet(_summary: ImportSummary) -> None:
 def import_rows(store: Store, file: Path, rows: Rows, **options: Any) -> ImportSummary:
     file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     with readers.open_file(file) as reader:
-        return catalog.run(store, reader, catalog.CatalogOptions(**options), now=7, on_progress=quiet)
+        return runner.run(store, reader, Catalog(ImportOptions(**options)), now=7, on_progress=quiet)
 
 
 def counts(summary: ImportSummary, kind: str = "tracks") -> tuple[int, int, int, int]:

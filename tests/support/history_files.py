@@ -6,10 +6,10 @@ from typing import Any
 import orjson
 
 from musicsvc.clock import isoformat
-from musicsvc.store.importing.batches import read_cells
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.files import histories
 from musicsvc.store.importing.plays import listen_rows
+from musicsvc.store.importing.runner import RefusedError
 from musicsvc.store.importing.summary import NOTES
 
 COLUMNS = Columns(listen_rows.FIELDS, (), listen_rows.SEVERAL)
@@ -26,8 +26,8 @@ def read(path: Path, form: str | None = None) -> Listed:
                 found.append((record.line, record.note or record.fault))
                 continue
             try:
-                row = listen_rows.parse(record, read_cells(record, COLUMNS, ()), "me")
-            except listen_rows.RefusedError as refused:
+                row = listen_rows.parse(record, COLUMNS.read(record.values, ()), "me")
+            except RefusedError as refused:
                 found.append((record.line, str(refused)))
                 continue
             when = isoformat(row.played_at).removesuffix(".000000Z")

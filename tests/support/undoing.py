@@ -8,8 +8,13 @@ from musicsvc.store import models
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.people import follows, playlists
+from musicsvc.store.importing.people.follows import Follows
+from musicsvc.store.importing.people.playlists import Playlists
 from musicsvc.store.importing.plays import plays
+from musicsvc.store.importing.plays.plays import Plays
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.importing.undoing import preview, restoring, undo
 from musicsvc.store.importing.undoing.undo import UndoSummary
@@ -35,10 +40,10 @@ FAN = Identity(1, "Label", None, False, True, False, False, 1, "t", NOW + 1)
 DAY = 86_400
 AT = NOW // SECOND - 600
 OPTIONS: dict[str, Callable[..., Any]] = {
-    "catalog": lambda: catalog.CatalogOptions(manager=LABEL),
-    "plays": lambda: plays.PlayOptions(listener="me", manager=LABEL, create_missing=True),
-    "follows": lambda: follows.FollowOptions(create_missing=True),
-    "playlists": lambda: playlists.PlaylistOptions(LABEL),
+    "catalog": lambda: Catalog(ImportOptions(user=LABEL)),
+    "plays": lambda: Plays(ImportOptions(listener="me", user=LABEL, create_missing=True)),
+    "follows": lambda: Follows(ImportOptions(create_missing=True)),
+    "playlists": lambda: Playlists(ImportOptions(user=LABEL)),
 }
 MODULES: dict[str, Any] = {"catalog": catalog, "plays": plays, "follows": follows, "playlists": playlists}
 # What an undo leaves: its own records and events, names of listeners, and how far monthly counts were made. Counts of

@@ -1,7 +1,7 @@
 """The size of albums as JSON with their tracks, which is limited so that a page of 20 fits into 16 MiB."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -31,6 +31,7 @@ ALBUMS = "SELECT id, id, name, image, release_date, description, upc, label FROM
 # The JSON keys of the values after the first in each row, and the rest of the object, as long as it can become.
 ARTIST_KEYS = ("id", "name", "image_small")
 ARTIST_REST = {"verified": False}
+TRACK_REST: dict[str, Any] = {"artists": []}
 TRACK_KEYS = ("id", "name", "release_date", "image", "duration", "description")
 ALBUM_KEYS = ("id", "name", "image", "release_date", "description", "upc", "label")
 ALBUM_REST = {
@@ -43,7 +44,7 @@ ALBUM_REST = {
 PARTS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     (ALBUMS, ALBUM_KEYS, ALBUM_REST),
     (ALBUM_ARTISTS, ARTIST_KEYS, ARTIST_REST),
-    (TRACKS, TRACK_KEYS, {"artists": []}),
+    (TRACKS, TRACK_KEYS, TRACK_REST),
     (TRACK_ARTISTS, ARTIST_KEYS, ARTIST_REST),
 )
 
@@ -70,9 +71,28 @@ def measure(album_ids: Collection[int]) -> dict[int, AlbumSize]:
     tracks, size = Counter[int](), Counter[int]()
     for statement, keys, rest in PARTS:
         for album_id, *row in fetch(statement.format(among=among), values):
-            size[album_id] += len(orjson.dumps({**dict(zip(keys, row, strict=True)), **rest})) + len(",")
+            size[album_id] += _encode(keys, row, rest)
             tracks[album_id] += statement is TRACKS
     return {album_id: AlbumSize(tracks[album_id], size[album_id]) for album_id in size}
+
+
+def of_artist(*values: object) -> int:
+    """Return the bytes of an artist in the JSON of an album or track. `values`: those of ARTIST_KEYS."""
+    return _encode(ARTIST_KEYS, values, ARTIST_REST)
+
+
+def of_track(*values: object) -> int:
+    """Return the bytes of a track without its artists in the JSON of an album. `values`: those of TRACK_KEYS."""
+    return _encode(TRACK_KEYS, values, TRACK_REST)
+
+
+def of_album(*values: object) -> int:
+    """Return the bytes of an album without its artists and tracks. `values`: those of ALBUM_KEYS."""
+    return _encode(ALBUM_KEYS, values, ALBUM_REST)
+
+
+def _encode(keys: Sequence[str], values: Sequence[object], rest: Mapping[str, object]) -> int:
+    return len(orjson.dumps({**dict(zip(keys, values, strict=True)), **rest})) + len(",")
 
 
 def lock_album(album_id: int) -> None:

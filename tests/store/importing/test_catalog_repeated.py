@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches
+from musicsvc.store.importing.runner import Kind
 from musicsvc.store.models import Album, AlbumArtist, Artist, Genre, Tag, Track, TrackArtist
 from tests.support.catalog_import import Rows, counts, dump, import_rows
 from tests.support.examples import examples
@@ -70,7 +70,7 @@ def test_whatever_the_rows_and_the_batches_a_dry_run_is_right_and_a_second_run_c
     clear(store)
     import_rows(store, file, earlier)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches, "ROWS_A_UNIT", size)
+        patch.setattr(Kind, "rows_a_unit", size)
         dry = import_rows(store, file, rows, dry_run=True)
         first = import_rows(store, file, rows)
         before = dump(store)
@@ -112,7 +112,7 @@ def test_the_same_rows_in_another_order_change_nothing(
 ) -> None:
     clear(store)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches, "ROWS_A_UNIT", size)
+        patch.setattr(Kind, "rows_a_unit", size)
         import_rows(store, tmp_path / "rows.jsonl", rows)
         before = dump(store)
         again = import_rows(store, tmp_path / "rows.jsonl", data.draw(some.permutations(rows)))

@@ -12,9 +12,11 @@ from hypothesis import strategies as some
 from musicsvc.errors import Failure, Invalid
 from musicsvc.store.accounts import email_addresses, user_search, users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches
+from musicsvc.store.importing import runner
 from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.people import follows
+from musicsvc.store.importing.people.follows import Follows
+from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Follow, User
 from tests.support.examples import examples
@@ -31,8 +33,8 @@ def imported(store: Store, tmp_path: Path) -> Import:
         named = [row if isinstance(row, Mapping) else dict(zip(follows.FIELDS, row, strict=True)) for row in rows]
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in named))
         with readers.open_file(file) as reader:
-            return follows.run(
-                store, reader, follows.FollowOptions(**options), now=7, on_progress=lambda _summary: None
+            return runner.run(
+                store, reader, Follows(ImportOptions(**options)), now=7, on_progress=lambda _summary: None
             )
 
     return run
@@ -152,8 +154,8 @@ def test_a_file_without_the_columns_says_how_to_name_them(store: Store, tmp_path
 
     def run(*given: str) -> ImportSummary:
         with readers.open_file(file) as reader:
-            options = follows.FollowOptions(given, create_missing=True)
-            return follows.run(store, reader, options, now=7, on_progress=lambda _summary: None)
+            options = Follows(ImportOptions(given, create_missing=True))
+            return runner.run(store, reader, options, now=7, on_progress=lambda _summary: None)
 
     with pytest.raises(Failure, match="--map COLUMN=follower"):
         run()
@@ -180,7 +182,7 @@ def test_a_dry_run_tells_what_comes_and_a_second_run_finds_nothing_to_do(
     store.write(user_search.rebuild).result()
     with pytest.MonkeyPatch.context() as patch:
         imported(earlier, create_missing=True)
-        patch.setattr(batches, "ROWS_A_UNIT", size)
+        patch.setattr(Kind, "rows_a_unit", size)
         before = pairs(store)
         predicted = imported(rows, create_missing=create, dry_run=True)
         assert pairs(store) == before

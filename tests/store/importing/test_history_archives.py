@@ -9,9 +9,11 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import runner
 from musicsvc.store.importing.files import histories
 from musicsvc.store.importing.files.histories import archives
-from musicsvc.store.importing.plays import plays as importing
+from musicsvc.store.importing.plays.plays import Plays
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from tests.conftest import NOW
 from tests.support.history_files import LISTEN, read, write
@@ -37,8 +39,8 @@ def test_of_an_archive_the_histories_are_read_and_the_rest_is_not(store: Store, 
 
     def run() -> ImportSummary:
         with histories.open_file(file) as reader:
-            options = importing.PlayOptions(listener="me", create_missing=True)
-            return importing.run(store, reader, options, now=NOW, on_progress=lambda _: None)
+            options = Plays(ImportOptions(listener="me", create_missing=True))
+            return runner.run(store, reader, options, now=NOW, on_progress=lambda _: None)
 
     summary = run()
     assert (summary.rows, summary.counts["plays"].new) == (3, 2)

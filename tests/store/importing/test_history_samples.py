@@ -8,8 +8,10 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import runner
 from musicsvc.store.importing.files import histories
-from musicsvc.store.importing.plays import plays as importing
+from musicsvc.store.importing.plays.plays import Plays
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from tests.conftest import NOW
 
@@ -40,8 +42,8 @@ def test_samples_that_others_wrote_go_in_without_being_told_what_they_are(
 
     def run(**more: Any) -> ImportSummary:
         with histories.open_file(file) as reader:
-            options = importing.PlayOptions(listener="me", create_missing=True, **more)
-            return importing.run(store, reader, options, now=NOW, on_progress=lambda _: None)
+            options = Plays(ImportOptions(listener="me", create_missing=True, **more))
+            return runner.run(store, reader, options, now=NOW, on_progress=lambda _: None)
 
     predicted, done, again = run(dry_run=True), run(), run()
     assert (done.counts["plays"].new, done.counts["plays"].refused) == SAMPLES[name]
@@ -59,4 +61,4 @@ def test_a_table_without_names_is_refused(store: Store, shared_data: Callable[[s
         histories.open_file(shared_data("import_formats/librefm_no_header.csv")) as reader,
         pytest.raises(Failure, match="No column has the played_at"),
     ):
-        importing.run(store, reader, importing.PlayOptions(listener="me"), now=NOW, on_progress=lambda _: None)
+        runner.run(store, reader, Plays(ImportOptions(listener="me")), now=NOW, on_progress=lambda _: None)

@@ -10,10 +10,13 @@ import pytest
 from musicsvc.clock import SECOND
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import values
+from musicsvc.store.importing import runner, values
 from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.plays import plays as importing
+from musicsvc.store.importing.plays.plays import Plays
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, AlbumArtist, Artist, Play, Track
 from tests.conftest import NOW
@@ -34,10 +37,10 @@ def imported(store: Store, tmp_path: Path) -> Import:
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
         if module is catalog:
             with readers.open_file(file) as reader:
-                return catalog.run(store, reader, catalog.CatalogOptions(**options), now=NOW, on_progress=quiet)
+                return runner.run(store, reader, Catalog(ImportOptions(**options)), now=NOW, on_progress=quiet)
         with histories.open_file(file, "jsonl") as reader:
-            chosen = importing.PlayOptions(listener="me", **options)
-            return importing.run(store, reader, chosen, now=NOW, on_progress=quiet)
+            chosen = Plays(ImportOptions(listener="me", **options))
+            return runner.run(store, reader, chosen, now=NOW, on_progress=quiet)
 
     return run
 
@@ -150,14 +153,14 @@ def test_an_isrc_is_of_one_track_of_a_manager(store: Store, imported: Import, *,
     assert reasons(summary) == [(2, f"another track has this isrc: {CODE}")]
     assert tally(summary) == (2, 0, 0, 1)
     if not dry_run:
-        assert tally(imported(rows[:1], manager=LABEL)) == (1, 0, 0, 0)
+        assert tally(imported(rows[:1], user=LABEL)) == (1, 0, 0, 0)
         assert tracks(store) == [(1, "A", CODE), (2, "C", None), (3, "A", CODE)]
 
 
 def test_plays_are_matched_by_isrc_and_those_of_the_manager_go_first(store: Store, imported: Import) -> None:
     store.write(lambda: users.create(LABEL, now=NOW).id).result()
     imported([{"track": "A", "artist": "Ann", "isrc": CODE}, {"track": "B", "artist": "Bea"}])
-    imported([{"track": "A", "artist": "Ann", "isrc": CODE}], manager=LABEL)
+    imported([{"track": "A", "artist": "Ann", "isrc": CODE}], user=LABEL)
     at = NOW // SECOND - 600
     rows = [
         {"isrc": "gb-aye-68-00011", "played_at": at},
@@ -168,8 +171,8 @@ def test_plays_are_matched_by_isrc_and_those_of_the_manager_go_first(store: Stor
     summary = imported(rows, importing)
     assert [line for line, _ in reasons(summary)] == [3, 4]
     assert reasons(summary)[0][1] == f"no track has this isrc; import the catalog first: {OTHER}"
-    imported([{"isrc": CODE, "played_at": at - 60}], importing, manager=LABEL)
-    again = imported([{"isrc": CODE, "played_at": at}], importing, manager=LABEL)
+    imported([{"isrc": CODE, "played_at": at - 60}], importing, user=LABEL)
+    again = imported([{"isrc": CODE, "played_at": at}], importing, user=LABEL)
     assert again.counts["plays"].repeated == 1
     assert sorted(store.read(lambda: [play.track for play in Play.select()]).result()) == [1, 2, 3]
 

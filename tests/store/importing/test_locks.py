@@ -10,14 +10,15 @@ import pytest
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import identifiers
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.batches import lock_imports
+from musicsvc.store.importing import runner
 from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.undoing import made_rows, restoring, undo
+from musicsvc.store.importing.undoing.runs import lock_imports
 from musicsvc.store.models import Track
 from tests.conftest import NOW
 from tests.support.postgres_locks import require_begun_waits, require_wait
 from tests.support.reported_plays import account, world
-from tests.support.undoing import LABEL, MODULES, OPTIONS, quiet
+from tests.support.undoing import LABEL, OPTIONS, quiet
 
 Run = Callable[[str], None]
 
@@ -50,7 +51,7 @@ def run_import(store: Store, tmp_path: Path) -> Run:
         file.write_text(FILES[kind] + "\n", "utf-8")
         opened = histories.open_file(file, "jsonl") if kind == "plays" else readers.open_file(file)
         with opened as reader:
-            MODULES[kind].run(store, reader, OPTIONS[kind](), now=NOW, on_progress=quiet)
+            runner.run(store, reader, OPTIONS[kind](), now=NOW, on_progress=quiet)
 
     return run
 

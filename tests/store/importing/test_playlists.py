@@ -12,9 +12,10 @@ from hypothesis import strategies as some
 from musicsvc.errors import Failure, Invalid, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches
+from musicsvc.store.importing import runner
 from musicsvc.store.importing.files import readers
-from musicsvc.store.importing.people import playlists
+from musicsvc.store.importing.people.playlists import Playlists
+from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Playlist, PlaylistTrack, Track, TrackArtist
 from musicsvc.store.playlists import playlists as store_playlists
@@ -39,8 +40,8 @@ def imported(store: Store, tmp_path: Path, people: dict[str, int]) -> Import:
         file = tmp_path / "rows.jsonl"
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
         with readers.open_file(file) as reader:
-            given = playlists.PlaylistOptions(manager, **options)
-            return playlists.run(store, reader, given, now=7, on_progress=lambda _summary: None)
+            given = Playlists(ImportOptions(user=manager, **options))
+            return runner.run(store, reader, given, now=7, on_progress=lambda _summary: None)
 
     return run
 
@@ -208,8 +209,8 @@ def test_an_unknown_owner_and_missing_columns_end_the_import(store: Store, impor
     ):
         file.write_text(f"{header}\nP,x\n")
         with readers.open_file(file) as reader, pytest.raises((Failure, Invalid)) as raised:
-            playlists.run(
-                store, reader, playlists.PlaylistOptions(ANN, pairs), now=7, on_progress=lambda _summary: None
+            runner.run(
+                store, reader, Playlists(ImportOptions(pairs, user=ANN)), now=7, on_progress=lambda _summary: None
             )
         assert failure in str(getattr(raised.value, "errors", "")) + str(raised.value)
 
@@ -234,7 +235,7 @@ def test_a_dry_run_tells_what_comes_and_a_second_run_finds_nothing_to_do(
     track(store, "T"), track(store, "U")
     with pytest.MonkeyPatch.context() as patch:
         imported(earlier)
-        patch.setattr(batches, "ROWS_A_UNIT", size)
+        patch.setattr(Kind, "rows_a_unit", size)
         before = kept(store)
         predicted = imported(rows, dry_run=True)
         assert kept(store) == before

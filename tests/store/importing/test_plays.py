@@ -2,6 +2,7 @@
 
 import gzip
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from hypothesis import strategies as some
 from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import runner
 from musicsvc.store.importing.files import histories
 from musicsvc.store.importing.plays import listen_rows
-from musicsvc.store.importing.plays import plays as importing
-from musicsvc.store.importing.plays.ingest import SEVERAL
-from musicsvc.store.importing.plays.seen_keys import SeenKeys
+from musicsvc.store.importing.plays.plays import SEVERAL, Plays
+from musicsvc.store.importing.plays.repeats import SeenIds
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Play, Track, TrackArtist
 from musicsvc.store.plays import ingest, retention, verify
@@ -138,17 +140,17 @@ def test_a_clients_id_counts_across_the_batches_of_a_file(imported: Import) -> N
     assert tally(imported([row(client_id="a"), *rows, row(client_id="a", track_id=3)])) == (BLOCK + 1, 1, 0)
 
 
-def test_keys_are_remembered_on_disk_once_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("musicsvc.store.importing.plays.plays.seen_keys.MAX_IN_MEMORY", 10)
-    with SeenKeys() as seen:
+def test_client_ids_are_remembered_on_disk_once_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("musicsvc.store.importing.plays.repeats.MAX_IN_MEMORY", 10)
+    with closing(SeenIds()) as seen:
         for number in range(25):
-            assert not seen.has(("client", number))
-            seen.add(("client", number))
-            seen.add(("client", number))
-        assert all(seen.has(("client", number)) for number in range(25))
-        assert not seen.has(("client", 25))
+            assert not seen.has(f"{number}")
+            seen.add(f"{number}")
+            seen.add(f"{number}")
+        assert all(seen.has(f"{number}") for number in range(25))
+        assert not seen.has("25")
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-        seen.has(("client", 1))
+        seen.has("1")
 
 
 @pytest.mark.parametrize(
@@ -223,8 +225,8 @@ def test_two_columns_may_hold_ids_and_artists(store: Store, imported: Import) ->
 
 
 def test_the_managers_tracks_go_before_others(store: Store, imported: Import) -> None:
-    imported([{"external_id": "x", "played_at": NOW // SECOND}], manager="label@label.test")
-    imported([{"artist": "ANN", "track": "rag", "played_at": NOW // SECOND - 60}], manager="label@label.test")
+    imported([{"external_id": "x", "played_at": NOW // SECOND}], user="label@label.test")
+    imported([{"artist": "ANN", "track": "rag", "played_at": NOW // SECOND - 60}], user="label@label.test")
     assert [track for track, _, _ in kept(store)] == [1]
 
 
@@ -251,7 +253,7 @@ def test_without_a_listener_each_row_is_refused_and_a_table_at_once(
 
     def run(**options: Any) -> ImportSummary:
         with histories.open_file(file) as reader:
-            return importing.run(store, reader, importing.PlayOptions(**options), now=NOW, on_progress=quiet)
+            return runner.run(store, reader, Plays(ImportOptions(**options)), now=NOW, on_progress=quiet)
 
     with pytest.raises(Failure, match="--listener NAME"):
         run()
@@ -272,7 +274,7 @@ def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Pat
         histories.open_file(file) as reader,
         pytest.raises(Failure, match=r"The first 2,000 rows were imported. Run the command again to continue"),
     ):
-        importing.run(store, reader, importing.PlayOptions(listener="me"), now=NOW, on_progress=quiet)
+        runner.run(store, reader, Plays(ImportOptions(listener="me")), now=NOW, on_progress=quiet)
     assert len(kept(store)) == BLOCK
 
 

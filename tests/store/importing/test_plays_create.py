@@ -57,7 +57,7 @@ def test_row_by_row_makes_what_the_whole_file_makes(imported: Import) -> None:
 
 
 def test_what_is_made_is_managed_by_the_manager(store: Store, imported: Import) -> None:
-    imported([named("Bea", "New", 1, external_id="n")], create_missing=True, manager="label@label.test")
+    imported([named("Bea", "New", 1, external_id="n")], create_missing=True, user="label@label.test")
 
     def look() -> list[Any]:
         query = Track.select(Artist.name, Artist.manager, Track.imported_for).join(TrackArtist).join(Artist)

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing import batches
+from musicsvc.store.importing import runner
 from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.files.histories import archives, detection, documents
 from musicsvc.store.importing.files.parquet import ParquetReader
@@ -172,4 +172,4 @@ def test_a_closed_reader_has_no_open_file(tmp_path: Path, parquet: Path) -> None
     ],
 )
 def test_a_failure_says_how_much_was_imported(through: int, *, dry_run: bool, hint: str) -> None:
-    assert batches.resume_hint(through, dry_run=dry_run) == hint
+    assert runner.resume_hint(through, dry_run=dry_run) == hint

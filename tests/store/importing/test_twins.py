@@ -13,9 +13,13 @@ import pytest
 from musicsvc.clock import SECOND
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.plays import plays as importing
+from musicsvc.store.importing.plays.plays import Plays
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Artist, Play, Track
 from tests.conftest import NOW
@@ -42,10 +46,10 @@ def imported(store: Store, tmp_path: Path) -> Import:
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
         if module is catalog:
             with readers.open_file(file) as reader:
-                return catalog.run(store, reader, catalog.CatalogOptions(**options), now=NOW, on_progress=quiet)
+                return runner.run(store, reader, Catalog(ImportOptions(**options)), now=NOW, on_progress=quiet)
         with histories.open_file(file, "jsonl") as reader:
-            chosen = importing.PlayOptions(**({"listener": "me"} | options))
-            return importing.run(store, reader, chosen, now=NOW, on_progress=quiet)
+            chosen = Plays(ImportOptions(**({"listener": "me"} | options)))
+            return runner.run(store, reader, chosen, now=NOW, on_progress=quiet)
 
     return run
 
@@ -70,10 +74,10 @@ def test_no_play_of_real_stations_is_counted_twice_after_a_second_copy_of_its_so
     imported(songs, catalog)
     assert tally(imported(rows)) == (ROWS, 0, 0)
     tracks = store.read(Track.select().count).result()
-    imported(songs, catalog, manager=LABEL)
+    imported(songs, catalog, user=LABEL)
     assert store.read(Track.select().count).result() == 2 * tracks
     for dry_run in (True, False):
-        assert tally(imported(rows, manager=LABEL, dry_run=dry_run)) == (0, ROWS, 0)
+        assert tally(imported(rows, user=LABEL, dry_run=dry_run)) == (0, ROWS, 0)
     assert store.read(Play.select().count).result() == ROWS
 
 
@@ -87,10 +91,10 @@ PLAYS = [
 def test_a_play_is_found_again_by_ids_and_names_on_a_twin(store: Store, imported: Import) -> None:
     imported(SONGS, catalog)
     assert tally(imported(PLAYS)) == (3, 0, 0)
-    imported(SONGS, catalog, manager=LABEL)
-    assert tally(imported(PLAYS, manager=LABEL)) == (0, 3, 0)
+    imported(SONGS, catalog, user=LABEL)
+    assert tally(imported(PLAYS, user=LABEL)) == (0, 3, 0)
     later = [row | {"played_at": AT - 3600 - at} for at, row in enumerate(PLAYS)]
-    assert tally(imported(later, manager=LABEL)) == (3, 0, 0)
+    assert tally(imported(later, user=LABEL)) == (3, 0, 0)
     assert sorted(store.read(lambda: [play.track for play in Play.select()]).result()) == [1, 1, 2, 3, 3, 4]
 
 
@@ -105,20 +109,20 @@ def test_plays_that_an_earlier_version_imported_are_found_on_a_twin(store: Store
     imported(SONGS, catalog)
     imported(PLAYS)
     store.write(lambda: Play.update(import_id=None, named=None).execute()).result()
-    imported(SONGS, catalog, manager=LABEL)
-    assert tally(imported(PLAYS, manager=LABEL)) == (0, 3, 0)
+    imported(SONGS, catalog, user=LABEL)
+    assert tally(imported(PLAYS, user=LABEL)) == (0, 3, 0)
 
 
 def test_a_play_that_a_listener_reported_is_none_of_an_import(store: Store, imported: Import) -> None:
     imported(SONGS, catalog)
     imported(PLAYS[:1])
     store.write(lambda: Play.update(import_id=None, named=None, reporter=1).execute()).result()
-    imported(SONGS, catalog, manager=LABEL)
-    assert tally(imported(PLAYS[:1], manager=LABEL)) == (1, 0, 0)
+    imported(SONGS, catalog, user=LABEL)
+    assert tally(imported(PLAYS[:1], user=LABEL)) == (1, 0, 0)
 
 
 def test_a_track_named_by_its_id_is_that_track(imported: Import) -> None:
     imported(SONGS, catalog)
-    imported(SONGS, catalog, manager=LABEL)
+    imported(SONGS, catalog, user=LABEL)
     imported([{"track_id": 1, "played_at": AT}])
     assert tally(imported([{"track_id": 3, "played_at": AT, "artist": "Ann", "track": "Rag"}])) == (1, 0, 0)

@@ -17,9 +17,10 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import batches
-from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing import runner
+from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.files import histories, readers
+from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.importing.undoing import made_rows, restoring, runs, undo
 from musicsvc.store.models import (
@@ -33,7 +34,7 @@ from musicsvc.store.models import (
 from musicsvc.store.plays import retention
 from musicsvc.store.plays.rollups import withdrawal
 from tests.conftest import NOW
-from tests.support.undoing import AT, DAY, FAN, LABEL, MODULES, OPTIONS, dump, quiet, require_sound, undone
+from tests.support.undoing import AT, DAY, FAN, LABEL, OPTIONS, dump, quiet, require_sound, undone
 
 Rows = Sequence[Mapping[str, object]]
 Import = Callable[..., ImportSummary]
@@ -90,7 +91,7 @@ def imported(store: Store, tmp_path: Path) -> Import:
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
         opened = histories.open_file(file, "jsonl") if kind == "plays" else readers.open_file(file)
         with opened as reader:
-            summary: ImportSummary = MODULES[kind].run(store, reader, OPTIONS[kind](), now=NOW, on_progress=check)
+            summary: ImportSummary = runner.run(store, reader, OPTIONS[kind](), now=NOW, on_progress=check)
         return summary
 
     return run
@@ -102,7 +103,7 @@ def world(store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 3)
     monkeypatch.setattr(made_rows, "AT_ONCE", 2)
     monkeypatch.setattr(restoring, "AT_ONCE", 2)
-    monkeypatch.setattr(batches, "ROWS_A_UNIT", 4)
+    monkeypatch.setattr(Kind, "rows_a_unit", 4)
     store.write(lambda: users.create(LABEL, now=NOW).id).result()
     rag = {"external_id": "1", "track": "Rag", "artist": "Ann", "album": "One", "genre": "jazz", "tags": "old"}
     imported("catalog", [rag, {"external_id": "2", "track": "Waltz", "artist": "Ann;Bea"}])
@@ -302,11 +303,11 @@ def test_an_import_that_is_undone_while_it_runs_stops(store: Store, tmp_path: Pa
     file.write_text("track,artist\n" + "".join(f"S{at},Cleo\n" for at in range(1200)))
 
     def stop(summary: ImportSummary) -> None:
-        if summary.rows == batches.ROWS_A_UNIT:
+        if summary.rows == Kind.rows_a_unit:
             undone(store, summary.run)
 
     with readers.open_file(file) as reader, pytest.raises(Failure, match="was undone while it ran"):
-        catalog.run(store, reader, catalog.CatalogOptions(), now=NOW, on_progress=stop)
+        runner.run(store, reader, Catalog(ImportOptions()), now=NOW, on_progress=stop)
     assert dump(store) == before
     newest = store.read(runs.list_all).result()[0]
     assert (newest.state, newest.file) == ("undone", "songs.csv")

@@ -6,8 +6,10 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import runner
 from musicsvc.store.importing.files import histories
-from musicsvc.store.importing.plays import plays
+from musicsvc.store.importing.plays.plays import Plays
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from tests.conftest import NOW
 from tests.support.undoing import dump, undone
@@ -18,13 +20,13 @@ def test_an_import_of_plays_that_is_undone_while_it_runs_stops(store: Store, tmp
     before = dump(store)
     file = tmp_path / "plays.jsonl"
     row = '{"played_at":%d,"track":"Undone","artist":"Cleo"}\n'
-    file.write_text("".join(row % (1_400_000_000 + 60 * at) for at in range(plays.ROWS_A_UNIT + 1)))
+    file.write_text("".join(row % (1_400_000_000 + 60 * at) for at in range(Plays.rows_a_unit + 1)))
 
     def stop(summary: ImportSummary) -> None:
-        if summary.rows == plays.ROWS_A_UNIT:
+        if summary.rows == Plays.rows_a_unit:
             undone(store, summary.run)
 
-    options = plays.PlayOptions(listener="me", create_missing=True)
+    options = Plays(ImportOptions(listener="me", create_missing=True))
     with histories.open_file(file, "jsonl") as reader, pytest.raises(Failure, match="was undone while it ran"):
-        plays.run(store, reader, options, now=NOW, on_progress=stop)
+        runner.run(store, reader, options, now=NOW, on_progress=stop)
     assert dump(store) == before

@@ -11,8 +11,10 @@ import pytest
 from musicsvc.clock import DAY
 from musicsvc.store.engagement import engagement_days, likes
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing import runner
+from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.insights import engagement
 from musicsvc.store.models import Album, Artist, Track
 from musicsvc.store.plays import ingest, periods, verify
@@ -37,7 +39,7 @@ def imported(store: Store, tmp_path: Path) -> Callable[[list[dict[str, str]]], N
         file = tmp_path / "rows.jsonl"
         file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
         with readers.open_file(file) as reader:
-            catalog.run(store, reader, catalog.CatalogOptions(), now=NOW, on_progress=lambda _: None)
+            runner.run(store, reader, Catalog(ImportOptions()), now=NOW, on_progress=lambda _: None)
 
     return run
 

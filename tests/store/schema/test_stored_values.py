@@ -8,7 +8,7 @@ from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.names import name_index
 from musicsvc.store.engine.sqlite import files
-from musicsvc.store.importing import batches
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.plays import periods, subjects
 from musicsvc.store.plays.rollups import listeners, tables
 from musicsvc.store.rate_limits import sqlite
@@ -24,7 +24,7 @@ def test_files_are_recognized_by_their_application_id() -> None:
 
 def test_processes_of_all_versions_lock_the_same_numbers() -> None:
     locks = {identifiers.LOCK: b"ISRC", engagement_days.LOCK: b"LIKE", tables.LOCK: b"PLAY"}
-    locks |= {batches.LOCK_KEY: b"msvc", schema.ADVISORY_LOCK: b"MSVC"}
+    locks |= {runs.LOCK_KEY: b"msvc", schema.ADVISORY_LOCK: b"MSVC"}
     assert all(number.to_bytes(4, "big") == name for number, name in locks.items())
 
 

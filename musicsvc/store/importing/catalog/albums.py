@@ -1,138 +1,151 @@
 """Find, create and update the albums of a catalog import. Albums are found by external id, or first artist and name."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from musicsvc.store.catalog import sizes
-from musicsvc.store.catalog.sizes import AlbumSize
+from musicsvc.store.catalog import album_sizes
 from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.engine.sql import run_many
-from musicsvc.store.importing.catalog.batch import Batch, ItemState, Key
+from musicsvc.store.engine.sql import fetch, run_many
+from musicsvc.store.importing.catalog.artists import Artists
+from musicsvc.store.importing.catalog.items import Index, Item, Key, Offer, Size
 from musicsvc.store.importing.catalog.rows import CatalogRow
+from musicsvc.store.importing.runner import Scope
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, AlbumArtist
 
-KIND = "albums"
 FIELDS = ("name", "release_date", "image", "upc", "label")
+LED = 1 << 29  # a bit of Item.given: a row has named the artists that come first on the album
+COLUMNS = f"a.id, a.external_id, {', '.join(f'a.{name}' for name in FIELDS)}"
+BY_ID = f"SELECT {COLUMNS} FROM album a WHERE a.id {{among}}"  # noqa: S608 - our own names
+BY_EXTERNAL_ID = f"""
+    SELECT {COLUMNS} FROM album a WHERE a.external_id {{ids}} AND a.imported_for = ?
+"""  # noqa: S608 - our own names
+BY_NAME = f"""
+    SELECT {COLUMNS} FROM album_artist l JOIN album a ON a.id = l.album_id
+    WHERE l.artist_id {{artists}} AND l.position = 0 AND a.name {{names}}
+"""  # noqa: S608 - our own names
+CREDITS = "SELECT album_id, artist_id FROM album_artist WHERE album_id {among} ORDER BY album_id, position"
+IMAGELESS = "SELECT album_id, count(*) FROM track WHERE album_id {among} AND image IS NULL GROUP BY album_id"
+EMPTY = album_sizes.of_album(1 << 31, *[None] * 6)  # bytes
 MOVE = "UPDATE album_artist SET position = ? WHERE album_id = ? AND artist_id = ?"
-COLUMNS = (Album.id, Album.external_id, *(getattr(Album, name) for name in FIELDS))
 
 
-def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> list[int | None]:
-    """Create or update the albums that the rows name. Return for each row an album id, or None if it names no album."""
-    with_album = [row for row in rows if row.album]
-    batch.bounds.load_artists({artists[name] for row in with_album for name in row.album_credits}, artists)
-    _load(with_album, artists, batch)
-    states = {id(row): _merge(row, artists, batch) for row in with_album}
-    if not batch.scope.dry_run:
-        _save(list({id(state): state for state in states.values()}.values()), batch)
-    batch.bounds.albums |= {state.id: state.size for state in states.values()}
-    return [states[id(row)].id if id(row) in states else None for row in rows]
+class AlbumOffer(NamedTuple):
+    """The values of a row for its album, and the artists that it adds to it."""
+
+    album: Item
+    fields: Offer
+    fresh: Mapping[int, None]
 
 
-def _key(row: CatalogRow, artists: Mapping[str, int]) -> Key:
-    if row.album_external_id:
-        return ("id", row.album_external_id)
-    return ("name", artists[row.album_credits[0]], row.album)
+class Albums(Index):
+    """The albums that the rows of a batch name."""
+
+    def __init__(self, given: Mapping[int, int], rows: Sequence[CatalogRow], artists: Artists, scope: Scope) -> None:
+        super().__init__(given)
+        self._artists = artists
+        self._scope = scope
+        keys = [self._key(row) for row in rows if row.album]
+        self._load(
+            [
+                *_by_external_id({key[1] for key in keys if key[0] == "id"}, scope),
+                *_by_name([key for key in keys if key[0] == "name"]),
+            ]
+        )
+        self._ids = iter(bulk.ids(Album, len(keys)))
+
+    def load_others(self, ids: Iterable[int | None]) -> None:
+        """Add the albums with these ids, which the tracks of the batch are on."""
+        others = [each for each in {*ids} if each is not None and each not in self.items]
+        among, values = dialect.in_list(others)
+        self._load(fetch(BY_ID.format(among=among), values) if others else [])
+
+    def _load(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Add albums, given as rows of COLUMNS, with their artists and sizes. Each is encoded once, to measure it."""
+        loaded = self.load(rows, FIELDS)
+        if not loaded:
+            return
+        among, ids = dialect.in_list([album.id for album in loaded])
+        credits_of: dict[int, dict[int, None]] = defaultdict(dict)
+        for album_id, artist_id in fetch(CREDITS.format(among=among), ids):
+            credits_of[album_id][artist_id] = None
+        imageless = dict(fetch(IMAGELESS.format(among=among), ids))
+        sizes = album_sizes.measure([album.id for album in loaded])
+        for album in loaded:
+            album.values["artists"] = credits_of[album.id]
+            album.size = Size(sizes[album.id].tracks, imageless.get(album.id, 0), sizes[album.id].bytes)
+            self.put(album, _name_key(album))
+
+    def _key(self, row: CatalogRow) -> Key:
+        if row.album_external_id:
+            return ("id", row.album_external_id)
+        return ("name", self._artists.ids[row.album_credits[0]], row.album)
+
+    def compare(self, row: CatalogRow) -> AlbumOffer:
+        """Find the album of the row, or make one that `take` adds. Return what the row says of it."""
+        album = self.find(self._key(row))
+        if album is None:
+            values = dict.fromkeys(FIELDS) | {"artists": {}}
+            album = Item(next(self._ids), values, row.album_external_id, new=True, size=Size(bytes=EMPTY))
+        fields = {"name": row.album, "release_date": row.release_date, "image": row.image}
+        offer = album.compare(fields | {"upc": row.upc, "label": row.label})
+        return AlbumOffer(album, offer, album.lacks("artists", dict.fromkeys(self._artists.of(row.album_credits))))
+
+    def take(self, row: CatalogRow, offer: AlbumOffer) -> None:
+        album = offer.album
+        album.take(offer.fields)
+        album.add("artists", offer.fresh)
+        moved = self._put_first(album, self._artists.of(row.album_artists))
+        self.count(album, altered=bool(offer.fields.changes or offer.fresh or moved))
+        self.put(album, _name_key(album))
+
+    def _put_first(self, album: Item, artists: Sequence[int]) -> bool:
+        """Put these artists first, unless an earlier row of the import has. Return True if any moved."""
+        if not artists or album.given & LED:
+            return False
+        album.given |= LED
+        before = list(album.values["artists"])
+        album.values["artists"] = dict.fromkeys([*artists, *before])
+        moved = list(album.values["artists"]) != before
+        if moved:
+            album.order_before = [each for each in before if each not in album.added.get("artists", {})]
+        return moved
+
+    def save(self) -> None:
+        scope, altered = self._scope, [album for album in self.items.values() if album.altered]
+        new = [album for album in altered if album.new]
+        common = (scope.user or 0, scope.now)
+        rows = [(album.id, album.external_id, *common, *map(album.values.get, FIELDS)) for album in new]
+        bulk.insert(Album, ("id", "external_id", "imported_for", "created_at", *FIELDS), rows)
+        runs.made(scope.run, Album, [album.id for album in new])
+        old = [album for album in altered if not album.new]
+        for album in old:
+            if album.before:
+                changes = {name: album.values[name] for name in album.before}
+                Album.update(**changes).where(Album.id == album.id).execute()
+            if album.order_before is not None:
+                run_many(MOVE, [(at, album.id, artist) for at, artist in enumerate(album.values["artists"])])
+        changed = {album.id: album.changes(artists=[*album.added.get("artists", ())]) for album in old}
+        runs.changed(scope.run, Album, changed)
+        bulk.insert(AlbumArtist, ("album", "artist", "position"), [link for album in altered for link in _links(album)])
 
 
-def _load(rows: Iterable[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
-    """Load the albums that the rows may name into the batch, including albums that only a dry run has created."""
-    keys = {_key(row, artists) for row in rows}
-    found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
-    found += _by_name([key for key in keys if key[0] == "name"])
-    credit = _credits([row[0] for row in found])
-    measured = batch.measure({row[0] for row in found})
-    # For a row without an external id, albums without one come first, then the oldest.
-    for album_id, external_id, *fields in sorted(found, key=lambda row: (row[1] is not None, row[0])):
-        state = batch.get(KIND, album_id)
-        if state is None:
-            values = dict(zip(FIELDS, fields, strict=True)) | {"artists": credit.get(album_id, {})}
-            state = batch.add(KIND, ItemState(album_id, values, size=measured[album_id]))
-        batch.index(KIND, state, external_id, _name_key(state))
-    for key in keys:
-        batch.load_unwritten(KIND, key)
+def _by_external_id(external_ids: set[str], scope: Scope) -> list[Any]:
+    ids, values = dialect.in_list(external_ids)
+    return fetch(BY_EXTERNAL_ID.format(ids=ids), values, scope.user or 0) if external_ids else []
 
 
-def _by_external_id(external_ids: Sequence[Any], batch: Batch) -> Iterable[Any]:
-    for some in dialect.batches(external_ids):
-        mine = Album.imported_for == batch.scope.imported_for
-        yield from Album.select(*COLUMNS).where(mine, Album.external_id.in_(some)).tuples().iterator()
+def _by_name(keys: Sequence[Key]) -> list[Any]:
+    artists, artist_ids = dialect.in_list({key[1] for key in keys})
+    names, texts = dialect.in_list({key[2] for key in keys})
+    return fetch(BY_NAME.format(artists=artists, names=names), artist_ids, texts) if keys else []
 
 
-def _by_name(keys: Sequence[Key]) -> Iterable[Any]:
-    first = (AlbumArtist.album == Album.id) & (AlbumArtist.position == 0)
-    for some in dialect.batches(keys):
-        wanted = AlbumArtist.artist.in_({key[1] for key in some}) & Album.name.in_({key[2] for key in some})
-        yield from Album.select(*COLUMNS).join(AlbumArtist, on=first).where(wanted).tuples().iterator()
+def _name_key(album: Item) -> Key:
+    return ("name", next(iter(album.values["artists"]), None), album.values["name"])
 
 
-def _credits(album_ids: Sequence[int]) -> dict[int, dict[int, None]]:
-    found: dict[int, dict[int, None]] = {}
-    for some in dialect.batches(album_ids):
-        query = AlbumArtist.select(AlbumArtist.album, AlbumArtist.artist).where(AlbumArtist.album.in_(some))
-        for album_id, artist_id in query.order_by(AlbumArtist.position).tuples().iterator():
-            found.setdefault(album_id, {})[artist_id] = None
-    return found
-
-
-def _name_key(state: ItemState) -> Key:
-    return ("name", next(iter(state.values["artists"]), None), state.values["name"])
-
-
-def _merge(row: CatalogRow, artists: Mapping[str, int], batch: Batch) -> ItemState:
-    state = batch.find(KIND, _key(row, artists))
-    if state is None:
-        empty: dict[str, Any] = {"artists": {}, "external_id": row.album_external_id}
-        state = batch.add(KIND, ItemState(batch.next_dry_run_id(), empty, new=True))
-    before = [state.values.get(name) for name in FIELDS]
-    credit = [artists[name] for name in row.album_credits]
-    fresh = [artist for artist in credit if artist not in state.values["artists"]]
-    offered = {"name": row.album, "release_date": row.release_date, "image": row.image}
-    altered, differs = state.apply(offered | {"upc": row.upc, "label": row.label})
-    altered |= state.add_members("artists", dict.fromkeys(credit))
-    altered |= state.put_first([artists[name] for name in row.album_artists])
-    if altered:
-        batch.bounds.growth[row.line] = _growth(before, state, fresh, batch)
-    batch.count(KIND, state, altered=altered)
-    if differs:
-        batch.differing.add(row.line)
-    batch.index(KIND, state, row.album_external_id, _name_key(state))
-    return state
-
-
-def _growth(before: Sequence[str | None], state: ItemState, fresh: Sequence[int], batch: Batch) -> AlbumSize:
-    """Return the JSON size that a row adds to its album: new artists (`fresh`) and values that differ from `before`."""
-    texts = [
-        sizes.measure_text(state.values.get(name)) - sizes.measure_text(old)
-        for name, old in zip(FIELDS, before, strict=True)
-    ]
-    return AlbumSize(0, 0, sum(texts) + batch.bounds.artists(fresh), texts[FIELDS.index("image")])
-
-
-def _save(states: Sequence[ItemState], batch: Batch) -> None:
-    new = [state for state in states if state.new]
-    for state, album_id in zip(new, bulk.ids(Album, len(new)), strict=True):
-        state.id = album_id
-    fields = ("id", "external_id", "imported_for", "created_at", *FIELDS)
-    common = (batch.scope.imported_for, batch.scope.now)
-    bulk.insert(
-        Album,
-        fields,
-        [(s.id, s.values["external_id"], *common, *(s.values.get(name) for name in FIELDS)) for s in new],
-    )
-    runs.made(batch.scope.run, Album, [state.id for state in new])
-    old = [state for state in states if state.altered and not state.new]
-    for state in old:
-        if state.changed:
-            changes = {name: state.values[name] for name in state.changed}
-            Album.update(**changes).where(Album.id == state.id).execute()
-        if state.order_before is not None:
-            run_many(MOVE, [(at, state.id, artist) for at, artist in enumerate(state.values["artists"])])
-    runs.changed(batch.scope.run, Album, {s.id: s.changes(artists=[*s.added["artists"]]) for s in old})
-    bulk.insert(AlbumArtist, ("album", "artist", "position"), [link for state in states for link in _links(state)])
-
-
-def _links(state: ItemState) -> Iterable[tuple[int, int, int]]:
-    added = state.added.get("artists", {})
-    return ((state.id, artist, at) for at, artist in enumerate(state.values["artists"]) if artist in added)
+def _links(album: Item) -> Iterator[tuple[int, int, int]]:
+    added = album.added.get("artists", ())
+    return ((album.id, artist, at) for at, artist in enumerate(album.values["artists"]) if artist in added)

@@ -2,39 +2,63 @@
 
 from collections.abc import Iterable, Sequence
 
+from musicsvc.store.catalog import album_sizes
 from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.importing.catalog.batch import Batch, ImportScope
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.catalog.rows import CatalogRow
+from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Artist
 
-
-def resolve(rows: Sequence[CatalogRow], batch: Batch) -> dict[str, int]:
-    """Find or create the artists that the rows name, and count the artists in `batch.counts`. Return ids by name."""
-    names = list(dict.fromkeys(name for row in rows for name in (*row.artists, *row.album_artists)))
-    found = batch.memory.artists | _find(names, batch.scope)
-    missing = [name for name in names if name not in found]
-    batch.new_artists = _create(missing, batch)
-    batch.counts["artists"].new += len(missing)
-    batch.counts["artists"].repeated += sum(len(row.artists) for row in rows) - len(missing)
-    return found | batch.new_artists
+FIND = """
+    SELECT name, id, image_small FROM artist WHERE name {among} AND manager_id IS NOT DISTINCT FROM ? ORDER BY id DESC
+"""
+STORED = "SELECT id, name, image_small FROM artist WHERE id {among}"
 
 
-def _find(names: Iterable[str], scope: ImportScope) -> dict[str, int]:
-    found: dict[str, int] = {}
-    managed = Artist.manager.is_null() if scope.manager is None else Artist.manager == scope.manager
-    for some in dialect.batches(list(names)):
-        query = Artist.select(Artist.name, Artist.id).where(managed, Artist.name.in_(some)).order_by(Artist.id)
-        for name, artist_id in query.tuples().iterator():
-            found.setdefault(name, artist_id)
-    return found
+class Artists:
+    """The artists that the rows of a batch name. Missing ones have ids too, and are created if a row needs them."""
 
+    def __init__(self, rows: Sequence[CatalogRow], manager: int | None) -> None:
+        names = dict.fromkeys(name for row in rows for name in (*row.artists, *row.album_artists))
+        among, values = dialect.in_list(names)
+        found = {
+            name: (artist_id, image) for name, artist_id, image in fetch(FIND.format(among=among), values, manager)
+        }
+        self._manager = manager
+        self._missing = [name for name in names if name not in found]
+        self._needed: set[str] = set()
+        self._named = 0
+        self.ids = {name: artist_id for name, (artist_id, _) in found.items()}
+        self.ids.update(zip(self._missing, bulk.ids(Artist, len(self._missing)), strict=True))
+        self._images = dict(found.values())
+        self._names = {artist_id: name for name, artist_id in self.ids.items()}
+        self._sizes: dict[int, int] = {}
 
-def _create(names: Sequence[str], batch: Batch) -> dict[str, int]:
-    if batch.scope.dry_run:
-        return {name: batch.next_dry_run_id() for name in names}
-    created = dict(zip(names, bulk.ids(Artist, len(names)), strict=True))
-    rows = [(artist_id, name, batch.scope.manager, batch.scope.now) for name, artist_id in created.items()]
-    bulk.insert(Artist, ("id", "name", "manager", "created_at"), rows)
-    runs.made(batch.scope.run, Artist, list(created.values()))
-    return created
+    def of(self, names: Iterable[str]) -> tuple[int, ...]:
+        return tuple(map(self.ids.__getitem__, names))
+
+    def need(self, row: CatalogRow) -> None:
+        """Count the artists that the row names, and create those of them that are missing."""
+        self._needed.update(row.artists, row.album_artists)
+        self._named += len(row.artists)
+
+    def size(self, ids: Iterable[int]) -> int:
+        """Return the bytes that artists take in the JSON of an album or track."""
+        ids = list(ids)
+        others = [each for each in ids if each not in self._names]
+        if others:
+            among, values = dialect.in_list(others)
+            for artist_id, name, image in fetch(STORED.format(among=among), values):
+                self._names[artist_id], self._images[artist_id] = name, image
+        for each in ids:
+            if each not in self._sizes:
+                self._sizes[each] = album_sizes.of_artist(each, self._names[each], self._images.get(each))
+        return sum(self._sizes[each] for each in ids)
+
+    def save(self, run: int, now: int) -> Counts:
+        """Create the missing artists that rows need, and return the counts of the batch."""
+        rows = [(self.ids[name], name, self._manager, now) for name in self._missing if name in self._needed]
+        bulk.insert(Artist, ("id", "name", "manager", "created_at"), rows)
+        runs.made(run, Artist, [row[0] for row in rows])
+        return Counts(new=len(rows), repeated=self._named - len(rows))

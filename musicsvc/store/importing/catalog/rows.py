@@ -1,11 +1,12 @@
 """Validate rows of a catalog file (docs/import.md)."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from musicsvc.store.catalog import genres, identifiers
 from musicsvc.store.importing import values
+from musicsvc.store.importing.columns import Cells
+from musicsvc.store.importing.runner import RefusedError
 
 NAME_LENGTH = 255
 DESCRIPTION_LENGTH = 10_000
@@ -15,6 +16,7 @@ MOST_TAGS = 20
 LONGEST = 86_400_000
 SLOWEST, FASTEST = 20, 400
 
+IGNORED = "playlists_ignored"  # a note that counts although its row is refused
 REQUIRED = ("track", "artist")
 SEVERAL = ("artist", "genre", "tags", "album_artist")
 LATER = ("playlist", "playlist_external_id")
@@ -46,8 +48,7 @@ FIELDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogRow:
+class CatalogRow(NamedTuple):
     """A validated row of a catalog file. Blank fields are None or empty."""
 
     line: int
@@ -80,52 +81,11 @@ class CatalogRow:
         return tuple(dict.fromkeys((*self.album_artists, *self.artists)))
 
 
-class RefusedError(Exception):
-    """The row of a catalog file is invalid. The row is counted as refused under `kind`, such as `tracks`."""
-
-    def __init__(self, faults: Mapping[str, str]) -> None:
-        super().__init__("; ".join(f"{field} {reason}" for field, reason in faults.items()))
-        self.kind = FIELDS[next(iter(faults))]
-
-
-class Cells:
-    """The cells of one row by field. If a cell is invalid, parsing adds the reason to `faults`, by field."""
-
-    def __init__(self, cells: Mapping[str, list[Any]]) -> None:
-        self._cells = cells
-        self.faults: dict[str, str] = {}
-
-    def one(self, field: str, parse: Callable[[Any], Any]) -> Any:
-        """Return the parsed cell of the field, or None if it is blank or invalid."""
-        try:
-            return parse(self._cells.get(field, [None])[0])
-        except ValueError as error:
-            self.faults[field] = str(error)
-            return None
-
-    def text(self, field: str, longest: int = NAME_LENGTH) -> str | None:
-        found: str | None = self.one(field, lambda value: values.text(value, longest))
-        return found
-
-    def several(self, field: str, longest: int) -> list[str]:
-        """Return the distinct texts in all columns of the field, or an empty list if one text is invalid."""
-        try:
-            found = [part for cell in self._cells.get(field, ()) for part in values.several(cell, longest)]
-        except ValueError as error:
-            self.faults[field] = str(error)
-            return []
-        return list(dict.fromkeys(found))
-
-    def refuse(self, field: str, reason: str, *, when: bool) -> None:
-        """If `when` is true, add `reason` to the faults of the row, unless the field already has a fault."""
-        if when:
-            self.faults.setdefault(field, reason)
-
-
 def parse(line: int, cells: Mapping[str, list[Any]]) -> CatalogRow:
     """Validate a row of a catalog file. Raises RefusedError with all faulty fields."""
     row = Cells(cells)
-    notes: list[str] = []
+    ignored = (IGNORED,) if any(row.first(field) is not None for field in LATER) else ()
+    notes = [*ignored]
     found = CatalogRow(
         line=line,
         external_id=row.text("external_id"),
@@ -158,9 +118,15 @@ def parse(line: int, cells: Mapping[str, list[Any]]) -> CatalogRow:
     row.refuse("tags", f"holds more than {MOST_TAGS} tags", when=len(found.tags) > MOST_TAGS)
     nameless = found.album_external_id is not None and found.album is None
     row.refuse("album", "is missing; album_external_id needs the name too", when=nameless)
-    if row.faults:
-        raise RefusedError({field: row.faults[field] for field in FIELDS if field in row.faults})
+    _require_sound(row, ignored)
     return found
+
+
+def _require_sound(row: Cells, notes: tuple[str, ...]) -> None:
+    """Raise RefusedError with all faults of the row, counted as a refusal of the kind of the first faulty field."""
+    if faults := [field for field in FIELDS if field in row.faults]:
+        reason = "; ".join(f"{field} {row.faults[field]}" for field in faults)
+        raise RefusedError(reason, FIELDS[faults[0]], notes=notes)
 
 
 def _release_date(row: Cells, notes: list[str]) -> str | None:

@@ -1,242 +1,212 @@
-"""Find, create and update the tracks of a catalog import, by external id or by artists, name and album."""
+"""Find, create and update the tracks of a catalog import, by external id, by ISRC or by artists, name and album."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from peewee import Field
 
 from musicsvc.store.catalog import genres, identifiers, tags
 from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.importing.catalog.batch import Batch, ItemState, Key
-from musicsvc.store.importing.catalog.bounds import BoundsExceededError, Placement
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.importing.catalog.artists import Artists
+from musicsvc.store.importing.catalog.items import Index, Item, Key, Offer
 from musicsvc.store.importing.catalog.rows import MOST_TAGS, CatalogRow
-from musicsvc.store.importing.summary import Refusal
+from musicsvc.store.importing.runner import RefusedError, Scope
+from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
 
-KIND = "tracks"
 # The fields of a row that are columns of a track.
 FIELDS = tuple(
-    each.name
-    for each in fields(CatalogRow)
-    if each.name != "external_id" and isinstance(getattr(Track, each.name, None), Field)
+    name for name in CatalogRow._fields if name != "external_id" and isinstance(getattr(Track, name, None), Field)
 )
-ISRC_TAKEN = "another track has this isrc"
 ALBUM_GIVEN = 1 << FIELDS.index("album")
-COLUMNS = (Track.id, Track.external_id, *(getattr(Track, name) for name in FIELDS))
+ISRC_TAKEN = "another track has this isrc"
+COLUMNS = ", ".join(f't."{getattr(Track, name).column_name}"' for name in ("id", "external_id", *FIELDS))
+BY_EXTERNAL_ID = f"SELECT {COLUMNS} FROM track t WHERE t.external_id {{ids}} AND t.imported_for = ?"  # noqa: S608 - our own names
+BY_ID = f"SELECT {COLUMNS} FROM track t WHERE t.id {{ids}}"  # noqa: S608 - our own names
+BY_NAME = f"""
+    SELECT DISTINCT {COLUMNS} FROM track_artist l JOIN track t ON t.id = l.track_id
+    WHERE l.artist_id {{artists}} AND t.name {{names}}
+"""  # noqa: S608 - our own names
+ARTISTS = "SELECT track_id, artist_id FROM track_artist WHERE track_id {among} ORDER BY track_id, position"
+GENRES = "SELECT l.track_id, g.name FROM track_genre l JOIN genre g ON g.id = l.genre_id WHERE l.track_id {among}"
+TAGS = "SELECT l.track_id, t.name FROM track_tag l JOIN tag t ON t.id = l.tag_id WHERE l.track_id {among}"
 
 
-def resolve(rows: Sequence[CatalogRow], artists: Mapping[str, int], albums: Sequence[int | None], batch: Batch) -> None:
-    """Create or update the tracks of the rows. `artists`: artist ids by name. `albums`: an album id (or None) per row.
+class TrackOffer(NamedTuple):
+    """The values of a row for its track, and the genres that it adds to it."""
 
-    Raises BoundsExceededError if an album would exceed its limits.
-    """
-    keys = [_key(row, artists, album) for row, album in zip(rows, albums, strict=True)]
-    _load(keys, {row.isrc for row in rows if row.isrc}, batch)
-    _measure(rows, artists, batch)
-    states: dict[int, ItemState] = {}
-    for row, key, album in zip(rows, keys, albums, strict=True):
-        found = _find(row, key, batch)
-        before = None if found is None else dict(found.values)
-        if (other := _find_isrc(row.isrc, batch)) is not None and other is not found:
-            batch.bounds.refused[row.line] = Refusal(row.line, ISRC_TAKEN, (row.isrc or "",))
-            continue
-        state = _merge(row, found, artists, album, batch)
-        if state.values != before or row.line in batch.bounds.growth or batch.bounds.strict:
-            old = Placement() if before is None else batch.bounds.measure_track(before)
-            batch.bounds.apply(row, album, old, batch.bounds.measure_track(state.values))
-        states[id(state)] = state
-    if batch.bounds.refused:
-        raise BoundsExceededError(batch.bounds.refused)
-    _count_genres(rows, batch)
-    if not batch.scope.dry_run:
-        _save(list(states.values()), batch)
+    track: Item
+    fields: Offer
+    genres: Mapping[str, str]
 
 
-def _key(row: CatalogRow, artists: Mapping[str, int], album: int | None) -> Key:
-    if row.external_id:
-        return ("id", row.external_id)
-    return ("name", frozenset(artists[name] for name in row.artists), row.name, album)
+class Tracks(Index):
+    """The tracks that the rows of a batch name."""
+
+    def __init__(self, given: Mapping[int, int], rows: Sequence[CatalogRow], artists: Artists, scope: Scope) -> None:
+        super().__init__(given)
+        self.notes: Counter[str] = Counter()
+        self._artists = artists
+        self._scope = scope
+        self._named: list[str] = []  # the genres of all rows
+        codes = {row.isrc for row in rows if row.isrc}
+        stored = [
+            *_by_external_id({row.external_id for row in rows if row.external_id}, scope),
+            *_by_name([row for row in rows if not row.external_id], artists),
+            *_by_isrc(codes, scope),
+        ]
+        loaded = self.load(stored, FIELDS)
+        credits_of, words, labels = (_collect(each, [*self.items]) for each in (ARTISTS, GENRES, TAGS))
+        for track in loaded:
+            more = {"artists": tuple(credits_of[track.id]), "genres": words[track.id], "tags": labels[track.id]}
+            track.values |= more
+            self.put(track, _name_key(track), track.values["isrc"])
+        self._ids = iter(bulk.ids(Track, len(rows)))
+
+    def compare(self, row: CatalogRow, album: int | None) -> TrackOffer:
+        """Find the track of the row, or make one that `take` adds. Return what the row says of it.
+
+        Raises RefusedError if another track has the row's ISRC.
+        """
+        artists = self._artists.of(row.artists)
+        track = self._find(row, artists, album)
+        other = self._find_isrc(row.isrc)
+        if other is not None and other is not track:
+            raise RefusedError(ISRC_TAKEN, "tracks", (row.isrc or "",))
+        if track is None:
+            empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}
+            track = Item(next(self._ids), empty, row.external_id, new=True)
+        fields = {name: getattr(row, name) for name in FIELDS} | {"album": album, "artists": artists}
+        offer = track.compare(fields)
+        return TrackOffer(track, offer, track.lacks("genres", row.genres) if row.genres else {})
+
+    def take(self, row: CatalogRow, offer: TrackOffer) -> None:
+        track = offer.track
+        track.take(offer.fields)
+        if not row.external_id:
+            track.given |= ALBUM_GIVEN  # the key includes the album, so later rows must not change it
+        track.add("genres", offer.genres)
+        fresh = self._fresh_tags(row, track) if row.tags else {}
+        track.add("tags", fresh)
+        self._named += row.genres
+        self.count(track, altered=bool(offer.fields.changes or offer.genres or fresh))
+        self.put(track, _name_key(track), track.values["isrc"])
+
+    def _find(self, row: CatalogRow, artists: Sequence[int], album: int | None) -> Item | None:
+        """Return the track that the row describes, or None.
+
+        It is found by external id or, if the row has none, by ISRC or name. A track with the same name but another
+        ISRC is a different track.
+        """
+        if row.external_id:
+            return self.find(("id", row.external_id))
+        named = self.find(("name", frozenset(artists), row.name, album))
+        if not row.isrc:
+            return named
+        same = named is not None and named.values["isrc"] in {None, row.isrc}
+        return self._find_isrc(row.isrc) or (named if same else None)
+
+    def _find_isrc(self, code: str | None) -> Item | None:
+        found = None if code is None else self.find(("isrc", code))
+        return found if found is not None and found.values["isrc"] == code else None
+
+    def _fresh_tags(self, row: CatalogRow, track: Item) -> dict[str, None]:
+        """Return the row's tags that the track lacks. Tags beyond MOST_TAGS per track are only counted in `notes`."""
+        fresh = list(track.lacks("tags", dict.fromkeys(row.tags)))
+        room = max(0, MOST_TAGS - len(track.values["tags"]))
+        self.notes["tags_dropped"] += len(fresh[room:])
+        return dict.fromkeys(fresh[:room])
+
+    def save(self) -> Counts:
+        """Write the changes. Return the counts of genres."""
+        altered = [track for track in self.items.values() if track.altered]
+        new, old = [each for each in altered if each.new], [each for each in altered if not each.new]
+        columns = ("id", "external_id", "imported_for", "created_at", *FIELDS)
+        bulk.insert(Track, columns, [self._columns(track) for track in new])
+        moved = [track.id for track in old if track.before.keys() & {"album", "artists", "duration"}]
+        with reattribution.rebuilding(moved):
+            _update(old)
+            _link_artists(altered)
+        known = genres.find(list(set(self._named)))
+        genre_ids = genres.ensure(name for each in altered for name in each.added.get("genres", {}).values())
+        links = [(each.id, genre_ids[slug]) for each in altered for slug in each.added.get("genres", ())]
+        bulk.insert(TrackGenre, ("track", "genre"), links)
+        names = {name for each in altered for name in each.added.get("tags", ())}
+        former = tags.find(list(names))
+        tag_ids = tags.ensure(names)
+        links = [(each.id, tag_ids[name]) for each in altered for name in each.added.get("tags", ())]
+        bulk.insert(TrackTag, ("track", "tag"), links)
+        new_genres = sorted(set(self._named) - known.keys())
+        run = self._scope.run
+        runs.made(run, Track, [track.id for track in new])
+        runs.made(run, Genre, [genre_ids[slug] for slug in new_genres])
+        runs.made(run, Tag, [tag_ids[name] for name in sorted(names - former.keys())])
+        runs.changed(run, Track, {each.id: _changes(each, genre_ids, tag_ids) for each in old})
+        return Counts(new=len(new_genres), repeated=len(self._named) - len(new_genres))
+
+    def _columns(self, track: Item) -> tuple[Any, ...]:
+        values = track.values | {"duration": track.values["duration"] or 0}
+        common = (track.id, track.external_id, self._scope.user or 0, self._scope.now)
+        return (*common, *map(values.__getitem__, FIELDS))
 
 
-def _find(row: CatalogRow, key: Key, batch: Batch) -> ItemState | None:
-    """Return the track that the row describes, or None: found by external id or, if the row has none, by ISRC or name.
-
-    A track with the same name but another ISRC is a different track.
-    """
-    if row.external_id or not row.isrc:
-        return batch.find(KIND, key)
-    named = batch.find(KIND, key)
-    same = named is not None and named.values["isrc"] in {None, row.isrc}
-    return _find_isrc(row.isrc, batch) or (named if same else None)
+def _by_external_id(external_ids: set[str], scope: Scope) -> list[Any]:
+    ids, values = dialect.in_list(external_ids)
+    return fetch(BY_EXTERNAL_ID.format(ids=ids), values, scope.user or 0) if external_ids else []
 
 
-def _find_isrc(code: str | None, batch: Batch) -> ItemState | None:
-    found = batch.find(KIND, ("isrc", code))
-    return found if found is not None and found.values["isrc"] == code else None
+def _by_name(rows: Sequence[CatalogRow], artists: Artists) -> list[Any]:
+    among, ids = dialect.in_list({artist for row in rows for artist in artists.of(row.artists)})
+    names, texts = dialect.in_list({row.name for row in rows})
+    return fetch(BY_NAME.format(artists=among, names=names), ids, texts) if rows else []
 
 
-def _load(keys: Sequence[Key], codes: Collection[str], batch: Batch) -> None:
-    """Load the tracks with these keys or ISRCs into the batch, including tracks that only a dry run has created."""
-    found = [*_by_external_id([key[1] for key in keys if key[0] == "id"], batch)]
-    found += _by_name([key for key in keys if key[0] == "name"])
-    found += _by_isrc(codes, batch)
-    ids = [row[0] for row in found]
-    credit, words, labels = _collect(TrackArtist, ids), _collect(TrackGenre, ids), _collect(TrackTag, ids)
-    # For a row without an external id, tracks without one come first, then the oldest.
-    for track_id, external_id, *found_values in sorted(found, key=lambda row: (row[1] is not None, row[0])):
-        state = batch.get(KIND, track_id)
-        if state is None:
-            values = dict(zip(FIELDS, found_values, strict=True))
-            values["artists"] = tuple(credit.get(track_id, ()))
-            values |= {"genres": words.get(track_id, {}), "tags": labels.get(track_id, {})}
-            state = batch.add(KIND, ItemState(track_id, values))
-        _index(state, external_id, batch)
-    for key in (*keys, *(("isrc", code) for code in sorted(codes))):
-        batch.load_unwritten(KIND, key)
+def _by_isrc(codes: Collection[str], scope: Scope) -> list[Any]:
+    """Return the tracks of the manager's artists that have these ISRCs."""
+    if not codes:
+        return []
+    identifiers.lock()
+    ids, values = dialect.in_list([*identifiers.tracks_by_isrc(codes, scope.user).values()])
+    return fetch(BY_ID.format(ids=ids), values)
 
 
-def _measure(rows: Sequence[CatalogRow], artists: Mapping[str, int], batch: Batch) -> None:
-    """Load the JSON sizes of the albums of the batch, and of all artists that its rows and tracks name."""
-    found = [state.values for state in batch.states[KIND].values()]
-    on = {values["album"] for values in found} - {None}
-    if on or batch.bounds.albums:
-        given = {artists[name] for row in rows for name in row.artists}
-        batch.bounds.load_artists(given.union(*(values["artists"] for values in found)), artists)
-    batch.bounds.albums |= batch.measure(on - batch.bounds.albums.keys())
-
-
-def _by_external_id(external_ids: Sequence[Any], batch: Batch) -> Iterable[Any]:
-    for some in dialect.batches(external_ids):
-        mine = Track.imported_for == batch.scope.imported_for
-        yield from Track.select(*COLUMNS).where(mine, Track.external_id.in_(some)).tuples().iterator()
-
-
-def _by_isrc(codes: Collection[str], batch: Batch) -> Iterable[Any]:
-    """Yield the tracks of the manager's artists that have these ISRCs."""
-    if codes and not batch.scope.dry_run:
-        identifiers.lock()
-    ids = list(identifiers.tracks_by_isrc(codes, batch.scope.manager).values())
-    for some in dialect.batches(ids):
-        yield from Track.select(*COLUMNS).where(Track.id.in_(some)).tuples().iterator()
-
-
-def _index(state: ItemState, external_id: str | None, batch: Batch) -> None:
-    batch.index(KIND, state, external_id, _name_key(state))
-    if state.values["isrc"] is not None:
-        batch.states[KIND].setdefault(("isrc", state.values["isrc"]), state)
-
-
-def _by_name(keys: Sequence[Any]) -> Iterable[Any]:
-    found: dict[int, Any] = {}
-    for some in dialect.batches(keys):
-        artists = {artist_id for key in some for artist_id in key[1]}
-        wanted = TrackArtist.artist.in_(artists) & Track.name.in_({key[2] for key in some})
-        query = Track.select(*COLUMNS).join(TrackArtist).where(wanted)
-        found |= {row[0]: row for row in query.tuples().iterator()}
-    return found.values()
-
-
-def _collect(link: Any, track_ids: Sequence[int]) -> dict[int, dict[Any, None]]:
-    """Return the artist ids, genre names or tag names of each track, as keys of ordered dicts, by track id.
-
-    `link` is the table to read: TrackArtist, TrackGenre or TrackTag.
-    """
-    found: dict[int, dict[Any, None]] = {}
-    for some in dialect.batches(track_ids):
-        if link is TrackArtist:
-            query = link.select(link.track, link.artist).order_by(link.track, link.position)
-        else:
-            word = Genre if link is TrackGenre else Tag
-            query = link.select(link.track, word.name).join(word)
-        for track_id, each in query.where(link.track.in_(some)).tuples().iterator():
-            found.setdefault(track_id, {})[each] = None
+def _collect(statement: str, ids: Sequence[int]) -> dict[int, dict[Any, None]]:
+    """Return the artist ids, genre names or tag names of each track, as keys of ordered dicts, by track id."""
+    found: dict[int, dict[Any, None]] = defaultdict(dict)
+    among, values = dialect.in_list(ids)
+    for track_id, each in fetch(statement.format(among=among), values) if ids else ():
+        found[track_id][each] = None
     return found
 
 
-def _name_key(state: ItemState) -> Key:
-    return ("name", frozenset(state.values["artists"]), state.values["name"], state.values["album"])
+def _name_key(track: Item) -> Key:
+    return ("name", frozenset(track.values["artists"]), track.values["name"], track.values["album"])
 
 
-def _merge(
-    row: CatalogRow, state: ItemState | None, artists: Mapping[str, int], album: int | None, batch: Batch
-) -> ItemState:
-    if state is None:
-        empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}
-        state = ItemState(batch.next_dry_run_id(), empty | {"external_id": row.external_id}, new=True)
-        batch.add(KIND, state)
-    offered = {name: getattr(row, name) for name in FIELDS} | {"album": album}
-    altered, differs = state.apply(offered | {"artists": tuple(artists[name] for name in row.artists)})
-    if not row.external_id:
-        state.given |= ALBUM_GIVEN  # the key includes the album, so later rows must not change it
-    altered |= state.add_members("genres", row.genres)
-    altered |= state.add_members("tags", dict.fromkeys(_new_tags(row, state, batch)))
-    batch.count(KIND, state, altered=altered)
-    if differs:
-        batch.differing.add(row.line)
-    _index(state, row.external_id, batch)
-    return state
+def _update(tracks: Sequence[Item]) -> None:
+    for track in tracks:
+        changes = {name: track.values[name] for name in track.before if name != "artists"}
+        if changes:
+            Track.update(**changes).where(Track.id == track.id).execute()
+        if "artists" in track.before:
+            TrackArtist.delete().where(TrackArtist.track == track.id).execute()
 
 
-def _new_tags(row: CatalogRow, state: ItemState, batch: Batch) -> list[str]:
-    """Return the row's tags that the track lacks. Tags beyond MOST_TAGS per track are only counted in `batch.notes`."""
-    fresh = [tag for tag in row.tags if tag not in state.values["tags"]]
-    room = max(0, MOST_TAGS - len(state.values["tags"]))
-    batch.notes["tags_dropped"] += len(fresh[room:])
-    return fresh[:room]
-
-
-def _count_genres(rows: Sequence[CatalogRow], batch: Batch) -> None:
-    named = [slug for row in rows for slug in row.genres]
-    known = batch.memory.genres | set(genres.find(list(set(named))))
-    batch.new_genres = set(named) - known
-    batch.counts["genres"].new += len(batch.new_genres)
-    batch.counts["genres"].repeated += len(named) - len(batch.new_genres)
-
-
-def _save(states: Sequence[ItemState], batch: Batch) -> None:
-    new = [state for state in states if state.new]
-    for state, track_id in zip(new, bulk.ids(Track, len(new)), strict=True):
-        state.id = track_id
-    columns = ("id", "external_id", "imported_for", "created_at", *FIELDS)
-    bulk.insert(Track, columns, [_columns(state, batch) for state in new])
-    with reattribution.rebuilding([s.id for s in states if not s.new and s.changed & {"album", "artists", "duration"}]):
-        _update(states)
-    genre_ids = genres.ensure(name for s in states for name in s.added["genres"].values())
-    bulk.insert(TrackGenre, ("track", "genre"), [(s.id, genre_ids[slug]) for s in states for slug in s.added["genres"]])
-    names = {name for s in states for name in s.added["tags"]}
-    known = tags.find(list(names))
-    tag_ids = tags.ensure(names)
-    bulk.insert(TrackTag, ("track", "tag"), [(s.id, tag_ids[name]) for s in states for name in s.added["tags"]])
-    run = batch.scope.run
-    runs.made(run, Track, [state.id for state in new])
-    runs.made(run, Genre, [genre_ids[slug] for slug in sorted(batch.new_genres)])
-    runs.made(run, Tag, [tag_ids[name] for name in sorted(names - known.keys())])
-    runs.changed(run, Track, {s.id: _changes(s, genre_ids, tag_ids) for s in states if s.altered and not s.new})
-
-
-def _changes(state: ItemState, genre_ids: Mapping[str, int], tag_ids: Mapping[str, int]) -> runs.Changes:
-    genres_ = [genre_ids[slug] for slug in state.added["genres"]]
-    return state.changes(genres=genres_, tags=[tag_ids[name] for name in state.added["tags"]])
-
-
-def _columns(state: ItemState, batch: Batch) -> tuple[Any, ...]:
-    values = {**state.values, "duration": state.values["duration"] or 0}
-    common = (state.id, values["external_id"], batch.scope.imported_for, batch.scope.now)
-    return (*common, *(values[name] for name in FIELDS))
-
-
-def _update(states: Sequence[ItemState]) -> None:
-    """Write the changed columns of existing tracks, and the artists of new tracks and of tracks with other artists."""
-    for state in states:
-        changes = {name: state.values[name] for name in state.changed if name != "artists"}
-        if changes and not state.new:
-            Track.update(**changes).where(Track.id == state.id).execute()
-        if "artists" in state.changed and not state.new:
-            TrackArtist.delete().where(TrackArtist.track == state.id).execute()
-    artists = [
-        (s.id, artist, at) for s in states if "artists" in s.changed for at, artist in enumerate(s.values["artists"])
+def _link_artists(tracks: Sequence[Item]) -> None:
+    """Write the artists of new tracks and of tracks with other artists."""
+    links = [
+        (track.id, artist, at)
+        for track in tracks
+        if "artists" in track.before
+        for at, artist in enumerate(track.values["artists"])
     ]
-    bulk.insert(TrackArtist, ("track", "artist", "position"), artists)
+    bulk.insert(TrackArtist, ("track", "artist", "position"), links)
+
+
+def _changes(track: Item, genre_ids: Mapping[str, int], tag_ids: Mapping[str, int]) -> runs.Changes:
+    added = [genre_ids[slug] for slug in track.added.get("genres", ())]
+    return track.changes(genres=added, tags=[tag_ids[name] for name in track.added.get("tags", ())])

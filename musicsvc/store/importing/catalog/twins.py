@@ -12,11 +12,10 @@ from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import values
-from musicsvc.store.importing.batches import read_cells
 from musicsvc.store.importing.catalog import rows
-from musicsvc.store.importing.catalog.catalog import CatalogOptions
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.files.records import Reader
+from musicsvc.store.importing.runner import ImportOptions
 
 NAMES_AT_ONCE = 5000
 UNDER_OTHERS = """
@@ -37,11 +36,11 @@ class Twins(NamedTuple):
     managers: Counter[str | None]  # None: of artists without a manager
 
 
-def of_catalog(open_file: Callable[[], Reader], options: CatalogOptions, store: Store) -> Twins:
+def of_catalog(open_file: Callable[[], Reader], options: ImportOptions, store: Store) -> Twins:
     """Count the artists of a catalog file that already exist under a manager other than the manager of the import."""
     with open_file() as reader:
         names = list(dict.fromkeys(_artists(reader, options)))
-    return store.read(partial(_under_others, names, options.manager)).result()
+    return store.read(partial(_under_others, names, options.user)).result()
 
 
 def of_all(store: Store) -> int:
@@ -49,12 +48,12 @@ def of_all(store: Store) -> int:
     return int(store.read(partial(fetch, TWINS)).result()[0][0])
 
 
-def _artists(reader: Reader, options: CatalogOptions) -> Iterator[str]:
+def _artists(reader: Reader, options: ImportOptions) -> Iterator[str]:
     """Yield the names of artists in the file. Invalid rows are skipped. At a damaged place, the iteration ends."""
     columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)
     with suppress(Failure):
         for record in reader:
-            held = {} if record.fault is not None else read_cells(record, columns, options.blanks)
+            held = {} if record.fault is not None else columns.read(record.values, options.blanks)
             for cell in (*held.get("artist", ()), *held.get("album_artist", ())):
                 with suppress(ValueError):
                     yield from values.several(cell, rows.NAME_LENGTH)

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from musicsvc.store.accounts import email_addresses, users
@@ -20,8 +20,7 @@ class ResolvedAccounts:
     """Ids of the accounts that were found or created, by key. `problems`: why an account is missing, by key."""
 
     ids: dict[Key, int]
-    created: int = 0
-    created_ids: dict[Key, int] = field(default_factory=dict)  # of new accounts, under each of their keys
+    created: Sequence[int] = ()  # ids
     problems: dict[Key, str] = field(default_factory=dict)
 
 
@@ -45,13 +44,10 @@ def get_key(name: str, known: Container[Key]) -> Key:
     return ("id", local) if domain == PLACEHOLDER_DOMAIN and PLAIN_ID.fullmatch(local) else ("email", key)
 
 
-def resolve(
-    names: Iterable[str], known: Mapping[Key, int], *, create: bool, dry_run: bool, now: int
-) -> ResolvedAccounts:
+def resolve(names: Iterable[str], known: Mapping[Key, int], *, create: bool, now: int) -> ResolvedAccounts:
     """Find accounts by name: an e-mail address, or an id in another service. If `create` is set, create missing ones.
 
-    `known` must include the result of `load_exact` and, in a dry run, the `created_ids` of earlier batches. A dry run
-    writes nothing: accounts that it would create get negative ids.
+    `known`: the result of `load_exact`.
     """
     spelled: dict[Key, str] = {}
     for name in names:
@@ -62,11 +58,8 @@ def resolve(
         found.problems = dict.fromkeys(missing, "no such account; --create-missing creates it")
         return found
     people = _creatable(missing, found)
-    found.created = len(people)
-    unwritten = range(-1 - len(known), -1 - len(known) - len(people), -1)
-    ids = unwritten if dry_run else users.create_many(list(people.values()), now=now)
-    for (key, new), user_id in zip(people.items(), ids, strict=True):
-        found.ids[key] = found.created_ids[key] = found.created_ids["email", new.email_key] = user_id
+    found.created = users.create_many(list(people.values()), now=now)
+    found.ids.update(zip(people, found.created, strict=True))
     return found
 
 

@@ -1,37 +1,25 @@
-"""`import playlists`: append the track of each row to a playlist, a few hundred rows per transaction."""
+"""`import playlists`: append the track of each row to a playlist."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from musicsvc.errors import Failure
-from musicsvc.store.accounts import users
-from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.batches import in_batches, read_cells, resume_hint
+from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.importing.catalog import rows
-from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.files.records import Reader, Record
-from musicsvc.store.importing.people import playlist_rows
-from musicsvc.store.importing.people import playlist_tracks as lookup
-from musicsvc.store.importing.people.playlist_rows import Entry, PlaylistMemory, PlaylistRef, PlaylistScope
+from musicsvc.store.importing.columns import Cells
+from musicsvc.store.importing.files.records import Record
+from musicsvc.store.importing.people import playlist_tracks
 from musicsvc.store.importing.people.playlist_tracks import TrackMention
-from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
+from musicsvc.store.importing.runner import Kind, Outcome, RefusedError, Scope
+from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
+from musicsvc.store.models import Playlist, PlaylistTrack
+from musicsvc.store.playlists import playlists
 
 LONGEST_NAME = 250  # as in the API
 NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
 NO_TRACK = "no such track; import the catalog first"
-
-
-@dataclass(frozen=True, slots=True)
-class PlaylistOptions:
-    """Import options. `pairs` map columns to fields (`column=field`). Cells with a text in `blanks` count as empty."""
-
-    manager: str  # the e-mail address of the owner of the playlists
-    pairs: Sequence[str] = ()
-    blanks: Sequence[str] = ()
-    public: bool = False  # whether new playlists are public
-    dry_run: bool = False
+Entry = tuple[int, int]  # playlist id, track id
 
 
 class EntryRow(NamedTuple):
@@ -43,51 +31,97 @@ class EntryRow(NamedTuple):
     mention: TrackMention
 
 
-class PlaylistOutcome(NamedTuple):
-    refused: list[Refusal]
-    pairs: list[Entry]  # one for each valid row
-    created: list[PlaylistRef]
-    new: set[Entry]
+class PlaylistRef(NamedTuple):
+    id: int
+    external_id: str | None
+    name: str
 
 
-def run(store: Store, reader: Reader, options: PlaylistOptions, *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and return a summary. Raises Failure for a damaged file. Rows before the damage stay imported."""
-    columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)  # other columns of a catalog file are ignored
-    if reader.columns is not None:
-        named = any(columns.field(name) == "external_id" for name in reader.columns)
-        columns.check(reader.columns, ("playlist",) if named else ("playlist", *rows.REQUIRED))
-    unused = columns.unused(reader.columns or [])
-    summary = ImportSummary(options.dry_run, unused, counts={kind: Counts() for kind in ("playlists", "entries")})
-    owner = store.read(lambda: int(users.by_email(options.manager).id)).result()
-    with runs.recording(store, "playlists", reader, summary, user=owner, now=now) as run_id:
-        scope, memory = PlaylistScope(owner, options.public, now, options.dry_run, run_id), PlaylistMemory()
-        try:
-            for records in in_batches(_parse(reader, columns, options.blanks)):
-                outcome = _import_batch(store, records, scope, memory, summary)
-                _add(summary, outcome, memory)
-                summary.rows += len(records)
-                on_progress(summary)
-        except Failure as failure:
-            raise Failure(failure.here + resume_hint(summary.rows, dry_run=options.dry_run)) from None
-    return summary
+class PlaylistIndex:
+    """The owner's playlists, by external id and by name."""
+
+    def __init__(self, found: Iterable[PlaylistRef]) -> None:
+        self._by_id: dict[str, PlaylistRef] = {}
+        self._by_name: dict[str, list[PlaylistRef]] = {}
+        for each in found:
+            self.put(each)
+
+    def put(self, each: PlaylistRef) -> None:
+        if each.external_id is not None:
+            self._by_id[each.external_id] = each
+        self._by_name.setdefault(each.name, []).append(each)
+
+    def find(self, external_id: str | None, name: str) -> PlaylistRef | None:
+        """Return the playlist with this external id, or None. If the id is None, search by name instead.
+
+        Of several playlists with the name, one without external id is preferred.
+        """
+        if external_id is not None:
+            return self._by_id.get(external_id)
+        return min(self._by_name.get(name, ()), key=lambda each: each.external_id is not None, default=None)
 
 
-def _parse(reader: Reader, columns: Columns, blanks: Sequence[str]) -> Iterator[EntryRow | Refusal]:
-    for record in reader:
-        yield Refusal(record.line, record.fault) if record.fault is not None else _row(record, columns, blanks)
+class Playlists(Kind[EntryRow]):
+    """The import of playlists. It remembers the playlists that it has counted as new or changed."""
+
+    name = "playlists"
+    counted = ("playlists", "entries")
+    refused_as = "entries"
+    fields = tuple(rows.FIELDS)  # other columns of a catalog file are ignored
+    several = rows.SEVERAL
+    required = ("playlist",)
+
+    def check(self, names: list[str]) -> None:
+        super().check(names)
+        if not any(self.columns.field(name) == "external_id" for name in names):
+            self.columns.check(names, rows.REQUIRED)
+
+    def forget(self) -> None:
+        self._counted: set[int] = set()
+
+    def parse(self, record: Record, cells: dict[str, list[Any]]) -> EntryRow:
+        row = Cells(cells)
+        name, external_id = row.text("playlist", LONGEST_NAME), row.text("playlist_external_id")
+        row.refuse("playlist", "is missing", when=name is None)
+        mention = _mention(row)
+        if row.faults:
+            raise RefusedError("; ".join(f"{field} {reason}" for field, reason in row.faults.items()))
+        return EntryRow(record.line, external_id, name or "", mention)
+
+    def write(self, batch: Sequence[EntryRow], scope: Scope) -> Outcome:
+        owner = scope.user or 0
+        tracks = playlist_tracks.find([row.mention for row in batch], manager=owner)
+        refused = {place: _unknown(row) for place, row in enumerate(batch) if tracks[place] is None}
+        found = [(row, track) for row, track in zip(batch, tracks, strict=True) if track is not None]
+        index = PlaylistIndex(_load([row for row, _ in found], owner))
+        pairs, created = [], []
+        for row, track in found:
+            playlist = index.find(row.external_id, row.name)
+            if playlist is None:
+                playlist = self._create(row, scope)
+                index.put(playlist)
+                created.append(playlist.id)
+            pairs.append((playlist.id, track))
+        runs.made(scope.run, Playlist, created)
+        new = _append(pairs, scope)
+        changed = {playlist for playlist, _ in new} - {*created} - self._counted
+        repeated = len(pairs) - len(created) - len(changed)
+        counts = {
+            "entries": Counts(new=len(new), repeated=len(pairs) - len(new)),
+            "playlists": Counts(new=len(created), changed=len(changed), repeated=repeated),
+        }
+        return Outcome(counts, refused, remember=lambda: self._counted.update(created, changed))
+
+    def _create(self, row: EntryRow, scope: Scope) -> PlaylistRef:
+        owner, public = scope.user or 0, self.options.public
+        if row.external_id is not None:
+            created = playlists.ensure_imported(owner, row.external_id, row.name, scope.now, public=public)
+        else:
+            created = int(Playlist.create(owner=owner, name=row.name, public=public, created_at=scope.now).id)
+        return PlaylistRef(created, row.external_id, row.name)
 
 
-def _row(record: Record, columns: Columns, blanks: Sequence[str]) -> EntryRow | Refusal:
-    row = rows.Cells(read_cells(record, columns, blanks))
-    name, external_id = row.text("playlist", LONGEST_NAME), row.text("playlist_external_id")
-    row.refuse("playlist", "is missing", when=name is None)
-    mention = _mention(row)
-    if row.faults:
-        return Refusal(record.line, "; ".join(f"{field} {reason}" for field, reason in row.faults.items()))
-    return EntryRow(record.line, external_id, name or "", mention)
-
-
-def _mention(row: rows.Cells) -> TrackMention:
+def _mention(row: Cells) -> TrackMention:
     """Return the values by which the row names a track: the external id alone or, without one, the names."""
     external_id = row.text("external_id")
     if external_id is not None or "external_id" in row.faults:
@@ -99,55 +133,43 @@ def _mention(row: rows.Cells) -> TrackMention:
     return TrackMention(None, artists, track, album)
 
 
-def _import_batch(
-    store: Store,
-    records: Sequence[EntryRow | Refusal],
-    scope: PlaylistScope,
-    memory: PlaylistMemory,
-    summary: ImportSummary,
-) -> PlaylistOutcome:
-    """Import a batch of rows in one transaction. A dry run adds playlists and tracks to `memory` instead."""
-    valid = [row for row in records if isinstance(row, EntryRow)]
-    invalid = [row for row in records if isinstance(row, Refusal)]
-
-    def unit() -> PlaylistOutcome:
-        runs.begin_batch(scope.run)
-        tracks = lookup.find([row.mention for row in valid], manager=scope.owner)
-        found = [(row, track) for row, track in zip(valid, tracks, strict=True) if track is not None]
-        unknown = [_unknown(row) for row, track in zip(valid, tracks, strict=True) if track is None]
-        ids, created = playlist_rows.find_or_create([(row.external_id, row.name) for row, _ in found], scope, memory)
-        pairs = [(playlist, track) for playlist, (_, track) in zip(ids, found, strict=True)]
-        new = playlist_rows.append(pairs, scope, memory)
-        outcome = PlaylistOutcome(sorted([*unknown, *invalid]), pairs, created, new)
-        runs.record_counts(scope.run, summary.rows + len(records), summary.totals(_counts(outcome, memory)))
-        return outcome
-
-    outcome = (store.read(unit) if scope.dry_run else store.write(unit)).result()
-    if scope.dry_run:
-        memory.unwritten += outcome.created
-        memory.entries |= outcome.new
-    return outcome
-
-
-def _unknown(row: EntryRow) -> Refusal:
+def _unknown(row: EntryRow) -> RefusedError:
     named = row.mention
     if named.external_id is not None:
-        return Refusal(row.line, NO_EXTERNAL_ID, (repr(named.external_id),))
-    return Refusal(row.line, NO_TRACK, (f"{named.track!r} by {', '.join(named.artists)}",))
+        return RefusedError(NO_EXTERNAL_ID, names=(repr(named.external_id),))
+    return RefusedError(NO_TRACK, names=(f"{named.track!r} by {', '.join(named.artists)}",))
 
 
-def _add(summary: ImportSummary, outcome: PlaylistOutcome, memory: PlaylistMemory) -> None:
-    summary.refused += outcome.refused
-    summary.counts = summary.totals(_counts(outcome, memory))
-    memory.counted |= {playlist.id for playlist in outcome.created} | {playlist for playlist, _ in outcome.new}
+def _load(wanted: Sequence[EntryRow], owner: int) -> list[PlaylistRef]:
+    """Return the owner's playlists that the rows may name, oldest first, and lock them."""
+    found: dict[int, PlaylistRef] = {}
+    for column, values in (
+        (Playlist.external_id, {row.external_id for row in wanted if row.external_id is not None}),
+        (Playlist.name, {row.name for row in wanted if row.external_id is None}),
+    ):
+        for some in dialect.batches(sorted(values)):
+            query = Playlist.select(Playlist.id, Playlist.external_id, Playlist.name)
+            query = query.where(Playlist.owner == owner, column.in_(some)).order_by(Playlist.id)
+            rows = lock_rows(query).tuples().iterator()
+            found |= {row[0]: PlaylistRef(*row) for row in rows}
+    return [found[playlist_id] for playlist_id in sorted(found)]
 
 
-def _counts(outcome: PlaylistOutcome, memory: PlaylistMemory) -> dict[str, Counts]:
-    """Return the counts of a batch by kind. Each playlist counts as new or changed in one batch only."""
-    new, created = len(outcome.new), {playlist.id for playlist in outcome.created}
-    changed = {playlist for playlist, _ in outcome.new} - created - memory.counted
-    repeated = len(outcome.pairs) - len(created) - len(changed)
-    return {
-        "entries": Counts(new=new, repeated=len(outcome.pairs) - new, refused=len(outcome.refused)),
-        "playlists": Counts(new=len(created), changed=len(changed), repeated=repeated),
-    }
+def _append(pairs: Iterable[Entry], scope: Scope) -> list[Entry]:
+    """Append tracks to playlists that lack them. Return the appended (playlist id, track id) pairs."""
+    once = list(dict.fromkeys(pairs))
+    present = set(_existing(once))
+    new = [pair for pair in once if pair not in present]
+    ids = bulk.ids(PlaylistTrack, len(new))
+    entries = [(entry_id, *pair, scope.user, scope.now) for entry_id, pair in zip(ids, new, strict=True)]
+    bulk.insert(PlaylistTrack, ("id", "playlist", "track", "added_by", "added_at"), entries)
+    runs.made(scope.run, PlaylistTrack, ids)
+    return new
+
+
+def _existing(pairs: Sequence[Entry]) -> Iterator[Entry]:
+    for some in dialect.batches(pairs):
+        playlist_ids, track_ids = ({pair[side] for pair in some} for side in (0, 1))
+        query = PlaylistTrack.select(PlaylistTrack.playlist, PlaylistTrack.track)
+        inside = PlaylistTrack.playlist.in_(playlist_ids) & PlaylistTrack.track.in_(track_ids)
+        yield from query.where(inside).tuples().iterator()

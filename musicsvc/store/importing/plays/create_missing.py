@@ -1,26 +1,16 @@
 """Create the artists and tracks that an imported listening history names and the catalog lacks."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import count
 from typing import NamedTuple
 
 from musicsvc.store.engine import bulk
 from musicsvc.store.importing.plays.listen_rows import Listen
 from musicsvc.store.importing.plays.matching import Artist, CatalogIndex, Track, TrackLookup
+from musicsvc.store.importing.runner import Scope
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Artist as ArtistTable
 from musicsvc.store.models import Track as TrackTable
 from musicsvc.store.models import TrackArtist
-
-
-@dataclass(frozen=True, slots=True)
-class CreationScope:
-    """The manager and creation time of new artists and tracks. In a dry run, `ids` yields negative ids for them."""
-
-    manager: int | None
-    now: int
-    ids: Iterator[int] | None = None
 
 
 class CreatedTrack(NamedTuple):
@@ -35,7 +25,7 @@ class CreatedTrack(NamedTuple):
 class MissingCreator:
     """Collects the artists and tracks that a batch of plays names and the catalog lacks, to insert them together."""
 
-    def __init__(self, lookup: TrackLookup, scope: CreationScope, listens: Sequence[Listen]) -> None:
+    def __init__(self, lookup: TrackLookup, scope: Scope, listens: Sequence[Listen]) -> None:
         self.artists: list[Artist] = []
         self.tracks: list[CreatedTrack] = []
         self._lookup = lookup
@@ -53,33 +43,26 @@ class MissingCreator:
         track = Track(self._id(TrackTable), listen.track or "", None, len(credit))
         self.tracks.append(CreatedTrack(track, credit, external_id, listen.isrc))
         self._lookup.created.add_track(track, credit)
-        if external_id is not None:
-            self._lookup.created.external[external_id] = track.id
-        if listen.isrc is not None:
-            self._lookup.created.isrcs[listen.isrc] = track.id
+        self._lookup.add_codes(track.id, ("id", external_id), ("isrc", listen.isrc))
         return track.id
 
     def _artist(self, name: str) -> int:
         known = self._lookup.managed(name)
         if known is not None:
             return known.id
-        artist = Artist(self._id(ArtistTable), name, self._scope.manager)
+        artist = Artist(self._id(ArtistTable), name, self._scope.user)
         self.artists.append(artist)
         self._lookup.created.add([artist])
         return artist.id
 
     def _id(self, table: type[ArtistTable | TrackTable]) -> int:
-        if self._scope.ids is not None:
-            return next(self._scope.ids)
         if table not in self._ids:
             self._ids[table] = iter(bulk.ids(table, self._most[table]))
         return next(self._ids[table])
 
-    def write(self, run: int) -> None:
-        """Insert the collected artists and tracks, and record that the import `run` created them."""
-        if self._scope.ids is not None:
-            return
-        manager, now = self._scope.manager, self._scope.now
+    def write(self) -> None:
+        """Insert the collected artists and tracks, and record that the import created them."""
+        manager, now, run = self._scope.user, self._scope.now, self._scope.run
         artists = [(artist.id, artist.name, manager, now) for artist in self.artists]
         bulk.insert(ArtistTable, ("id", "name", "manager", "created_at"), artists)
         fields = ("id", "name", "duration", "external_id", "isrc", "imported_for", "created_at")
@@ -92,15 +75,7 @@ class MissingCreator:
 
     def add_to(self, catalog: CatalogIndex) -> None:
         """Add the collected artists and tracks to the index, so that later batches find them."""
-        catalog.add(self.artists)
-        for track, artists, external_id, isrc in self.tracks:
-            catalog.add_track(track, artists)
-            if external_id is not None and self._scope.ids is not None:
-                catalog.external[external_id] = track.id
-            if isrc is not None and self._scope.ids is not None:
-                catalog.isrcs[isrc] = track.id
-
-
-def dry_run_ids() -> Iterator[int]:
-    """Yield negative ids for artists and tracks that a dry run does not write."""
-    return count(-1, -1)
+        catalog.tracks |= self._lookup.fresh
+        catalog.add_created(self.artists)
+        for created in self.tracks:
+            catalog.add_track(created.track, created.artists)

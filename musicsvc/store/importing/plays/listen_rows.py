@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 from musicsvc.clock import EPOCH, SECOND
 from musicsvc.store.importing import values
-from musicsvc.store.importing.catalog.rows import LONGEST, MOST_ARTISTS, NAME_LENGTH, Cells
+from musicsvc.store.importing.catalog.rows import LONGEST, MOST_ARTISTS, NAME_LENGTH
+from musicsvc.store.importing.columns import Cells
 from musicsvc.store.importing.files.records import Record
+from musicsvc.store.importing.runner import RefusedError
 
 FIELDS = (
     "track_id",
@@ -50,10 +52,6 @@ class Listen(NamedTuple):
     played_at: int
     duration_ms: int | None
     client_id: str | None
-
-
-class RefusedError(Exception):
-    """The row of a listening history is invalid."""
 
 
 def parse(record: Record, cells: Mapping[str, list[Any]], listener: str | None) -> Listen:

@@ -40,6 +40,7 @@ class Track(NamedTuple):
     credits: int
 
 
+Code = tuple[str, str | None]  # "id" and an external id, or "isrc" and an ISRC
 Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by case-folded name
 
 
@@ -55,8 +56,7 @@ class CatalogIndex:
     manager: int | None  # the account whose artists and tracks are preferred
     artists: dict[str, list[Artist]] = field(default_factory=lambda: defaultdict(list))  # by case-folded name
     tracks: Tracks = field(default_factory=dict)
-    external: dict[str, int] = field(default_factory=dict)  # of tracks that a dry run would have created
-    isrcs: dict[str, int] = field(default_factory=dict)  # of the same
+    _created: list[Artist] = field(default_factory=list)  # by the import
 
     def add(self, artists: Iterable[Artist]) -> None:
         for artist in artists:
@@ -65,6 +65,18 @@ class CatalogIndex:
     def add_track(self, track: Track, artists: Iterable[int]) -> None:
         for artist in artists:
             self.tracks.setdefault(artist, {}).setdefault(fold_case(track.name), []).append(track)
+
+    def add_created(self, artists: Collection[Artist]) -> None:
+        """Add artists that a batch created, until `forget_created` is called."""
+        self.add(artists)
+        self._created += artists
+
+    def forget_created(self) -> None:
+        """Forget the artists that batches created, and the tracks of all artists, which the next batches load."""
+        for artist in self._created:
+            self.artists[fold_case(artist.name)].remove(artist)
+        self._created.clear()
+        self.tracks.clear()
 
 
 def load(manager: int | None) -> CatalogIndex:
@@ -85,7 +97,8 @@ class TrackLookup:
         external_ids = {each for listen in listens for each in listen.external_ids}
         self._same_id = _by_code(EXTERNAL, external_ids, catalog.manager)
         self._same_isrc = _by_code(ISRC, {each.isrc for each in listens if each.isrc}, catalog.manager)
-        self._external = catalog.external | {each: tracks[0] for each, tracks in self._same_id.items()}
+        self._by_code: dict[Code, int] = {("id", code): tracks[0] for code, tracks in self._same_id.items()}
+        self._by_code |= {("isrc", code): tracks[0] for code, tracks in self._same_isrc.items()}
         names = {fold_case(name) for listen in listens if listen.track_id is None for name in listen.artists}
         met = {artist.id for name in names for artist in catalog.artists.get(name, ())}
         self.fresh = _tracks(met - catalog.tracks.keys())
@@ -94,13 +107,10 @@ class TrackLookup:
         """Return the id of the play's track, None if no track matches, AMBIGUOUS if several differ only in case."""
         if listen.track_id is not None:
             return listen.track_id if listen.track_id in self._ids else None
-        for each in listen.external_ids:
-            if each in self._external or each in self.created.external:
-                return self._external.get(each) or self.created.external[each]
-        if listen.isrc in self._same_isrc:
-            return self._same_isrc[listen.isrc][0]
-        if listen.isrc in self.created.isrcs or listen.isrc in self._catalog.isrcs:
-            return self.created.isrcs.get(listen.isrc) or self._catalog.isrcs[listen.isrc]
+        codes = [*(("id", each) for each in listen.external_ids), ("isrc", listen.isrc)]
+        for code in codes:
+            if code in self._by_code:
+                return self._by_code[code]
         if listen.track is None or not listen.artists:
             return None
         found = self._candidates(listen)
@@ -113,6 +123,10 @@ class TrackLookup:
         if listen.track is not None and listen.artists:
             found |= {track.id for track, _ in _exact(self._candidates(listen), listen) or self._candidates(listen)}
         return found
+
+    def add_codes(self, track: int, *codes: Code) -> None:
+        """Let later rows of the batch find a created track by its external id and ISRC, if it has them."""
+        self._by_code |= {code: track for code in codes if code[1] is not None}
 
     def ambiguous_ids(self, listen: Listen) -> list[int]:
         """Return the ids of all matching tracks if `find` returns AMBIGUOUS, otherwise an empty list."""
@@ -157,8 +171,6 @@ def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: in
             track.credits != len(listen.artists),
             album is None or track.album is None or fold_case(track.album) != album,
             artist.manager != manager,
-            track.id < 0,
-            abs(track.id),
             track.id,
         )
         for track, artist in exact or found

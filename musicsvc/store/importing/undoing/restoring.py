@@ -8,9 +8,8 @@ import orjson
 from peewee import Model
 
 from musicsvc.store.engine.sql import fetch, run, run_many
-from musicsvc.store.importing.batches import lock_imports
 from musicsvc.store.importing.undoing.made_rows import Taken, forget, table_name
-from musicsvc.store.importing.undoing.runs import ADDED, Changes
+from musicsvc.store.importing.undoing.runs import ADDED, Changes, lock_imports
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
 

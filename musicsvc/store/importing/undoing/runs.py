@@ -1,6 +1,6 @@
 """Record each import and the rows that it creates and changes, so that it can be listed and undone."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -11,19 +11,19 @@ from peewee import Model
 
 from musicsvc.errors import Failure, NotFound
 from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.engine.dialect import lock
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.engine.sql import run as run_sql
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.batches import lock_imports
-from musicsvc.store.importing.files.records import Reader
-from musicsvc.store.importing.summary import Counts, ImportSummary
+from musicsvc.store.importing.summary import Counts
 from musicsvc.store.models import Album, Artist, ImportItem, ImportRun, Track, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Kind
 from musicsvc.wording import quantity
 
 EARLIER = "Imports made before this list existed (database schema 0017) are not in it and cannot be undone."
-NO_RUN = 0  # of a dry run, which records nothing
+# Two concurrent imports would both find an item missing and both create it. On PostgreSQL, this lock prevents that.
+LOCK_KEY = 0x6D737663
 Changes = dict[str, Any]  # by field: [old value, new value], or a list of added ids if the field begins with ADDED
 ADDED = "+"
 ITEMS = "SELECT item, changes FROM import_item WHERE run_id = ? AND kind = ? AND item {among}"
@@ -53,29 +53,29 @@ class RunRow(NamedTuple):
     undone_at: int | None
 
 
+def lock_imports() -> None:
+    """Wait until no other import is writing. Call it in a write transaction."""
+    lock(LOCK_KEY)
+
+
+def start(kind: str, file: str, user: int | None, counts: Mapping[str, Counts], now: int) -> int:
+    """Record that an import begins, and return its id. `file`: the name of its file."""
+    row = {"kind": kind, "file": file, "user": user, "state": "running", "started_at": now}
+    run = int(ImportRun.create(**row, counts=_to_json(counts)).id)
+    log(run, "import.started", now=now)
+    return run
+
+
 @contextmanager
-def recording(
-    store: Store, kind: str, reader: Reader, summary: ImportSummary, *, user: int | None, now: int
-) -> Iterator[int]:
-    """Record the import that runs in the `with` block. Yield the import's id, which is NO_RUN in a dry run."""
-    if summary.dry_run:
-        yield NO_RUN
-        return
-    row = {"kind": kind, "file": reader.name, "user": user, "state": "running", "started_at": now}
-    row["counts"] = _to_json(summary.counts)
-    run = summary.run = store.write(partial(_begin, row)).result()
+def recording(store: Store, start: Callable[[], int], now: int) -> Iterator[int]:
+    """Record the import that runs in the `with` block, which begins with `start`. Yield the import's id."""
+    run = store.write(start).result()
     end: Kind = "import.stopped"
     try:
         yield run
         end = "import.done"
     finally:
         store.write(partial(_end, run, end, now)).result()
-
-
-def _begin(row: Mapping[str, Any]) -> int:
-    run = int(ImportRun.create(**row).id)
-    log(run, "import.started", now=row["started_at"])
-    return run
 
 
 def _end(run: int, kind: Kind, now: int) -> None:
@@ -104,8 +104,7 @@ def record_counts(run: int, rows: int, counts: Mapping[str, Counts]) -> None:
 
     Call it in the transaction of each batch, so that the counts are right even if the import is killed.
     """
-    if run != NO_RUN:
-        ImportRun.update(rows=rows, counts=_to_json(counts)).where(ImportRun.id == run).execute()
+    ImportRun.update(rows=rows, counts=_to_json(counts)).where(ImportRun.id == run).execute()
 
 
 def _to_json(counts: Mapping[str, Counts]) -> str:
@@ -113,9 +112,7 @@ def _to_json(counts: Mapping[str, Counts]) -> str:
 
 
 def begin_batch(run: int) -> None:
-    """Lock out other imports until the transaction ends. Raise Failure if the import was undone. Ignores dry runs."""
-    if run == NO_RUN:
-        return
+    """Lock out other imports until the transaction ends. Raise Failure if the import was undone."""
     lock_imports()
     if ImportRun.get_by_id(run).state != "running":
         raise Failure(f"Import {run} was undone while it ran.")
@@ -129,13 +126,14 @@ def add_slots(run: int, slots: Sequence[int]) -> None:
 
 def made(run: int, table: type[Model], ids: Collection[int]) -> None:
     """Record that the import created these rows of the table."""
-    if run != NO_RUN:
-        kind = _kind(table)
-        bulk.insert(ImportItem, ("run", "kind", "item"), [(run, kind, each) for each in ids])
+    kind = _kind(table)
+    bulk.insert(ImportItem, ("run", "kind", "item"), [(run, kind, each) for each in ids])
 
 
 def changed(run: int, table: type[Model], changes: Mapping[int, Changes]) -> None:
     """Record how the import changed rows, by row id. Rows that the import created itself stay recorded as created."""
+    if not changes:
+        return
     kind = _kind(table)
     among, ids = dialect.in_list(list(changes))
     earlier = dict(fetch(ITEMS.format(among=among), run, kind, ids))

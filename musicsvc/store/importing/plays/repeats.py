@@ -1,6 +1,7 @@
-"""Find plays that earlier imports stored, even if the same artist and title now match another track."""
+"""Find plays that earlier imports stored, and repeated client_ids in a file."""
 
 import hashlib
+import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,6 +16,9 @@ from musicsvc.store.plays.ingest import WITHOUT_ID
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
 
+ADD = "INSERT OR IGNORE INTO seen VALUES (?)"
+HAS = "SELECT 1 FROM seen WHERE key = ?"
+MAX_IN_MEMORY = 100_000
 # Plays of the same file are left to the primary key: two of its rows may name two tracks of the same name.
 STORED = """
     SELECT p.slot, l.key, p.track_id, p.client_key, p.named FROM play p JOIN listener l ON l.id = p.listener_id
@@ -80,3 +84,42 @@ def client_key(listen: Listen, track: int) -> bytes:
     if listen.client_id is None:
         return WITHOUT_ID
     return ingest.client_key("import", repr((track, listen.played_at, listen.listener, listen.client_id)))
+
+
+class SeenIds:
+    """The client_ids of a file. More than MAX_IN_MEMORY of them are stored in a temporary SQLite database."""
+
+    def __init__(self) -> None:
+        self._in_memory: set[bytes] = set()
+        self._database: sqlite3.Connection | None = None
+
+    def has(self, client_id: str) -> bool:
+        key = _hash(client_id)
+        if self._database is None:
+            return key in self._in_memory
+        return self._database.execute(HAS, (key,)).fetchone() is not None
+
+    def add(self, client_id: str) -> None:
+        if self._database is not None:
+            self._database.execute(ADD, (_hash(client_id),))
+            return
+        self._in_memory.add(_hash(client_id))
+        if len(self._in_memory) > MAX_IN_MEMORY:
+            self._move_to_database()
+
+    def _move_to_database(self) -> None:
+        # Transactions use it from different threads of the store, but never at the same time.
+        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute("CREATE TABLE seen (key BLOB PRIMARY KEY) WITHOUT ROWID")
+        self._database.execute("BEGIN")
+        self._database.executemany("INSERT INTO seen VALUES (?)", ((key,) for key in sorted(self._in_memory)))
+        self._in_memory.clear()
+
+    def close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+
+
+def _hash(client_id: str) -> bytes:
+    return hashlib.blake2b(client_id.encode(), digest_size=16).digest()

@@ -1,0 +1,144 @@
+"""The albums and tracks that the rows of a batch name: what the rows change, and how they are found by key."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from musicsvc.store.importing.summary import Counts
+from musicsvc.store.importing.undoing.runs import ADDED, Changes
+
+COUNTED = 1 << 30  # a bit of Item.given: the item has been counted
+Key = tuple[Any, ...]
+
+
+class Offer(NamedTuple):
+    """The values of a row for an item: the changed fields, whether it contradicts an earlier row, and a bit mask."""
+
+    changes: dict[str, Any]
+    differs: bool
+    given: int  # of all fields for which the row has a value
+
+
+@dataclass(slots=True)
+class Size:
+    """The number of tracks of an album, those of them that show the album's image, and the bytes of its JSON."""
+
+    tracks: int = 0
+    imageless: int = 0
+    bytes: int = 0
+
+
+@dataclass(slots=True)
+class Item:
+    """An album or track, with the values from the rows read so far. The first row with a value for a field sets it."""
+
+    id: int
+    values: dict[str, Any]
+    external_id: str | None = None
+    new: bool = False
+    given: int = 0  # bit mask of the fields that rows of this import have set
+    name_key: Key = ()  # identifies the item in rows without an external id
+    before: dict[str, Any] = field(default_factory=dict)  # the values of the changed fields before this batch
+    added: dict[str, dict[Any, Any]] = field(default_factory=dict)  # artists of an album, genres and tags of a track
+    order_before: list[int] | None = None  # the artists of the album before this batch, if their order has changed
+    size: Size = field(default_factory=Size)  # of an album
+
+    def compare(self, offered: Mapping[str, Any]) -> Offer:
+        """Return what `offered` would change. Fields that an earlier row of the import has set do not change."""
+        changes: dict[str, Any] = {}
+        differs, given = False, 0
+        for place, (name, value) in enumerate(offered.items()):
+            if value is None:
+                continue
+            given |= 1 << place
+            if self.values[name] != value:
+                if self.given & 1 << place:
+                    differs = True
+                else:
+                    changes[name] = value
+        return Offer(changes, differs, given)
+
+    def take(self, offer: Offer) -> None:
+        self.given |= offer.given
+        for name in offer.changes:
+            self.before.setdefault(name, self.values[name])
+        self.values |= offer.changes
+
+    def lacks(self, name: str, members: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Return the artists, genres or tags (`name`) that the album or track lacks."""
+        return {key: value for key, value in members.items() if key not in self.values[name]}
+
+    def add(self, name: str, fresh: Mapping[Any, Any]) -> None:
+        """Add artists, genres or tags (`name`) that the album or track lacks."""
+        if fresh:
+            self.values[name] |= fresh
+            self.added.setdefault(name, {}).update(fresh)
+
+    def changes(self, **added: list[int]) -> Changes:
+        """Return the old and new values of changed fields, and the ids in `added`, as stored to undo the import.
+
+        `added`: for each field (artists, genres, tags), the ids that were added to the album or track.
+        """
+        fields = {name: [old, self.values[name]] for name, old in sorted(self.before.items())}
+        if self.order_before is not None:
+            fields["artists"] = [self.order_before, [*self.values["artists"]]]
+        return fields | {ADDED + name: ids for name, ids in added.items() if ids}
+
+    @property
+    def altered(self) -> bool:
+        """True if the batch has changed a field or the order of artists, or added an artist, genre or tag."""
+        return bool(self.before or self.added or self.order_before is not None)
+
+
+class Index:
+    """The albums or the tracks of a batch by id, by external id or ISRC, and by name."""
+
+    def __init__(self, given: Mapping[int, int]) -> None:
+        """Create an empty index. `given`: by id, the fields that earlier batches of the import have set."""
+        self.items: dict[int, Item] = {}
+        self.counts = Counts()
+        self._given = given
+        self._by_code: dict[Key, Item] = {}
+        self._by_name: dict[Key, list[Item]] = {}
+
+    def find(self, key: Key) -> Item | None:
+        """Return the item with this key, the first one if several have the same name, or None."""
+        if key[0] != "name":
+            return self._by_code.get(key)
+        return next((item for item in self._by_name.get(key, ()) if item.name_key == key), None)
+
+    def load(self, rows: Iterable[Sequence[Any]], fields: Sequence[str]) -> list[Item]:
+        """Add stored items, given as rows of id, external id and `fields`. Return them in the order of preference.
+
+        For a row of a file without an external id, items without one come first, then the oldest.
+        """
+        loaded = []
+        for item_id, external_id, *values in sorted(rows, key=lambda row: (row[1] is not None, row[0])):
+            if item_id not in self.items:
+                item = Item(item_id, dict(zip(fields, values, strict=True)), external_id)
+                item.given = self._given.get(item_id, 0)
+                self.items[item_id] = item
+                loaded.append(item)
+        return loaded
+
+    def put(self, item: Item, name_key: Key, isrc: str | None = None) -> None:
+        """Add a new item, or one whose values have changed, under its keys."""
+        self.items[item.id] = item
+        if item.external_id is not None:
+            self._by_code.setdefault(("id", item.external_id), item)
+        if isrc is not None:
+            self._by_code.setdefault(("isrc", isrc), item)
+        if item.name_key != name_key:
+            item.name_key = name_key
+            self._by_name.setdefault(name_key, []).append(item)
+
+    def count(self, item: Item, *, altered: bool) -> None:
+        """Count the first row of an item as new or (if `altered`) changed, and all other rows as repeated."""
+        if item.given & COUNTED or not (item.new or altered):
+            self.counts.repeated += 1
+            return
+        item.given |= COUNTED
+        if item.new:
+            self.counts.new += 1
+        else:
+            self.counts.changed += 1

@@ -1,0 +1,71 @@
+"""The limits of albums: a row that would make an album too large is refused."""
+
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from musicsvc.store.catalog import album_sizes
+from musicsvc.store.catalog.album_sizes import AlbumSize
+from musicsvc.store.importing.catalog.albums import AlbumOffer
+from musicsvc.store.importing.catalog.artists import Artists
+from musicsvc.store.importing.catalog.items import Item, Size
+from musicsvc.store.importing.catalog.rows import CatalogRow
+from musicsvc.store.importing.catalog.tracks import TrackOffer
+from musicsvc.store.importing.runner import RefusedError
+
+
+def require(
+    row: CatalogRow, named: AlbumOffer | None, offer: TrackOffer, albums: MutableMapping[int, Item], artists: Artists
+) -> dict[int, Size]:
+    """Return the new sizes of the albums that a row changes, by id. Raises RefusedError if one would be too large.
+
+    `named`: the album of the row, which is not always the one that the track is on. `albums`: the others, by id.
+    """
+    grown = named is not None and bool(named.fields.changes or named.fresh)
+    if not grown and not offer.fields.changes:
+        return {}
+    known = ChainMap({} if named is None else {named.album.id: named.album}, albums)
+    sizes: dict[int, Size] = {}
+    images = {}
+    if named is not None and grown:
+        sizes[named.album.id] = _with_fields(named, artists)
+        images[named.album.id] = named.fields.changes.get("image", named.album.values["image"])
+    before = offer.track.values
+    for sign, values in ((-1, before), (1, before | offer.fields.changes)):
+        home = values["album"]
+        if home is not None:
+            size = sizes.setdefault(home, replace(known[home].size))
+            size.tracks += sign
+            size.imageless += sign * (values["image"] is None)
+            image = values["image"] or images.get(home, known[home].values["image"])
+            size.bytes += sign * _of_track(offer.track.id, values, image, artists)
+    for album_id, size in sizes.items():
+        excess, album = AlbumSize(size.tracks, size.bytes).excess, known[album_id]
+        # An album that is too large already may stay as it is.
+        if excess and (size.tracks > album.size.tracks or size.bytes > album.size.bytes):
+            names = (row.album,) if row.album and named is not None and named.album is album else ()
+            raise RefusedError(excess[0].lower() + excess[1:].rstrip("."), "albums", names)
+    return sizes
+
+
+def _with_fields(named: AlbumOffer, artists: Artists) -> Size:
+    """Return the size of the row's album with the fields and artists of the row, without its track."""
+    album, changes = named.album, named.fields.changes
+    size = replace(album.size)
+    for name, value in changes.items():
+        more = _bytes(value) - _bytes(album.values[name])
+        size.bytes += more * (1 + size.imageless if name == "image" else 1)
+    size.bytes += artists.size(named.fresh)
+    return size
+
+
+def _of_track(track: int, values: Mapping[str, Any], image: str | None, artists: Artists) -> int:
+    fields = (values["name"], values["release_date"], image, values["duration"] or 0, values["description"])
+    return album_sizes.of_track(track, *fields) + artists.size(values["artists"])
+
+
+def _bytes(value: str | None) -> int:
+    return len(orjson.dumps(value))

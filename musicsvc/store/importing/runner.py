@@ -1,0 +1,291 @@
+"""The runner of all imports: read a file, write its rows in batches, count them, and record what the import did.
+
+A kind of import says which columns it reads, parses a row, and writes a batch of rows in a transaction. A dry run does
+the same in transactions that are rolled back.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, islice
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from musicsvc.errors import Failure
+from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
+from musicsvc.store.importing.columns import Columns
+from musicsvc.store.importing.files.records import Reader, Record
+from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
+from musicsvc.store.importing.undoing import runs
+
+Row = TypeVar("Row")
+LONGEST_TRIAL = 3.0  # seconds for which a dry run keeps others from writing
+PAUSE = 0.1  # seconds between two transactions of a dry run, twice as long as a writer waits before it tries again
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """Options of imports. `pairs` map columns to fields (`column=field`). Cells with a text in `blanks` are empty."""
+
+    pairs: Sequence[str] = ()
+    blanks: Sequence[str] = ()
+    user: str | None = None  # the e-mail address of the manager of new artists and tracks, or of the playlists' owner
+    listener: str | None = None  # of plays in rows that name none
+    create_missing: bool = False  # accounts of follows, tracks of plays
+    public: bool = False  # whether new playlists are public
+    dry_run: bool = False
+
+
+class Scope(NamedTuple):
+    """Values for all rows of an import: the id of the account of `--user` (None without one), the import's id."""
+
+    user: int | None
+    now: int
+    run: int
+
+
+class RefusedError(Exception):
+    """A row is refused. `counted`: the kind of item that counts as refused, if it is not the usual one of the import.
+
+    `names`: the faulty values. `notes`: keys of NOTES that count although the row is refused.
+    """
+
+    def __init__(
+        self, reason: str, counted: str | None = None, names: tuple[str, ...] = (), notes: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(reason)
+        self.counted = counted
+        self.names = names
+        self.notes = notes
+
+    def at(self, record: Any, usual: str) -> Refusal:
+        """Return the refusal of a row, given as its Record or as parsed. `usual`: what counts as refused by default."""
+        member = getattr(record, "member", None)
+        return Refusal(record.line, str(self), self.names, member, self.counted or usual, self.notes)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The result of writing a batch. `refused`: refused rows by their position in the batch.
+
+    `remember` is called when the batch is stored, so that later batches know of it.
+    """
+
+    counts: dict[str, Counts] = field(default_factory=dict)  # without refused rows
+    refused: dict[int, RefusedError] = field(default_factory=dict)
+    notes: Counter[str] = field(default_factory=Counter)
+    remember: Callable[[], None] = lambda: None
+
+
+class Kind(ABC, Generic[Row]):
+    """A kind of import, for one file."""
+
+    name: str
+    counted: tuple[str, ...]  # the kinds of items in the summary
+    refused_as: str  # the kind of item that counts as refused
+    fields: tuple[str, ...]
+    several: tuple[str, ...] = ()  # the fields that several columns can fill
+    required: tuple[str, ...]
+    rows_a_unit = 500  # about 50 ms per transaction, so that a running server hardly waits
+
+    def __init__(self, options: ImportOptions) -> None:
+        """Raise Invalid for a malformed or conflicting `--map`."""
+        self.options = options
+        self.columns = Columns(self.fields, options.pairs, self.several)
+
+    def check(self, names: list[str]) -> None:
+        """Raise Failure unless the columns of the file (`names`) fill all required fields."""
+        self.columns.check(names, self.required)
+
+    def load(self, user: int | None) -> None:
+        """Load what all batches need from the database, in a read transaction."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Forget all batches, at the beginning and after a transaction of a dry run was rolled back."""
+
+    @abstractmethod
+    def parse(self, record: Record, cells: dict[str, list[Any]]) -> Row:
+        """Validate a row, given as cells by field. Raises RefusedError."""
+
+    @abstractmethod
+    def write(self, batch: Sequence[Row], scope: Scope) -> Outcome:
+        """Write a batch of valid rows. Call in a write transaction, which may run again: change nothing else."""
+
+    def finish(self, store: Store) -> None:
+        """Do what remains after the last batch of an import that is no dry run."""
+
+    def close(self) -> None:
+        """Release temporary files."""
+
+
+Batch = list[Row | Refusal | str]  # valid rows, invalid rows, and notes (keys of NOTES) on rows that are skipped
+
+
+def run(store: Store, reader: Reader, kind: Kind[Any], *, now: int, on_progress: Progress) -> ImportSummary:
+    """Import the file and return a summary. Raises Failure for a damaged file. Rows before the damage stay imported."""
+    if reader.columns is not None:
+        kind.check(reader.columns)
+    unused = kind.columns.unused(reader.columns or [])
+    summary = ImportSummary(kind.options.dry_run, unused, counts={each: Counts() for each in kind.counted})
+    with closing(kind):
+        user = store.read(partial(_load, kind)).result()
+        runner = _Runner(store, kind, user, now, summary, on_progress)
+        start = partial(runs.start, kind.name, reader.name, user, summary.counts, now)
+        batches = _batches(_parsed(reader, kind), kind.rows_a_unit)
+        try:
+            if summary.dry_run:
+                runner.try_all(batches, start)
+            else:
+                runner.write_all(batches, start)
+        except Failure as failure:
+            raise Failure(failure.here + resume_hint(summary.rows, dry_run=summary.dry_run)) from None
+        if not summary.dry_run:
+            kind.finish(store)
+    return summary
+
+
+def _load(kind: Kind[Any]) -> int | None:
+    user = None if kind.options.user is None else int(users.by_email(kind.options.user).id)
+    kind.load(user)
+    return user
+
+
+def _parsed(reader: Reader, kind: Kind[Row]) -> Iterator[Row | Refusal | str]:
+    for record in reader:
+        if record.note is not None:
+            yield record.note
+        elif record.fault is not None:
+            yield Refusal(record.line, record.fault, (), record.member, kind.refused_as)
+        else:
+            try:
+                yield kind.parse(record, kind.columns.read(record.values, kind.options.blanks))
+            except RefusedError as refused:
+                yield refused.at(record, kind.refused_as)
+
+
+def _batches(items: Iterable[Row | Refusal | str], size: int) -> Iterator[Batch[Row]]:
+    stream = iter(items)
+    while batch := list(islice(stream, size)):
+        yield batch
+
+
+class _RolledBackError(Exception):
+    """Ends a transaction of a dry run. `finished`: it has reached the end of the file."""
+
+    def __init__(self, *, finished: bool) -> None:
+        self.finished = finished
+
+
+@dataclass(slots=True)
+class _Runner(Generic[Row]):
+    """Writes batches, and adds the results to the summary."""
+
+    store: Store
+    kind: Kind[Row]
+    user: int | None
+    now: int
+    summary: ImportSummary
+    on_progress: Progress
+
+    def write_all(self, batches: Iterator[Batch[Row]], start: Callable[[], int]) -> None:
+        """Write each batch in a transaction."""
+        self.kind.forget()
+        with runs.recording(self.store, start, self.now) as run:
+            self.summary.run = run
+            self.on_progress(self.summary)
+            for batch in batches:
+                outcome = self.store.write(partial(self._write, batch, run)).result()
+                outcome.remember()
+                self._add(batch, outcome)
+
+    def try_all(self, batches: Iterator[Batch[Row]], start: Callable[[], int]) -> None:
+        """Write the batches in transactions of at most LONGEST_TRIAL seconds, each of which is rolled back."""
+        self.on_progress(self.summary)
+        taken: list[Batch[Row]] = []  # from `batches`, not in the summary yet
+        finished = False
+        while not finished:
+            done: list[Outcome] = []
+            try:
+                self.store.write(partial(self._try_some, batches, taken, done, start)).result()
+            except _RolledBackError as end:
+                finished = end.finished
+            finally:
+                self.summary.at_most |= bool(self.summary.rows and done)
+                for batch, outcome in zip(taken, done, strict=False):
+                    self._add(batch, outcome)
+            del taken[: len(done)]
+            if not finished:
+                time.sleep(PAUSE)
+
+    def _try_some(
+        self, batches: Iterator[Batch[Row]], taken: list[Batch[Row]], done: list[Outcome], start: Callable[[], int]
+    ) -> None:
+        """Write batches, those in `taken` first, and roll back. Add the results to `done`."""
+        done.clear()
+        self.kind.forget()
+        run, began = start(), time.monotonic()
+        for batch in chain(tuple(taken), _taking(batches, taken)):
+            outcome = self._write(batch, run)
+            outcome.remember()
+            done.append(outcome)
+            if time.monotonic() - began > LONGEST_TRIAL:
+                raise _RolledBackError(finished=False)
+        raise _RolledBackError(finished=True)
+
+    def _write(self, batch: Batch[Row], run: int) -> Outcome:
+        """Write a batch, in a transaction, and record the counts of the import."""
+        runs.begin_batch(run)
+        rows = [each for each in batch if not isinstance(each, Refusal | str)]
+        outcome = self.kind.write(rows, Scope(self.user, self.now, run))
+        totals = self._totals(outcome.counts, self._refused(batch, outcome))
+        runs.record_counts(run, self.summary.rows + len(batch), totals)
+        return outcome
+
+    def _add(self, batch: Batch[Row], outcome: Outcome) -> None:
+        refused = self._refused(batch, outcome)
+        self.summary.rows += len(batch)
+        self.summary.counts = self._totals(outcome.counts, refused)
+        self.summary.refused += refused
+        self.summary.notes.update(each for each in batch if isinstance(each, str))
+        self.summary.notes.update(note for each in refused for note in each.notes)
+        self.summary.notes += outcome.notes
+        self.on_progress(self.summary)
+
+    def _refused(self, batch: Batch[Row], outcome: Outcome) -> list[Refusal]:
+        """Return the invalid rows of the batch, and those that were refused when it was written, in order."""
+        found = []
+        place = 0
+        for each in batch:
+            if isinstance(each, Refusal):
+                found.append(each)
+            elif not isinstance(each, str):
+                if refused := outcome.refused.get(place):
+                    found.append(refused.at(each, self.kind.refused_as))
+                place += 1
+        return found
+
+    def _totals(self, counts: Mapping[str, Counts], refused: Iterable[Refusal]) -> dict[str, Counts]:
+        """Return the counts of the import so far plus those of a batch."""
+        by_kind = Counter(each.counted for each in refused)
+        return {
+            kind: so_far + counts.get(kind, Counts()) + Counts(refused=by_kind[kind])
+            for kind, so_far in self.summary.counts.items()
+        }
+
+
+def _taking(batches: Iterator[Batch[Row]], taken: list[Batch[Row]]) -> Iterator[Batch[Row]]:
+    for batch in batches:
+        taken.append(batch)
+        yield batch
+
+
+def resume_hint(through: int, *, dry_run: bool) -> str:
+    """Return a sentence to append to an error message: how many rows (`through`) were imported before the error."""
+    if dry_run or not through:
+        return " Nothing was imported."
+    return f" The first {through:,} rows were imported. Run the command again to continue."
