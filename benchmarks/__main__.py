@@ -1,13 +1,12 @@
 """Run the benchmarks of the summary in docs/development/performance.md, one after the other.
 
-    python benchmarks [--only NAME] [--tiny] [--list]
+    python benchmarks [--only NAME] [--tiny] [--list] [--against PATH]
 
 Each prints the table that its section of the page shows. `--tiny` runs them in seconds over little data: it shows that
-they work, and measures nothing.
+they work, and measures nothing. `--against` compares with another checkout.
 """
 
 import argparse
-import importlib.util
 import re
 import shlex
 import subprocess
@@ -20,46 +19,38 @@ HERE = Path(__file__).parent
 
 
 class Benchmark(NamedTuple):
-    """A program of this folder, its options and those of a run over little data, and a module that it needs."""
+    """A program of this folder, its options, and those of a run over little data."""
 
     name: str
     program: str
     options: str
     tiny: str
-    needs: str = ""
 
 
+FEW = "--albums 240 --rounds 1"
+SHORT = "--seconds 2.5 --late 5 --transport plain"
 BENCHMARKS = (
-    Benchmark("reads", "reads.py", "", "--albums 240 --rounds 1 --requests 16 --only genres"),
-    Benchmark("cold", "reads.py", "--albums 100000 --only cold --requests 2000", ""),
-    Benchmark("postgres", "reads.py", "--postgres --rounds 3 --only hot", ""),
-    Benchmark("beside-writes", "reads_beside_writes.py", "", "--albums 240 --rounds 1 --requests 16 --only genres"),
-    Benchmark("mixed", "mixed.py", "", "--albums 240 --rounds 1 --requests 100 --warm-up 100"),
-    Benchmark("writes", "writes.py", "--rounds 5 --workers 1 2", "--albums 240 --rounds 1 --requests 64 --only like"),
-    Benchmark("beside", "hot_beside_work.py", "", "--albums 240 --rounds 1 --seconds 0.2 --only writes"),
-    Benchmark("startup", "startup.py", "", "--gigabytes 0.01 --rounds 1 --only GB"),
-    Benchmark("workers", "workers.py", "", "--albums 240 --rounds 1 --requests 64 --only healthz"),
-    Benchmark("memory", "memory.py", "", ""),
     Benchmark(
-        "peers",
-        "compare_peers.py",
-        "",
-        "--albums 240 --rounds 1 --requests 16 --peer-requests 4",
-        needs="rest_framework",
+        "hot", "reads.py", "--only 'hot|healthz' --without-limits", f"{FEW} --requests 16 --only 'genres|health'"
     ),
-    Benchmark("deep-pages", "deep_pages.py", "", ""),
-    Benchmark("long-lists", "long_lists.py", "", ""),
-    Benchmark("insights", "insights.py", "", ""),
-    Benchmark("insights-requests", "insights_requests.py", "", ""),
-    Benchmark("dashboard", "dashboard.py", "", ""),
-    Benchmark("plays", "plays.py", "", ""),
-    Benchmark("post-plays", "post_plays.py", "", ""),
+    Benchmark("cold", "reads.py", "--only cold --albums 100000", f"{FEW} --requests 16 --only 'cold.*tracks'"),
+    Benchmark("sizes", "reads.py", "--only cold --albums 10000 400000", ""),
+    Benchmark("postgres", "reads.py", "--postgres --rounds 3 --only hot", ""),
+    Benchmark("workers", "reads.py", "--workers 1 2", f"{FEW} --workers 1 2 --requests 16 --only healthz"),
+    Benchmark("mixed", "mixed.py", "", f"{FEW} --requests 100 --warm-up 100"),
+    Benchmark("writes", "writes.py", "--workers 1 2", f"{FEW} --requests 64 --only like"),
+    Benchmark("beside", "beside.py", "", f"{FEW} --requests 64 --seconds 0.2 --only 'nothing|covers|genres, playlist'"),
+    Benchmark("lists", "lists.py", "--clients 4", "--rows 1000 --rounds 1 --only artists --clients 2 --seconds 0.5"),
+    Benchmark("insights", "insights.py", "", "--plays 50000 --rounds 1 --repeats 1 --only 'artist 30-days'"),
+    Benchmark("plays", "plays.py", "--plays 10000000", "--plays 50000 --rounds 1 --batches 1"),
+    Benchmark("imports", "imports.py", "", "--rows 300 --rounds 1"),
+    Benchmark("startup", "startup.py", "", "--gigabytes 0.01 --rounds 1 --only GB"),
+    Benchmark("slow", "connections.py", "--only slow", f"--only slow --clients 60 --patience 0.1 {SHORT}"),
+    Benchmark("idle", "connections.py", "--only idle", f"--only idle --idle 200 {SHORT}"),
+    Benchmark("unread", "connections.py", "--only unread", f"--only albums --scale 0.22 --readers 2 {SHORT}"),
+    Benchmark("strangers", "strangers.py", "", "--only 'pictures|plays|links' --plays 1000 --seconds 0.5 --sessions 9"),
+    Benchmark("large-bodies", "large_bodies.py", "", "--seconds 0.3 --only integers --late 5"),
 )
-
-
-def command(program: str, options: str) -> list[str]:
-    """Return the command line of a program of this folder."""
-    return [sys.executable, str(HERE / program), *shlex.split(options)]
 
 
 def main() -> None:
@@ -68,6 +59,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="benchmarks whose name matches this pattern")
     parser.add_argument("--tiny", action="store_true", help="over little data")
     parser.add_argument("--list", action="store_true", help="print the commands only")
+    parser.add_argument("--against", type=Path, help="another checkout to compare with")
     given = parser.parse_args()
     failed = []
     for each in BENCHMARKS:
@@ -77,11 +69,10 @@ def main() -> None:
         print(f"\n## {each.name}: python benchmarks/{each.program} {options}".rstrip(), flush=True)
         if given.list:
             continue
-        if each.needs and importlib.util.find_spec(each.needs) is None:
-            print("skipped: its packages are not installed")
-            continue
         began = time.perf_counter()
-        if subprocess.run(command(each.program, options), check=False).returncode:  # noqa: S603 - ours
+        line = [sys.executable, str(HERE / each.program), *shlex.split(options)]
+        line += ["--against", str(given.against)] if given.against else []
+        if subprocess.run(line, check=False).returncode:  # noqa: S603 - ours
             failed.append(each.name)
         print(f"({time.perf_counter() - began:.0f} s)", flush=True)
     if failed:

@@ -1,28 +1,22 @@
 """Effect of the worst bodies on others: /healthz beside three connections of one token that send nothing else.
 
-    python benchmarks/large_bodies.py [--seconds 8] [--bodies 300] [--kinds integers,chunks] [--late 0.25]
+    python benchmarks/large_bodies.py [--seconds 8] [--bodies 300] [--only 'integers|chunks'] [--late 0.25]
 
-Runs the real program with one worker and the fixtures. Each connection sends its next body of just below 1 MiB as soon
-as the last one is answered, up to the 300 a minute that a token may send. /healthz is requested meanwhile over another
-connection, 50 ms after its last answer. Exit 1 if a guarantee is broken: its p99 is at most 250 ms, memory grows by at
-most 128 MiB. To measure another version, copy this file to its benchmarks/, and run it there in the folder above with
-PYTHONPATH=.
+Each connection sends its next body of just below 1 MiB as soon as the last one is answered, up to the 300 a minute that
+a token may send. /healthz is requested meanwhile over another connection, 50 ms after its last response. Exit 1 if a
+guarantee is broken: its p99 is at most 250 ms, memory grows by at most 128 MiB. `--against` measures that checkout.
 """
 
-import argparse
-import http.client
-import socket
+import asyncio
+import re
 import sys
-import tempfile
-import threading
 import time
 from collections import Counter
-from pathlib import Path
+from contextlib import suppress
 
-sys.path.insert(0, str(Path(__file__).parent))
-from collections.abc import Callable
-
-from network_server import MEBIBYTE, MOST_MEMORY, MOST_SECONDS, Server, Watch, percentile, percentiles, running
+import harness
+from clients import Crowd, Stage, percentile, percentiles, raw, receive
+from harness import Server, Watch
 
 PATH = "/api/v1/messaging/messages"
 SIZE = 1024 * 1024 - 64
@@ -35,124 +29,71 @@ def array(item: bytes, count: int = SIZE) -> bytes:
     return b'{"conversation_id":[%s]}' % b",".join([item] * min(count, SIZE // (len(item) + 1) - 32))
 
 
-def members() -> bytes:
-    """Return a body of many members, each with an array."""
-    return b"{%s}" % b",".join(b'"%05x":[]' % number for number in range(SIZE // 11))
-
-
-def chunks() -> bytes:
-    """A body in chunks of one byte."""
-    return b"1\r\nx\r\n" * SIZE
-
-
-KINDS: dict[str, Callable[[], bytes]] = {
+KINDS = {
     "integers": lambda: array(b"1"),
     "deep arrays": lambda: array(b"[" * 100 + b"]" * 100),
-    "members": members,
+    "members": lambda: b"{%s}" % b",".join(b'"%05x":[]' % number for number in range(SIZE // 11)),
     "floats": lambda: array(b"-1.7976931348623157e-300", 19_000),  # below the bound on values, so that all are parsed
     "objects": lambda: array(b'{"a":%s}' % (b"9" * 90), 9_500),  # the same
-    "chunks": chunks,
+    "chunks": lambda: b"1\r\nx\r\n" * SIZE,
 }
 
 
-class Attack:
-    """Connections that send one body after the other, and the statuses of the answers."""
+async def attack(stage: Stage, port: int, token: str, kind: str, most: int) -> dict[str, int]:
+    """Send bodies until the end, `most` at most. Return how often there was which status."""
+    body = KINDS[kind]()
+    request = raw(PATH, port, token=token, method="POST", body=body)
+    if kind == "chunks":
+        request = request.replace(b"Content-Length: %d" % len(body), b"Transfer-Encoding: chunked", 1)
+    statuses: Counter[str] = Counter()
+    left = iter(range(most))
 
-    def __init__(self, server: Server, kind: str, most: int) -> None:
-        framing = "Transfer-Encoding: chunked" if kind == "chunks" else "Content-Length: {}"
-        self._body = KINDS[kind]()
-        lines = [f"POST {PATH} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {server.token}"]
-        lines += ["Content-Type: application/json", framing.format(len(self._body)), "", ""]
-        self._head = "\r\n".join(lines).encode()
-        self._port = server.port
-        self._left = most
-        self._lock = threading.Lock()
-        self._threads = [threading.Thread(target=self._send) for _ in range(CONNECTIONS)]
-        self.statuses: list[int] = []
+    async def one() -> None:
+        for _ in left:
+            with suppress(OSError, EOFError):  # it may be closed once the response is sent
+                reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=SIZE)
+                writer.write(request)
+                statuses[(await reader.readline()).split(b" ")[1].decode()] += 1
+                writer.close()
 
-    def start(self) -> None:
-        """Begin."""
-        for thread in self._threads:
-            thread.start()
-
-    def busy(self) -> bool:
-        """Return whether bodies are left to send."""
-        return any(thread.is_alive() for thread in self._threads)
-
-    def stop(self) -> None:
-        """Stop sending, and wait for outstanding answers."""
-        with self._lock:
-            self._left = 0
-        for thread in self._threads:
-            thread.join()
-
-    def _send(self) -> None:
-        connection = None
-        while self._take():
-            connection = connection or socket.create_connection(("127.0.0.1", self._port), timeout=60)
-            answer = b""
-            try:
-                connection.sendall(self._head + self._body)
-                answer = connection.recv(65536)
-            except ConnectionError:  # it may be closed once the answer is sent
-                pass
-            self.statuses.append(int(answer.split(b" ")[1]) if answer else 0)
-            if not answer or b"Connection: close" in answer:
-                connection.close()
-                connection = None
-        if connection is not None:
-            connection.close()
-
-    def _take(self) -> bool:
-        with self._lock:
-            self._left -= 1
-            return self._left >= 0
+    stage.ready()
+    await stage.run(*(one() for _ in range(CONNECTIONS)))
+    return dict(statuses)
 
 
-def main() -> None:
-    """Measure each kind; exit 1 if the guarantee is broken."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--seconds", type=float, default=8.0)
-    options.add_argument("--bodies", type=int, default=300)
-    options.add_argument("--kinds", default=",".join(KINDS))
-    options.add_argument("--late", type=float, default=MOST_SECONDS, help="seconds that the p99 may take")
-    given = options.parse_args()
-    broken = []
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder) / "server", {}, tls=False) as server:
-        print(f"alone: {percentiles(health(server, given.seconds / 2, lambda: True))}", flush=True)
-        before = server.memory
-        with Watch(server) as watch:
-            for kind in given.kinds.split(","):
-                attack = Attack(server, kind, given.bodies)
-                attack.start()
-                times = health(server, given.seconds, attack.busy)
-                attack.stop()
-                print(f"beside {kind}: {percentiles(times)}; bodies {dict(Counter(attack.statuses))}", flush=True)
-                if percentile(times, 99) > given.late:
-                    broken.append(f"p99 of /healthz beside {kind}")
-    more = watch.most - before
-    print(f"memory: {before / MEBIBYTE:.0f} MiB, at most {more / MEBIBYTE:.0f} MiB more")
-    if more > MOST_MEMORY:
-        broken.append("memory")
-    for each in broken:
-        print(f"broken: {each}")
-    sys.exit(1 if broken else 0)
-
-
-def health(server: Server, seconds: float, busy: Callable[[], bool]) -> list[float]:
-    """Return the times of /healthz, for some seconds or until `busy` is false."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    began = time.perf_counter()
-    times: list[float] = []
-    while not times or (time.perf_counter() < began + seconds and busy()):
-        asked = time.perf_counter()
-        connection.request("GET", "/healthz")
-        connection.getresponse().read()
-        times.append(time.perf_counter() - asked)
-        time.sleep(PAUSE_SECONDS)
-    connection.close()
+async def health(server: Server, seconds: float) -> list[float]:
+    """Return the seconds of responses of /healthz."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    ends, times = time.perf_counter() + seconds, list[float]()
+    while not times or time.perf_counter() < ends:
+        began = time.perf_counter()
+        writer.write(raw("/healthz", server.port))
+        await receive(reader)
+        times.append(time.perf_counter() - began)
+        await asyncio.sleep(PAUSE_SECONDS)
+    writer.close()
     return times
 
 
+def main() -> int:
+    """Measure each kind. Return the exit code."""
+    given = harness.parser(__doc__, seconds=8.0, bodies=300, late=0.25).parse_args()
+    broken = []
+    with harness.place(given) as folder:
+        checkout = harness.checkouts(given)[-1]
+        with harness.running(checkout, harness.database(checkout, folder, "small")) as server:
+            print(f"alone: {percentiles(asyncio.run(health(server, given.seconds / 2)))}", flush=True)
+            with Watch(server) as watch:
+                for kind in (each for each in KINDS if re.search(given.only, each)):
+                    with Crowd(attack, server.port, server.token, kind, given.bodies) as crowd:
+                        times = asyncio.run(health(server, given.seconds))
+                        statuses = crowd.result()
+                    print(f"beside {kind}: {percentiles(times)}; bodies {statuses}", flush=True)
+                    if percentile(times, 99) > given.late:
+                        broken.append(f"p99 of /healthz beside {kind}")
+    print(f"memory: at most {watch.more:.0f} MiB more")
+    return harness.say(broken + ["memory"] * (watch.more > harness.MOST_MEMORY))
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,162 +1,151 @@
 """CPU time of the server per read, beside bare aiohttp that returns the same bytes.
 
-    python benchmarks/reads.py [--albums 4000] [--rounds 5] [--requests 1000] [--only NAME] [--postgres] [--folder DIR]
+    python benchmarks/reads.py [--albums 4000] [--catalog FILE [--columns track_name=track …]] [--workers 1 2]
+        [--without-limits] [--postgres] [--requests 1000] [--only hot]
 
-Servers run at once over a synthetic catalog and get the same requests in turn: with rate limits, activity log and
-metrics; without limits; with `--postgres` the same two over a PostgreSQL started for this; bare aiohttp on uvloop. A
-ratio compares the CPU times of one round. *hot*: the same request again and again; *cold*: random pages or rows, each
-at most a few times. A database of a million albums takes minutes to create: `--folder` keeps it.
+Servers run at once and get the same requests in turn. *hot*: the same request again and again; *cold*: random pages or
+rows, each at most a few times. `--catalog`: a file for `musicsvc import catalog`, whose catalog is read in place of a
+synthetic one. `--albums 10000 400000` compares two sizes. `--without-limits` and `--postgres` add servers. Each worker
+gets as many requests, over as many connections.
 """
 
 import argparse
-import http.client
 import random
 import re
-import statistics
-import subprocess
-import sys
-import tempfile
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from http import HTTPStatus
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-import uvloop
+import harness
+from clients import CONNECTIONS, cost_each, raw
+from harness import Checkout, Database, Server
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from collections.abc import Iterator
-
-import synthetic_catalog
-from load import cpu_seconds, cpu_since, raw, send
-from network_server import Server, running
-from spread import spread
-
-BARE = Path(__file__).with_name("bare_server.py")
-LIMITS = {"local": "true", "token": "999999999/minute", "address": "999999999/minute"}
-
-
-@dataclass(frozen=True)
-class Case:
-    """A kind of read: its name, and its paths, of which the first has the size of the yardstick's body."""
-
-    name: str
-    paths: list[str]
-
-
-def cases(albums: int, requests: int) -> list[Case]:
-    """Return the reads to measure."""
-    chance = random.Random(1)  # noqa: S311 - a load, no secret
-    api = "/api/v1"
-    pages = [f"{api}/albums?page={chance.randint(1, albums // 20)}" for _ in range(requests)]
-    single = [f"{api}/tracks/{chance.randint(1, albums * 5)}?" for _ in range(requests)]
-    some_albums = [f"{api}/albums/{chance.randint(1, albums)}?" for _ in range(requests)]
-    artists = [f"{api}/artists?page={chance.randint(1, albums // 80)}" for _ in range(requests)]
-    genres = [f"{api}/genres?page={number % 2 + 1}" for number in range(requests)]
-    hot = ("/healthz", "users/me", "genres", "artists", "tracks/1", "albums/1", "albums", "albums?perPage=50")
-    return [
-        *(Case(f"hot {path}", [path if path.startswith("/") else f"{api}/{path}"]) for path in hot),
-        Case("cold genres?page=", genres),
-        Case("cold tracks/{id}", single),
-        Case("cold albums/{id}", some_albums),
-        Case("cold artists?page=", artists),
-        Case("cold albums?page=", pages),
-    ]
-
-
-@contextmanager
-def bare(bodies: list[bytes], folder: Path) -> Iterator[tuple[int, int]]:
-    """Run the yardstick with these bodies. Yield its process id and its port."""
-    files = [folder / f"body{number}" for number in range(len(bodies))]
-    for file, body in zip(files, bodies, strict=True):
-        file.write_bytes(body)
-    line = [sys.executable, str(BARE), *map(str, files)]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603 - ours
-        try:
-            assert server.stdout is not None
-            yield server.pid, int(server.stdout.readline())
-        finally:
-            server.kill()
-
-
-def body_of(server: Server, path: str) -> bytes:
-    """Return the body of a response."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-    connection.request("GET", path, headers={"Authorization": f"Bearer {server.token}"})
-    answer = connection.getresponse()
-    body = answer.read()
-    assert answer.status == HTTPStatus.OK, (path, answer.status, body[:200])
-    connection.close()
-    return body
-
-
-async def cost(pid: int, port: int, requests: list[bytes]) -> float:
-    """Send the requests. Return the CPU time of the server for each, in µs."""
-    before = cpu_seconds(pid)
-    await send(port, requests)
-    return cpu_since(before, pid) / len(requests) * 1e6
-
-
-async def measure(
-    case: Case, number: int, servers: dict[str, Server], yardstick: tuple[int, int], given: argparse.Namespace
-) -> None:
-    """Measure one case in rounds and print a line."""
-    count = given.requests
-    costs: dict[str, list[float]] = {name: [] for name in (*servers, "bare")}
-    for turn in range(given.rounds + 1):
-        for name, server in servers.items():
-            paths = (case.paths * count)[:count]
-            if len(case.paths) > 1:  # spellings that no cache has
-                paths = [f"{path}&uncached={turn}.{at}" for at, path in enumerate(paths)]
-            requests = [raw(path, server.port, token=server.token) for path in paths]
-            costs[name].append(await cost(server.process.pid, server.port, requests))
-        pid, port = yardstick
-        costs["bare"].append(await cost(pid, port, [raw(f"/{number}", port)] * count))
-    for values in costs.values():
-        del values[0]  # the first round warms up
-    shown = [spread(values) for values in costs.values()]
-    ratios = [
-        statistics.median(base / own for base, own in zip(costs["bare"], costs[name], strict=True)) for name in servers
-    ]
-    print("|", " | ".join([case.name, *shown, *(f"{ratio:.3f}" for ratio in ratios)]), "|", flush=True)
+API = "/api/v1"
+ROWS = {
+    "hot": (
+        "/healthz",
+        "users/me",
+        "genres",
+        "artists",
+        "tracks/{track}",
+        "albums/{album}",
+        "albums",
+        "albums?perPage=50",
+    ),
+    "cold": ("genres?page={page}", "tracks/{track}", "albums/{album}", "artists?page={page}", "albums?page={page}"),
+}
+PER_PAGE = 20
+KNOWN = 2_000  # ids of tracks and albums to choose from
 
 
 def main() -> None:
     """Run the servers, measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--albums", type=int, default=4000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--requests", type=int, default=1000, help="in a round")
-    parser.add_argument("--only", default="", help="cases whose name matches this pattern")
-    parser.add_argument("--postgres", action="store_true", help="also measure a server over PostgreSQL")
-    parser.add_argument("--folder", type=Path, help="keep the SQLite database there, and use it again")
-    given = parser.parse_args()
-    chosen = [case for case in cases(given.albums, given.requests) if re.search(given.only, case.name)]
-    with tempfile.TemporaryDirectory() as name, ExitStack() as open_:
-        folder = Path(name)
-        variants = {"full": limits(LIMITS), "without limits": limits({"enabled": "false"})}
-        url = synthetic_catalog.sqlite(given.folder or folder, given.albums)
-        token = synthetic_catalog.fill(url, given.albums)
-        servers = {
-            variant: open_.enter_context(running(folder / variant, {}, tls=False, url=url, token=token, more=more))
-            for variant, more in variants.items()
-        }
-        if given.postgres:
-            url = open_.enter_context(synthetic_catalog.own_postgres())
-            token = synthetic_catalog.fill(url, given.albums)
-            for variant, more in variants.items():
-                own = running(folder / f"postgres-{variant}", {}, tls=False, url=url, token=token, more=more)
-                servers[f"postgres, {variant}"] = open_.enter_context(own)
-        bodies = [body_of(servers["full"], case.paths[0]) for case in chosen]
-        yardstick = open_.enter_context(bare(bodies, folder))
-        print("| request | " + " | ".join(f"{name}, µs" for name in (*servers, "bare")) + " | of bare: ", end="")
-        print(" | ".join(servers) + " |\n|" + "---|" * (2 * len(servers) + 2))
-        for number, case in enumerate(chosen):
-            uvloop.run(measure(case, number, servers, yardstick, given))
+    given = arguments()
+    with harness.place(given) as folder, ExitStack() as opened:
+        servers = {name: (server, Paths(server)) for name, server in running(given, folder, opened)}
+        first = next(iter(servers))
+        rows = [
+            (kind, path) for kind, paths in ROWS.items() for path in paths if re.search(given.only, f"{kind} {path}")
+        ]
+        server, paths = servers[first]
+        bodies = [server.body("GET", paths.same(path)) for _, path in rows]
+        bare = opened.enter_context(harness.bare(bodies))
+        ratios = [(f"{name}, of bare", "bare", name) for name in servers]
+        ratios += [(f"{name} / {first}", name, first) for name in servers if name != first and not given.against]
+        table = harness.Table("request", [*servers, "bare"], ratios)
+        for number, (kind, path) in enumerate(rows):
+            work: dict[str, Callable[[int], float]] = {
+                name: partial(measure, *pair, kind, path, given.requests) for name, pair in servers.items()
+            }
+            plain = [raw(f"/{number}", bare.port)] * given.requests
+            work["bare"] = lambda _, plain=plain: cost_each(bare, plain)  # type: ignore[misc]
+            table.row(f"{kind} {path}", harness.in_turn(given.rounds, work))
 
 
-def limits(settings: dict[str, str]) -> dict[str, str]:
-    """Return the environment variables of these settings of rate limits."""
-    return {f"MUSICSVC_LIMITS__{name.upper()}": value for name, value in settings.items()}
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = harness.parser(__doc__, requests=1000)
+    parser.add_argument("--albums", type=int, nargs="+", default=[4000])
+    parser.add_argument("--catalog", type=Path, help="a file with a catalog")
+    parser.add_argument("--columns", nargs="*", default=[], help="its columns, as for `import catalog --map`")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1])
+    parser.add_argument("--without-limits", action="store_true")
+    parser.add_argument("--postgres", action="store_true")
+    return parser.parse_args()
+
+
+def running(given: argparse.Namespace, folder: Path, opened: ExitStack) -> Iterator[tuple[str, Server]]:
+    """Start all servers. Yield their names and them."""
+    limits = {"": harness.ON} | ({"without limits": harness.OFF} if given.without_limits else {})
+    stores = ["", "postgres"] if given.postgres else [""]
+    for checkout in harness.checkouts(given):
+        for store in stores:
+            for albums in given.albums:
+                url = opened.enter_context(harness.own_postgres()) if store else ""
+                base = data(checkout, folder, given, albums, url)
+                size = f"{albums:,} albums" if len(given.albums) > 1 else ""
+                for limit, settings in limits.items():
+                    for workers in given.workers:
+                        some = f"{workers} workers" if workers > 1 else ""
+                        server = harness.running(checkout, base, {**settings, "server.workers": workers})
+                        yield checkout.label(store, size, limit, some), opened.enter_context(server)
+
+
+def data(checkout: Checkout, folder: Path, given: argparse.Namespace, albums: int, url: str) -> Database:
+    """Create the catalog."""
+    if given.catalog is None:
+        return harness.database(checkout, folder, "catalog", albums, url=url)
+    base = harness.database(checkout, folder, "small", given.catalog.name, url=url)
+    harness.import_catalog(checkout, base.url, given.catalog, given.columns)
+    return base
+
+
+class Paths:
+    """Paths of the catalog of a server."""
+
+    def __init__(self, server: Server) -> None:
+        self._chance = random.Random(1)
+        self._pages = {"genres": 2}
+        self._ids = {}
+        for name in ("tracks", "albums", "artists"):
+            total = listed(server, name, "perPage=1")["total"]
+            self._pages[name] = max(1, total // PER_PAGE)
+            pages = range(1, max(1, total // 100) + 1)
+            chosen = self._chance.sample(pages, min(len(pages), KNOWN // 100)) if name != "artists" else []
+            found = (listed(server, name, f"perPage=100&page={page}") for page in chosen)
+            self._ids[name] = [row["id"] for each in found for row in each["data"]]
+
+    def same(self, path: str) -> str:
+        """Return the same path of this kind every time."""
+        root = "" if path.startswith("/") else f"{API}/"
+        return root + path.format(page=1, track=self._ids["tracks"][0], album=self._ids["albums"][0])
+
+    def some(self, path: str, count: int) -> Iterator[str]:
+        """Yield paths of this kind, with random rows and pages."""
+        for _ in range(count):
+            page = self._chance.randint(1, self._pages.get(path.partition("?")[0], 1))
+            track, album = (self._chance.choice(self._ids[name]) for name in ("tracks", "albums"))
+            yield f"{API}/{path.format(page=page, track=track, album=album)}"
+
+
+def listed(server: Server, name: str, query: str) -> dict[str, Any]:
+    """Return a page of a list."""
+    found: dict[str, Any] = server.ask("GET", f"{API}/{name}?{query}")
+    return found.get(name) or found["pagination"]  # type: ignore[no-any-return]
+
+
+def measure(server: Server, paths: Paths, kind: str, path: str, requests: int, turn: int) -> float:
+    """Send the requests of a round. Return the CPU time of the server for each, in µs."""
+    workers = max(1, len(harness.processes(server.process.pid)) - 1)
+    if kind == "cold":  # spellings that no cache has
+        mark = "&" if "?" in path else "?"
+        found = enumerate(paths.some(path, requests * workers))
+        wanted = [f"{each}{mark}uncached={turn}.{at}" for at, each in found]
+    else:
+        wanted = [paths.same(path)] * requests * workers
+    return cost_each(server, [raw(each, server.port, token=server.token) for each in wanted], CONNECTIONS * workers)
 
 
 if __name__ == "__main__":

@@ -96,13 +96,6 @@ def run(*arguments: str, stdin: str = "", seconds: float = 60) -> subprocess.Com
         return subprocess.CompletedProcess(arguments, code, out.read().decode(), err.read().decode())
 
 
-def run_benchmark(file: Path, *arguments: str, seconds: float) -> subprocess.CompletedProcess[str]:
-    """Run a benchmark as a process; it and the servers of its network_server have everything imported."""
-    tests = str(Path(__file__).parents[2])
-    code = f"import sys; sys.path[0] = {tests!r}; from tests.support import benchmark; benchmark.run({str(file)!r})"
-    return run("-c", code, *arguments, seconds=seconds)
-
-
 @contextmanager
 def held(*pids: int) -> Iterator[None]:
     """Stop these processes for the block, so that they do not answer."""
