@@ -152,7 +152,7 @@ def percentiles(times: Sequence[float]) -> str:
 
 
 class Stage:
-    """What the process of a crowd is told, and tells."""
+    """The end of the pipe between benchmark and crowd that the crowd has."""
 
     def __init__(self, pipe: Pipe) -> None:
         self._pipe = pipe

@@ -1,4 +1,4 @@
-"""What all benchmarks share: checkouts, databases, servers, the yardstick, rounds in turn, tables.
+"""Checkouts, databases, servers, the yardstick, rounds in turn and tables, for all benchmarks.
 
 A benchmark compares variants: servers, or other programs, that get the same work in turn, so that other work on the
 machine disturbs all alike. `--against PATH` adds the variants of another checkout of this repository, which the same
