@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
@@ -36,6 +37,7 @@ from musicsvc.store.abuse import replay
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log_store import Log
 from musicsvc.store.engine.store import Store
+from musicsvc.store.rate_limits.memory import Counts
 
 JOB_SECONDS = 1.0
 TEMPORARY = "temporary"  # the folder of temporary files
@@ -61,7 +63,7 @@ class App:
         self._settings = settings
         self._store = store
         self._executors = Executors()
-        counter = RateLimitCounter(store.url, clock, settings.server.workers)
+        self.counter = counter = RateLimitCounter(store.url, clock, settings.server.workers)
         freshness = Freshness(store)
         self._authenticator = Authenticator(store, clock, settings, RateLimiter(settings.limits, counter), freshness)
         self._metrics = metrics or Metrics()
@@ -129,6 +131,12 @@ class App:
         self._acceptor.open()
         for job in self._jobs:
             job.start()
+
+    def hand_over(self, send: Callable[[Counts], None]) -> None:
+        """Stop accepting connections. Pass the counts of rate limits to `send`, and from now on each change of them."""
+        if self._acceptor is not None:
+            self._acceptor.stop_accepting()
+        self.counter.hand_over(send)
 
     async def drain(self) -> None:
         """Accept no more connections, and wait until the open ones have ended, each after its next response."""

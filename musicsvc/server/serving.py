@@ -1,16 +1,12 @@
-"""The `serve` command: run the server in one or several processes until a signal stops it."""
+"""The `serve` command: listen, and run worker processes until a signal stops them."""
 
-import asyncio
 import errno
 import logging
-import os
 import signal
 import socket
 import sys
-import threading
-from collections.abc import Callable, Coroutine
-from contextlib import ExitStack, suppress
-from math import inf
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from musicsvc.clock import Clock
@@ -21,20 +17,18 @@ from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.process import malloc, open_files
-from musicsvc.server.process.signals import STOPPED, EarlySignal, Hangup, stop_reason
-from musicsvc.server.process.supervisor import Supervisor
-from musicsvc.server.reloading import RELOADED, ReloadableServer, Source
+from musicsvc.server.process.supervisor import SIGNALS, Links, Supervisor
+from musicsvc.server.worker import Configuration, Worker
 from musicsvc.store import opening
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.url import path_of
 
-StopRequest = asyncio.Future[int | None]  # its result: the signal, or None in a worker process
-
 log = logging.getLogger("musicsvc")
-ECHO_SECONDS = 0.2
+FIXED = ("host", "port", "workers")  # of the section `server`; a restart is needed to change them
+RELOADED = "reloaded the settings"
+REFUSED = "could not reload the settings, the old ones still apply"
 # How long another thread may run Python while the event loop waits. With Python's 5 ms, an export delays each answer.
 TURN_SECONDS = 0.0005
-EXIT_SECONDS = 0.3  # the longest time from the second signal until the process exits
 BACKLOG = 1024
 # Size in bytes of the system's buffers for a connection; by default they grow to megabytes for a slow client.
 SEND_BUFFER = 128 * 1024
@@ -46,65 +40,93 @@ def serve(
 ) -> None:
     """Serve requests until SIGTERM or SIGINT. `ready` is called with the root URL once the server listens.
 
-    `load`: reads the settings again on SIGHUP; without it, SIGHUP ends the process. Raises Failure if the address
+    `load`: reads the settings again on SIGHUP; without it, SIGHUP stops the server. Raises Failure if the address
     cannot be used, or if tokens would be sent over plain HTTP.
     """
-    hangup = Hangup() if load is not None else None  # before the first thread, which inherits that SIGHUP is blocked
-    open_files.raise_limit()
-    malloc.return_large_blocks()
-    sys.setswitchinterval(TURN_SECONDS)
-    _resolved(settings.server.host, settings.server.port)
-    source = Source(settings, load or (lambda: settings))
-    opening.connect(settings.store_url).close()
-    listener = listen(settings.server.host, settings.server.port)
-    early = EarlySignal()
-    root = source.current.root(listener)
-    with file_locks.serving(path_of(settings.store_url), root):
-        ready(root)
-        _serve(source, clock, listener, early, hangup)
+    with ExitStack() as undo:
+        # The supervisor waits for these signals. Threads of the start must not get them either.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        undo.callback(signal.pthread_sigmask, signal.SIG_SETMASK, mask)
+        open_files.raise_limit()
+        malloc.return_large_blocks()
+        sys.setswitchinterval(TURN_SECONDS)
+        _resolved(settings.server.host, settings.server.port)
+        source = Source(settings, load or (lambda: settings))
+        opening.connect(settings.store_url).close()
+        listener = listen(settings.server.host, settings.server.port)
+        root = source.current.root(listener)
+        with file_locks.serving(path_of(settings.store_url), root):
+            ready(root)
+            undo.pop_all()  # the signals stay blocked until the process exits
+            _supervise(source, clock, listener, reloads=load is not None)
 
 
-def _serve(source: Source, clock: Clock, listener: socket.socket, early: EarlySignal, hangup: Hangup | None) -> None:
-    """Serve requests on the listener in this process or, if there are several workers, in processes of their own."""
+def _supervise(source: "Source", clock: Clock, listener: socket.socket, *, reloads: bool) -> None:
+    """Run workers that serve requests on the listener. `reloads`: replace them on SIGHUP by some with new settings."""
     settings = source.current.settings
+    workers = settings.server.workers
+    with SharedMetrics.create(workers) as shared, log_setup.started(settings.log, clock, threaded=False) as writer:
 
-    def work(metrics: Metrics, parent_pipe: int | None = None) -> None:
-        with log_setup.started(source.current.settings.log, clock, threaded=True) as writer:
-            collectors.add_logs(metrics, writer)
-            server = ReloadableServer(source, clock, listener, metrics, writer, announce=parent_pipe is None)
-            _run(_work(server, early if parent_pipe is None else parent_pipe, hangup))
+        def work(number: int, links: Links) -> None:
+            metrics = Metrics(shared and shared.join(number))
+            with log_setup.started(source.current.settings.log, clock, threaded=True) as own:
+                collectors.add_logs(metrics, own)
+                Worker(source.current, clock, listener, metrics, links).run()
 
-    if settings.server.workers == 1:
-        work(Metrics())
-        return
-    with log_setup.started(settings.log, clock, threaded=False) as writer:
-
-        def reload() -> bool:
-            reloaded = source.reload(announce=True)
-            if reloaded:
+        def reload() -> None:
+            before = source.current
+            if not source.reload():
+                return
+            if supervisor.replace_workers():
                 log_setup.change(writer, source.current.settings.log)
                 log.info(RELOADED)
-            return reloaded
-
-        _supervise(work, settings.server.workers, listener, early, hangup, reload)
-
-
-def _supervise(
-    work: Callable[[Metrics, int], None],
-    workers: int,
-    listener: socket.socket,
-    early: EarlySignal,
-    hangup: Hangup | None,
-    reload: Callable[[], bool],
-) -> None:
-    """Run `work(metrics, pipe)` in each worker process. `pipe` is a descriptor that closes when the parent exits."""
-    with SharedMetrics.create(workers) as shared:
-
-        def join(worker: int, parent_pipe: int) -> None:
-            work(Metrics(shared and shared.join(worker)), parent_pipe)
+            else:
+                source.current = before
+                log.error("%s: a worker process did not start", REFUSED)
 
         on_exit = shared.worker_exited if shared is not None else None
-        Supervisor(join, workers, listener, on_exit, reload).run(early, hangup)
+        supervisor = Supervisor(work, workers, listener, reload if reloads else None, on_exit)
+        supervisor.run()
+
+
+class Source:
+    """The settings and the TLS context of a running server, which can be loaded again."""
+
+    def __init__(self, settings: Settings, load: Callable[[], Settings]) -> None:
+        """`load`: reads the settings again.
+
+        Raises Failure if the certificate is unusable, or if tokens would be sent over plain HTTP.
+        """
+        self.current = Configuration.of(settings)
+        self._load = load
+
+    def reload(self) -> bool:
+        """Read the settings and the certificate again. Return False, with a line in the log, if they cannot be used.
+
+        Settings that need a restart keep their values; the log names those that have changed.
+        """
+        running = self.current.settings
+        try:
+            found = self._load()
+            if changed := _needing_restart(running, found):
+                log.warning("a restart is needed to change %s; until then the old value applies", ", ".join(changed))
+            kept = {name: getattr(running.server, name) for name in FIXED}
+            server = found.server.model_copy(update=kept)
+            new = Configuration.of(found.model_copy(update={"server": server, "database_url": running.store_url}))
+            opening.connect(running.store_url).close()
+        except Failure as failure:
+            log.error("%s: %s", REFUSED, failure.here)  # noqa: TRY400 - a line, no trace
+        except Exception:  # it would end the supervisor
+            log.exception(REFUSED)
+        else:
+            self.current = new
+            return True
+        return False
+
+
+def _needing_restart(running: Settings, found: Settings) -> list[str]:
+    changed = [f"server.{name}" for name in FIXED if getattr(found.server, name) != getattr(running.server, name)]
+    return [*changed, *["database_url"] * (found.store_url != running.store_url)]
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -137,81 +159,3 @@ def _resolved(host: str, port: int) -> tuple[int, int, int, Any]:
     except UnicodeError:
         raise Failure(f"{host} is not a valid host name or address of this machine.") from None
     return family, kind, protocol, address
-
-
-async def _work(server: ReloadableServer, end: EarlySignal | int, hangup: Hangup | None) -> None:
-    """Serve until a stop signal arrives. In a worker process, serve until the supervisor closes the pipe `end`."""
-    stopped = _stop_request(end)
-    await server.start()
-    if hangup is not None:
-        _handle_hangup(hangup, server, stopped)
-    number = await stopped
-    try:
-        await server.stop()
-    finally:
-        if isinstance(end, EarlySignal) and number is not None:  # the supervisor logs the stop of its workers
-            log.info(STOPPED, stop_reason(number))
-
-
-def _handle_hangup(hangup: Hangup, server: ReloadableServer, stopped: StopRequest) -> None:
-    """On SIGHUP, reload the settings, or stop if the terminal was closed."""
-
-    def hang_up() -> None:
-        if not hangup.is_closed_terminal():
-            server.request_reload()
-        elif not stopped.done():
-            stopped.set_result(signal.SIGHUP)
-
-    if hangup.enabled:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
-    hangup.accept()
-
-
-def _stop_request(end: EarlySignal | int) -> StopRequest:
-    """Return a future that is done when the server must stop. A second stop signal ends the server at once."""
-    loop = asyncio.get_running_loop()
-    stopped: StopRequest = loop.create_future()
-    task = asyncio.current_task()
-    # uvloop delivers a signal once more if it arrived while the loop ran without a handler for it.
-    echo_until = -inf
-
-    def stop(number: int) -> None:
-        if stopped.done() and task is not None:
-            if loop.time() < echo_until:
-                return
-            timer = threading.Timer(EXIT_SECONDS, os._exit, (1,))
-            timer.daemon = True
-            timer.start()
-            task.cancel()
-        request(number)
-
-    def request(number: int | None) -> None:
-        if not stopped.done():
-            stopped.set_result(number)
-
-    def parent_gone(parent_pipe: int) -> None:
-        loop.remove_reader(parent_pipe)
-        request(None)
-
-    loop.add_signal_handler(signal.SIGTERM, stop, signal.SIGTERM)
-    if isinstance(end, int):
-        loop.add_reader(end, parent_gone, end)
-        return stopped
-    loop.add_signal_handler(signal.SIGINT, stop, signal.SIGINT)
-    if end.received is not None:
-        echo_until = loop.time() + ECHO_SECONDS
-        request(end.received)
-    return stopped
-
-
-def _run(main: Coroutine[None, None, None]) -> None:
-    """Run the coroutine, on uvloop if it is installed. Exit with status 1 after a second stop signal."""
-    runner = asyncio.run
-    with suppress(ImportError):
-        import uvloop  # noqa: PLC0415 - not available on every platform
-
-        runner = uvloop.run
-    try:
-        runner(main)
-    except asyncio.CancelledError:
-        sys.exit(1)

@@ -51,10 +51,16 @@ class Program:
 
     @property
     def workers(self) -> list[int]:
-        """The ids of its child processes (Linux)."""
+        """The ids of its worker processes, also of those that retire (Linux)."""
         pid = self.process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8")
         return [child for child in map(int, children.split()) if is_running(child)]
+
+    @property
+    def worker(self) -> int:
+        """The id of its only worker process (Linux)."""
+        until(lambda: len(self.workers) == 1)
+        return self.workers[0]
 
     def end(self, signal: int) -> int:
         """Send the signal, wait, and return the exit code."""

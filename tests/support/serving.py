@@ -16,9 +16,10 @@ from yarl import URL
 
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
-from musicsvc.server import reloading, serving
+from musicsvc.server import serving
 from musicsvc.server.app import App
 from musicsvc.server.network import tls
+from musicsvc.server.worker import Configuration
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 
@@ -84,7 +85,7 @@ class ServiceServer(BaseTestServer):
 
     async def start_server(self, loop: asyncio.AbstractEventLoop | None = None, **_options: Any) -> None:
         self._loop = loop
-        configuration = reloading.Configuration(self._settings, tls.create_context(self._settings.server))
+        configuration = Configuration(self._settings, tls.create_context(self._settings.server))
         listener = serving.listen(self.host, 0)
         self.port = listener.getsockname()[1]
         scheme = "http" if configuration.tls is None else "https"

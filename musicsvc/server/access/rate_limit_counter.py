@@ -13,7 +13,7 @@ from musicsvc.clock import Clock
 from musicsvc.errors import Unavailable
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.store.engine.url import path_of
-from musicsvc.store.rate_limits.memory import MemoryHitCounter
+from musicsvc.store.rate_limits.memory import Counts, MemoryHitCounter
 from musicsvc.store.rate_limits.window import Hit, SharedHitCounter, Status
 
 T = TypeVar("T")
@@ -71,6 +71,14 @@ class RateLimitCounter:
             return
         with suppress(Unavailable):
             await self._run(lambda: shared.uncount(hits))
+
+    def hand_over(self, send: Callable[[Counts], None]) -> None:
+        """Pass the counts in memory to `send`, and from now on each change of them. Another process continues them."""
+        self._memory.hand_over(send)
+
+    def take_over(self, counts: Counts) -> None:
+        """Add counts, or changes of them, that another process has handed over."""
+        self._memory.take_over(counts)
 
     async def _run(self, work: Callable[[], T]) -> T:
         """Run `work` of the shared counter on its thread. If that fails, log the reason, and count in memory."""

@@ -1,4 +1,4 @@
-"""Metrics of all workers of a server, in memory-mapped files. A restarted worker uses its old files again."""
+"""Metrics of all workers of a server, in memory-mapped files. A worker continues in those of an earlier one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SharedMetrics:
     @classmethod
     @contextmanager
     def create(cls, workers: int) -> Iterator[SharedMetrics | None]:
-        """Create the folder for the `with` block. Yields None if there is no space for its files."""
+        """Create files for the workers and their successors for the `with` block. Yields None if there is no space."""
         shared = cls._allocate(workers, MEMORY) or cls._allocate(workers, Path(tempfile.gettempdir()))
         try:
             yield shared
@@ -47,18 +47,24 @@ class SharedMetrics:
         try:
             remove_abandoned(parent)
             shared = cls(parent)
-            for worker in range(workers):
-                for kind, size in SIZES.items():
-                    (shared.folder / f"{kind}_{worker}.db").write_bytes(bytes(size))
+            for worker in range(2 * workers):
+                shared._reserve(worker)
         except OSError:
             if shared is not None:
                 shared.remove()
             return None
         return shared
 
+    def _reserve(self, worker: int) -> None:
+        for kind, size in SIZES.items():
+            file = self.folder / f"{kind}_{worker}.db"
+            if not file.exists():
+                file.write_bytes(bytes(size))
+
     def join(self, worker: int) -> SharedMetrics | None:
         """Make this process record its metrics in the files of `worker`. Return self, or None if there is no space."""
         try:
+            self._reserve(worker)
             self._put(f"gauge_livesum_{worker}.db", bytes(GAUGES))
             self._put(f"{worker}.pid", b"%d" % os.getpid())
         except OSError:

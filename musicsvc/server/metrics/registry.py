@@ -63,8 +63,8 @@ class Metrics:
             "musicsvc_sign_ins_failed", "Sign-ins with a wrong e-mail or password.", registry=self._own
         )
         self._by_request: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._gauges: dict[str, tuple[Gauge, Callable[[], float]]] = {}
-        self._counters: dict[str, tuple[Counter, Callable[[], float]]] = {}
+        self._gauges: list[tuple[Gauge, Callable[[], float]]] = []
+        self._counters: list[tuple[Counter, Callable[[], float]]] = []
         self._counted: dict[Counter, float] = {}
         self._refreshing = threading.Lock()
 
@@ -94,26 +94,14 @@ class Metrics:
             self._plays_refused.labels(name).inc(number)
 
     def gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
-        """Add a gauge, summed over all workers. `read` returns its value and must neither block nor raise.
-
-        If the gauge exists, `read` replaces its function, because reloading the settings creates a new server.
-        """
-        known = self._gauges.get(name)
-        gauge = known[0] if known else Gauge(name, text, multiprocess_mode="livesum", registry=self._own)
-        self._gauges[name] = gauge, read
+        """Add a gauge, summed over all workers. `read` returns its value and must neither block nor raise."""
+        self._gauges.append((Gauge(name, text, multiprocess_mode="livesum", registry=self._own), read))
 
     def counter(self, name: str, text: str, read: Callable[[], float]) -> None:
-        """Add a counter, summed over all workers. `read` returns its total and must neither block nor raise.
-
-        If the counter exists, `read` replaces its function, and the counter adds the totals of both.
-        """
-        with self._refreshing:
-            known = self._counters.get(name)
-            counter = known[0] if known else Counter(name, text, registry=self._own)
-            if known:
-                self._count(*known)
-            self._counters[name] = counter, read
-            self._counted[counter] = 0.0
+        """Add a counter, summed over all workers. `read` returns its total and must neither block nor raise."""
+        counter = Counter(name, text, registry=self._own)
+        self._counted[counter] = 0.0
+        self._counters.append((counter, read))
 
     def on_scrape(self, name: str, text: str, read: Callable[[], float | None]) -> None:
         """Add a gauge that all workers share. At each scrape, `read` returns its value, or None to leave it out."""
@@ -129,9 +117,9 @@ class Metrics:
 
     def _read(self) -> None:
         with self._refreshing:
-            for gauge, read in self._gauges.values():
+            for gauge, read in self._gauges:
                 gauge.set(read())
-            for counter, read in self._counters.values():
+            for counter, read in self._counters:
                 self._count(counter, read)
 
     def _count(self, counter: Counter, read: Callable[[], float]) -> None:
@@ -145,7 +133,6 @@ class ScrapeCollector(Collector):
         self._metrics: dict[str, tuple[str, Callable[[], float | None]]] = {}
 
     def add(self, name: str, text: str, read: Callable[[], float | None]) -> None:
-        """Add a gauge. If it exists, `read` replaces its function."""
         self._metrics[name] = text, read
 
     def collect(self) -> Iterable[Metric]:

@@ -53,12 +53,12 @@ class Acceptor:
 
     async def drain(self) -> None:
         """Stop accepting connections, and wait for the TLS handshakes in progress."""
-        self._stop_accepting()
+        self.stop_accepting()
         await asyncio.gather(*self._connecting, return_exceptions=True)
 
     async def close(self) -> None:
         """Stop accepting connections, and drop connections whose TLS handshake is in progress."""
-        self._stop_accepting()
+        self.stop_accepting()
         connecting = dict(self._connecting)
         for task in connecting:
             task.cancel()
@@ -68,7 +68,7 @@ class Acceptor:
         while self._rejected:
             self._rejected.popleft().close()
 
-    def _stop_accepting(self) -> None:
+    def stop_accepting(self) -> None:
         if self._listener.fileno() < 0:
             return  # it is closed
         if self._retry is not None:

@@ -21,19 +21,6 @@ def return_large_blocks() -> None:
             library.mallopt(M_TRIM_THRESHOLD, KEPT)
 
 
-def return_freed_memory() -> None:
-    """Return the memory that malloc keeps to the system. Takes a moment, so do not call it on the event loop."""
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # a C library other than glibc
-            ctypes.CDLL(None).malloc_trim(0)
-
-
-def freeze_objects(*, collect: bool) -> None:
-    """Exclude the objects that exist from garbage collection, because each collection delays requests.
-
-    `collect`: first free the garbage among all objects, excluded ones too. This takes 100 ms.
-    """
-    if collect:
-        gc.unfreeze()
-        gc.collect()
+def freeze_objects() -> None:
+    """Exclude the objects that exist from garbage collection, because each collection delays requests."""
     gc.freeze()

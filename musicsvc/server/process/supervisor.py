@@ -1,98 +1,154 @@
-"""Worker processes that share one socket: forked before any event loop or thread starts, replaced when they exit."""
+"""Worker processes that share one socket: forked before any event loop or thread starts, replaced when they exit.
+
+The supervisor talks to each worker over a pair of sockets. When it closes its end, or is killed, the worker stops.
+Another pair leads from each worker to the one that takes its place when the settings are reloaded.
+"""
 
 import logging
 import os
+import select
 import signal
 import socket
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from types import FrameType
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
 
 from musicsvc.errors import Failure
-from musicsvc.server.process.signals import RELOAD, STOP_SIGNALS, STOPPED, EarlySignal, Hangup, stop_reason
 
 log = logging.getLogger("musicsvc")
+STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
+SIGNALS = {*STOP_SIGNALS, signal.SIGHUP, signal.SIGCHLD}
+READY, SERVING, RETIRE = b"1", b"2", b"r"  # messages: the first two of a worker, the last to it
 QUICK_EXIT_SECONDS = 5.0
 MAX_BACKOFF_SECONDS = 30.0
+POLL_SECONDS = 0.05
+
+
+class Links(NamedTuple):
+    """The sockets of a worker: to its supervisor, from the worker whose place it takes, to the one that takes its."""
+
+    supervisor: socket.socket
+    predecessor: socket.socket | None
+    successor: socket.socket
+
+
+@dataclass(slots=True)
+class Worker:
+    """A running worker process. `heritage` is the socket over which its successor will get what it hands over."""
+
+    number: int
+    started: float
+    link: socket.socket
+    heritage: socket.socket
+    retires: bool = False
+
+    def retire(self) -> None:
+        """Let the worker finish its connections and exit."""
+        self.retires = True
+        self.heritage.close()
+        with suppress(OSError):  # it has just exited
+            self.link.send(RETIRE)
 
 
 class Supervisor:
-    """Keeps `workers` processes running until a signal stops them all."""
+    """Keeps `workers` processes running until a signal stops them all. All of `SIGNALS` must be blocked."""
 
     def __init__(
         self,
-        work: Callable[[int, int], None],
+        work: Callable[[int, Links], None],
         workers: int,
         listener: socket.socket,
+        reload: Callable[[], None] | None = None,
         on_exit: Callable[[int], None] | None = None,
-        reload: Callable[[], bool] | None = None,
     ) -> None:
-        """`work`: called in each worker with the worker's number and a pipe; it must return when the pipe is closed.
+        """`work`: called in each worker with a number that no other running worker has; it must return when told to.
 
-        `on_exit`: called with the number of a worker that has exited. Its replacement gets the same number.
-        `reload`: called on SIGHUP. If it returns True, the workers get SIGHUP too.
+        `reload`: called on SIGHUP, which otherwise stops the server. `on_exit`: called with the number of a worker that
+        has exited.
         """
         self._work = work
         self._workers = workers
         self._listener = listener
-        self._on_exit = on_exit
         self._reload = reload
-        # Nothing is written to the pipe. This process closes its end, or the system does if this process is killed.
-        self._parent_pipe, self._parent_end = os.pipe()
-        self._running: dict[int, tuple[int, float]] = {}
-        self._stopping = False
-        self._reason = ""
+        self._on_exit = on_exit
+        self._hangups = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as under nohup
+        self._had_terminal = _has_terminal()
+        self._running: dict[int, Worker] = {}
+        self._reason = ""  # why the server stops
         self._killed = False
         self._backoff = 0.0
 
-    def run(self, early: EarlySignal | None = None, hangup: Hangup | None = None) -> None:
+    def run(self) -> None:
         """Fork workers and replace any that exit. The first stop signal lets them finish, the second kills them."""
-        for number in STOP_SIGNALS:
-            signal.signal(number, self._stop)
-        if hangup is not None and hangup.enabled:
-            signal.signal(signal.SIGHUP, partial(self._hang_up, hangup))
-        if early is not None and early.received is not None:
-            self._stop(early.received, None)
-        for worker in range(self._workers):
-            self._fork(worker)
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems do not report a signal that nobody handles
+        for _ in range(self._workers):
+            self._fork()
         while self._running:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, RELOAD)  # only here, so that a reload interrupts nothing
-            pid, status = os.wait()
-            signal.pthread_sigmask(signal.SIG_BLOCK, RELOAD)
-            if pid not in self._running:
-                continue  # a child process from before the server started
-            worker, started = self._running.pop(pid)
-            if self._on_exit is not None:
-                self._on_exit(worker)
-            if not self._stopping:
-                log.warning("worker process %s exited (%s); starting a replacement", pid, _exit_reason(status))
-                self._wait_before_restart(time.monotonic() - started)
-                self._fork(worker)
-        log.info(STOPPED, self._reason)
+            number = signal.sigwait(SIGNALS)
+            if number == signal.SIGCHLD:
+                self._reap()
+            elif number in STOP_SIGNALS:
+                self._stop(signal.Signals(number).name)
+            elif self._hangups:
+                self._hang_up()
+        log.info("stopped (%s)", self._reason)
         if self._killed:
             sys.exit(1)
 
-    def _fork(self, worker: int) -> None:
-        # If a signal were handled before the new worker is in `_running`, the worker would not be stopped.
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-        if not self._stopping:
-            pid = os.fork()
-            if pid == 0:
-                self._run_worker(worker)
-            self._running[pid] = worker, time.monotonic()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+    def replace_workers(self) -> bool:
+        """Start new workers, and retire the old ones once all new ones are ready. Return False if one is not."""
+        old = [worker for worker in self._running.values() if not worker.retires]
+        new = [self._fork(worker) for worker in old]
+        if any(self._receive(worker) != READY for worker in new):
+            for worker in new:
+                worker.retires = True
+                worker.link.close()
+            return False
+        for worker in old:
+            worker.retire()
+        for worker in new:
+            self._receive(worker)  # that it serves requests
+        return True
 
-    def _run_worker(self, worker: int) -> None:
+    def _receive(self, worker: Worker) -> bytes:
+        """Wait for a message of the worker. Return nothing if it exits, or if a stop signal arrives."""
+        while not select.select([worker.link], [], [], POLL_SECONDS)[0]:
+            if _stop_is_pending():
+                return b""
+        try:
+            return worker.link.recv(1)
+        except OSError:
+            return b""
+
+    def _fork(self, predecessor: Worker | None = None) -> Worker:
+        number = min(set(range(len(self._running) + 1)) - {worker.number for worker in self._running.values()})
+        link, supervisor = socket.socketpair()
+        heritage, successor = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            for ours in (link, heritage, *(worker.link for worker in self._running.values())):
+                ours.close()
+            for worker in self._running.values():
+                if worker is not predecessor:
+                    worker.heritage.close()
+            inherited = None if predecessor is None else predecessor.heritage
+            self._run_worker(number, Links(supervisor, inherited, successor))
+        supervisor.close()
+        successor.close()
+        self._running[pid] = Worker(number, time.monotonic(), link, heritage)
+        return self._running[pid]
+
+    def _run_worker(self, number: int, links: Links) -> NoReturn:
         status = 1
         try:
-            os.close(self._parent_end)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes; the supervisor acts
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-            self._work(worker, self._parent_pipe)
+            for handled in (signal.SIGTERM, signal.SIGCHLD):
+                signal.signal(handled, signal.SIG_DFL)
+            for ignored in (signal.SIGINT, signal.SIGHUP):  # a terminal sends them to all processes
+                signal.signal(ignored, signal.SIG_IGN)
+            self._work(number, links)
             status = 0
         except Failure as failure:
             log.error("worker process failed: %s", failure.here)  # noqa: TRY400 - a line, no trace
@@ -102,34 +158,65 @@ class Supervisor:
             sys.stderr.flush()
             os._exit(status)
 
+    def _reap(self) -> None:
+        """Replace the workers that have exited, unless that was expected."""
+        while self._running:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            worker = self._running.pop(pid, None)
+            if worker is None:
+                continue  # a child process from before the server started
+            worker.link.close()
+            worker.heritage.close()
+            if self._on_exit is not None:
+                self._on_exit(worker.number)
+            if not self._reason and not worker.retires:
+                log.warning("worker process %s exited (%s); starting a replacement", pid, _exit_reason(status))
+                self._wait_before_restart(time.monotonic() - worker.started)
+                self._fork()
+
     def _wait_before_restart(self, lived: float) -> None:
         """Wait before a restart, longer after each quick exit. `lived`: seconds for which the worker has run."""
         quick = lived < QUICK_EXIT_SECONDS
         self._backoff = min(max(self._backoff * 2, 0.1), MAX_BACKOFF_SECONDS) if quick else 0.0
         until = time.monotonic() + self._backoff
-        while time.monotonic() < until and not self._stopping:
-            time.sleep(0.05)
+        while time.monotonic() < until and not _stop_is_pending():
+            time.sleep(POLL_SECONDS)
 
-    def _stop(self, number: int, _frame: FrameType | None) -> None:
-        if self._stopping:
+    def _stop(self, reason: str) -> None:
+        if self._reason:
             self._killed = True
             for pid in self._running:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             return
-        self._stopping = True
-        self._reason = stop_reason(number)
+        self._reason = reason
         self._listener.close()
-        os.close(self._parent_end)
+        for worker in self._running.values():
+            worker.link.close()
 
-    def _hang_up(self, hangup: Hangup, number: int, frame: FrameType | None) -> None:
-        if hangup.is_closed_terminal():
-            if not self._stopping:
-                self._stop(number, frame)
-        elif not self._stopping and self._reload is not None and self._reload():
-            for pid in self._running:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGHUP)
+    def _hang_up(self) -> None:
+        """Reload the settings, unless the signal was sent because the terminal was closed."""
+        if self._had_terminal and not _has_terminal():
+            if not self._reason:
+                self._stop("the terminal was closed")
+        elif self._reload is None:
+            self._stop("SIGHUP")
+        elif not self._reason and not _stop_is_pending():
+            self._reload()
+
+
+def _stop_is_pending() -> bool:
+    return bool(signal.sigpending() & STOP_SIGNALS)
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 def _exit_reason(status: int) -> str:

@@ -105,19 +105,19 @@ def test_the_process_takes_the_descriptors_that_it_may_have(monkeypatch: pytest.
 
 
 def seconds_of_work(program: Program) -> float:
-    fields = Path(f"/proc/{program.process.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    fields = Path(f"/proc/{program.worker}/stat").read_text("utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100
 
 
 def descriptors_of(program: Program) -> int:
-    return len(list(Path(f"/proc/{program.process.pid}/fd").iterdir()))
+    return len(list(Path(f"/proc/{program.worker}/fd").iterdir()))
 
 
 def sockets(program: Program) -> int:
     """Count the connections and listeners of the process, except the local ones to PostgreSQL."""
     local = {f"socket:[{line.split()[6]}]" for line in Path("/proc/net/unix").read_text("utf-8").splitlines()[1:]}
     links = []
-    for entry in Path(f"/proc/{program.process.pid}/fd").iterdir():
+    for entry in Path(f"/proc/{program.worker}/fd").iterdir():
         try:
             links.append(str(entry.readlink()))
         except FileNotFoundError:  # closed in the meantime
@@ -183,13 +183,13 @@ async def test_a_process_without_descriptors_waits_and_goes_on(start: Start, sta
     async with connected(program.root) as kept:
         assert await ask(kept) == 200
         taken = descriptors_of(program)
-        before = resource.prlimit(program.process.pid, resource.RLIMIT_NOFILE, (taken + 2, 20_000))
+        before = resource.prlimit(program.worker, resource.RLIMIT_NOFILE, (taken + 2, 20_000))
         port = int(program.root.rpartition(":")[2])
         flood = [stack.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(200)]
         worked = seconds_of_work(program)
         await asyncio.sleep(0.8)
         assert seconds_of_work(program) - worked < 0.4
-        resource.prlimit(program.process.pid, resource.RLIMIT_NOFILE, before)
+        resource.prlimit(program.worker, resource.RLIMIT_NOFILE, before)
         for client in flood:
             client.close()
         began = time.monotonic()
@@ -257,5 +257,5 @@ async def test_serve_takes_the_descriptors_that_the_system_allows(start: Start) 
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     async with connected(program.root) as wire:
         assert await ask(wire) == 200
-    soft, hard = resource.prlimit(program.process.pid, resource.RLIMIT_NOFILE)
+    soft, hard = resource.prlimit(program.worker, resource.RLIMIT_NOFILE)
     assert soft == min(hard, open_files.PLENTY)

@@ -13,7 +13,8 @@ from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.server.app import App
 from musicsvc.server.network import tls
-from musicsvc.server.reloading import Configuration, Source
+from musicsvc.server.serving import Source
+from musicsvc.server.worker import Configuration
 from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS
 from tests.support.raw_connection import connected, request
@@ -66,7 +67,7 @@ def test_tokens_are_not_sent_over_plain_http_after_a_reload_either(caplog: pytes
     with pytest.raises(Failure, match="plain HTTP would expose tokens"):
         Source(exposed, Settings)
     source = Source(proxied, lambda: exposed)
-    assert not source.reload(announce=True)
+    assert not source.reload()
     assert source.current.settings is proxied
     assert "plain HTTP would expose tokens" in caplog.text
 

@@ -137,7 +137,7 @@ async def test_files_that_may_not_grow_are_a_full_disk_too_and_end_with_the_limi
     with opening.connect(store_url) as store:
         ann = person(store, Clock(), "ann@label.test")[1]
     with Program(tmp_path, "serve", "--port", "0") as program:
-        root, pid = program.root, program.process.pid
+        root, pid = program.root, program.worker
         assert (await write(root, ann))[0] == 201
         _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, hard))

@@ -46,7 +46,7 @@ async def test_serve_makes_its_database_and_answers_on_uvloop(folder: Path) -> N
     with Program(folder, "serve", "--port", "0", fresh=True) as program:
         async with connected(program.root) as wire:
             assert [await status(wire, "GET", path) for path in (ALBUMS, "/healthz", "/readyz")] == [200] * 3
-        assert "uvloop" in proc(program.process.pid, "maps").read_text("utf-8")
+        assert "uvloop" in proc(program.workers[0], "maps").read_text("utf-8")
         file = folder / "folder" / "musicsvc.db"
         assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(file.parent.stat().st_mode)) == (0o600, 0o700)
         listens = f"musicsvc listens on {program.root} (API documentation: {program.root}/docs)"
@@ -141,31 +141,6 @@ async def test_a_second_signal_ends_at_once(
         assert program.end(number) == 1
         assert time.monotonic() - began < 5  # the first signal alone waits for ten
     assert "Traceback" not in program.err
-
-
-EARLY = """
-import asyncio, os, signal
-import uvloop
-from musicsvc.server import serving
-from musicsvc.server.process.signals import EarlySignal
-
-async def main():
-    early = EarlySignal()
-    os.kill(os.getpid(), signal.SIGINT)
-    await serving._stop_request(early)
-    await asyncio.sleep(0.3)
-    print("finished")
-    os.kill(os.getpid(), signal.SIGINT)
-    await asyncio.sleep(9)
-    print("ignored the second signal")
-
-uvloop.run(main())
-"""
-
-
-def test_a_signal_just_before_the_server_runs_is_not_taken_for_two() -> None:
-    done = run("-c", EARLY)
-    assert done.stdout == "finished\n", done.stderr
 
 
 @sqlite

@@ -7,13 +7,11 @@ import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from musicsvc.errors import Unavailable
-from musicsvc.server.process.supervisor import Supervisor
+from musicsvc.server.process.supervisor import Links, Supervisor
 from tests.support.malformed_requests import ALBUMS
 from tests.support.program import Program, is_running, run, until
 from tests.support.raw_connection import Wire, connected, status
@@ -130,42 +128,8 @@ def test_the_log_says_to_the_operator_why_a_worker_failed(
     for name in ("signal", "pthread_sigmask"):
         monkeypatch.setattr(signal, name, lambda *_: None)
     with socket.socket() as listener:
-        supervisor = Supervisor(work, 1, listener)
-        supervisor._run_worker(0)
-    os.close(supervisor._parent_pipe)
+        Supervisor(work, 1, listener)._run_worker(0, Links(listener, None, listener))
     assert (exits, [record.getMessage() for record in caplog.records]) == (
         [1],
         ["worker process failed: The database was moved."],
     )
-
-
-def test_a_supervisor_whose_terminal_was_closed_stops_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    hangup: Any = SimpleNamespace(is_closed_terminal=lambda: True)
-    killed: list[tuple[int, int]] = []
-    monkeypatch.setattr(os, "kill", lambda *arguments: killed.append(arguments))
-    with socket.socket() as listener:
-        supervisor = Supervisor(lambda *_: None, 1, listener, reload=lambda: True)
-        supervisor._running[7] = 0, 0.0
-        for _ in range(2):
-            supervisor._hang_up(hangup, signal.SIGHUP, None)
-        assert (supervisor._stopping, supervisor._killed, listener.fileno(), killed) == (True, False, -1, [])
-    os.close(supervisor._parent_pipe)
-
-
-def test_a_supervisor_that_stops_reloads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    hangup: Any = SimpleNamespace(is_closed_terminal=lambda: False)
-    killed: list[tuple[int, int]] = []
-    monkeypatch.setattr(os, "kill", lambda *arguments: killed.append(arguments))
-    with socket.socket() as listener:
-        supervisor = Supervisor(lambda *_: None, 1, listener, reload=lambda: len(killed) == 0)
-        supervisor._running[7] = 0, 0.0
-        for _ in range(2):  # the second reload fails
-            supervisor._hang_up(hangup, signal.SIGHUP, None)
-        assert killed == [(7, signal.SIGHUP)]
-        supervisor._stop(signal.SIGTERM, None)
-        killed.clear()
-        supervisor._hang_up(hangup, signal.SIGHUP, None)
-        assert killed == []
-        supervisor._stop(signal.SIGTERM, None)
-        assert killed == [(7, signal.SIGKILL)]
-    os.close(supervisor._parent_pipe)

@@ -1,0 +1,161 @@
+"""A worker process: it serves requests until it is stopped, or until another one with new settings takes its place.
+
+The worker that retires passes its rate-limit counts to its successor before that one accepts connections, and then the
+difference that each of its last requests makes, as lines of JSON.
+"""
+
+import asyncio
+import json
+import signal
+import socket
+from collections.abc import Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from ssl import SSLContext
+from typing import Any, Self
+
+from musicsvc.clock import Clock
+from musicsvc.config import Settings
+from musicsvc.networks import root_url
+from musicsvc.server.app import App
+from musicsvc.server.jobs import backup_scheduler
+from musicsvc.server.metrics import collectors
+from musicsvc.server.metrics.registry import Metrics
+from musicsvc.server.network import tls
+from musicsvc.server.process import malloc
+from musicsvc.server.process.supervisor import READY, RETIRE, SERVING, SIGNALS, Links
+from musicsvc.store import opening
+from musicsvc.store.engine.store import Store
+from musicsvc.store.rate_limits.memory import Counts
+
+COUNTS_SECONDS = 5.0  # the longest wait for the counts of a predecessor
+LONGEST_LINE = 64 * 1024 * 1024  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Valid settings, with the TLS context made from their certificate."""
+
+    settings: Settings
+    tls: SSLContext | None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Load the certificate. Raises Failure if it is unusable, or if tokens would be sent over plain HTTP."""
+        context = tls.create_context(settings.server)
+        tls.require_encryption(settings.server)
+        return cls(settings, context)
+
+    def root(self, listener: socket.socket) -> str:
+        """Return the service's root URL, with the port of the listener. It never depends on the Host header."""
+        return root_url(self.settings.server, listener.getsockname()[1])
+
+
+class Worker:
+    def __init__(
+        self, configuration: Configuration, clock: Clock, listener: socket.socket, metrics: Metrics, links: Links
+    ) -> None:
+        self._configuration = configuration
+        self._clock = clock
+        self._listener = listener
+        self._metrics = metrics
+        self._links = links
+        self._stopping = asyncio.Event()
+        self._retiring = asyncio.Event()
+
+    def run(self) -> None:
+        """Serve requests, on uvloop if it is installed, until the supervisor or a signal stops the process."""
+        runner = asyncio.run
+        with suppress(ImportError):
+            import uvloop  # noqa: PLC0415 - not available on every platform
+
+            runner = uvloop.run
+        runner(self._serve())
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
+        loop.add_reader(self._links.supervisor, self._heed)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        with await asyncio.to_thread(opening.connect, self._configuration.settings.store_url) as store:
+            app = self._build(store)
+            self._tell(READY)
+            taking_over = await self._take_over(app)
+            await app.start(self._listener.dup(), self._configuration.tls)
+            self._tell(SERVING)
+            malloc.freeze_objects()
+            await _first(self._stopping.wait(), self._retiring.wait())
+            self._listener.close()
+            if self._stopping.is_set():
+                await app.stop()
+            else:
+                await self._retire(app)
+            if taking_over is not None:
+                taking_over.cancel()
+
+    def _tell(self, message: bytes) -> None:
+        with suppress(OSError):  # the supervisor is gone, which stops the worker
+            self._links.supervisor.send(message)
+
+    def _heed(self) -> None:
+        """Read a message of the supervisor, or the end of the connection, which stops the worker."""
+        message = b""
+        with suppress(OSError):
+            message = self._links.supervisor.recv(1)
+        if message == RETIRE:
+            self._retiring.set()
+        else:
+            asyncio.get_running_loop().remove_reader(self._links.supervisor)
+            self._stopping.set()
+
+    def _build(self, store: Store) -> App:
+        settings = self._configuration.settings
+        collectors.add_backups(self._metrics, settings, self._clock)
+        collectors.add_installation(self._metrics, settings)
+        app = App(settings, store, self._clock, self._configuration.root(self._listener), self._metrics)
+        if backups := backup_scheduler.build(settings, self._clock):
+            app.add_job(backups)
+        return app
+
+    async def _take_over(self, app: App) -> asyncio.Task[None] | None:
+        """Wait for the counts of the worker before, if there is one, and go on to add those of its last requests."""
+        if self._links.predecessor is None:
+            return None
+        reader, writer = await asyncio.open_unix_connection(sock=self._links.predecessor, limit=LONGEST_LINE)
+        begun = asyncio.Event()
+
+        async def read() -> None:
+            async for line in reader:
+                app.counter.take_over(json.loads(line))
+                begun.set()
+            begun.set()
+            writer.close()
+
+        task = asyncio.create_task(read())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(COUNTS_SECONDS):
+                await begun.wait()
+        return task
+
+    async def _retire(self, app: App) -> None:
+        """Pass the counts to the next worker, and finish the connections, however long that takes."""
+        _, writer = await asyncio.open_unix_connection(sock=self._links.successor)
+
+        def send(counts: Counts) -> None:
+            if not writer.is_closing():  # the next worker may have been killed
+                writer.write(json.dumps(counts).encode() + b"\n")
+
+        app.hand_over(send)
+        await _first(self._stopping.wait(), app.drain())
+        await app.stop()
+        with suppress(OSError):
+            writer.close()
+            await writer.wait_closed()
+
+
+async def _first(*waiting: Coroutine[Any, Any, Any]) -> None:
+    """Wait until one of the coroutines returns, and cancel the others."""
+    tasks = [asyncio.ensure_future(each) for each in waiting]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
