@@ -7,7 +7,7 @@ from typing import Any
 from musicsvc.server.routes.route import SAFE, Access, Route
 from musicsvc.store.accounts import users
 from musicsvc.store.security import sessions as store_sessions
-from tests.support.page_client import password_hash
+from tests.rights.world import PASSWORD_HASH
 from tests.support.shared_server import Shared
 
 OWNER, STRANGER, ADMINISTRATOR = "owner", "stranger", "administrator"
@@ -37,8 +37,8 @@ class PageWorld:
     def _create(self, visitor: str) -> None:
         now = self.shared.clock.now()
         for who in {OWNER, visitor} - {"signed out"}:
-            admin, hashed = who == ADMINISTRATOR, password_hash()
-            user = users.create(self.email(who), password_hash=hashed, admin=admin, api_access=True, now=now)
+            admin = who == ADMINISTRATOR
+            user = users.create(self.email(who), password_hash=PASSWORD_HASH, admin=admin, api_access=True, now=now)
             self.ids[who] = user.id
             self.sessions[who] = store_sessions.create(user, address="127.0.0.1", agent="Tests/1.0", now=now)
             if who == "suspended":

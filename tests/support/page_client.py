@@ -3,7 +3,6 @@
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import lru_cache
 from html import unescape
 from io import BytesIO
 from typing import Any
@@ -12,20 +11,14 @@ from urllib.parse import urlencode
 import aiohttp
 
 from musicsvc.clock import SECOND
-from musicsvc.store.accounts import passwords, users
+from musicsvc.store.accounts import users
 from musicsvc.store.security import sessions
+from tests.rights.world import PASSWORD, PASSWORD_HASH
 from tests.support.serving import Answer, connector
 from tests.support.shared_server import Shared
 
-PASSWORD = "three romances for violin"
 TOKEN = re.compile(r'name="form_token" value="([0-9a-f]+)"')
 HTML = "text/html,application/xhtml+xml,*/*;q=0.8"
-
-
-@lru_cache
-def password_hash() -> str:
-    """The hash of PASSWORD, made once."""
-    return passwords.hash_password(PASSWORD)
 
 
 class PageClient:
@@ -91,10 +84,10 @@ def text(answer: Answer) -> str:
     return unescape(answer.body.decode())
 
 
-def add_account(shared: Shared, email: str, **options: Any) -> int:
+def add_account(shared: Shared, email: str, *, password_hash: str = PASSWORD_HASH, **options: Any) -> int:
     """Create an account with PASSWORD and return its id."""
     now = shared.clock.now()
-    user = shared.store.write(lambda: users.create(email, password_hash=password_hash(), now=now, **options)).result()
+    user = shared.store.write(lambda: users.create(email, password_hash=password_hash, now=now, **options)).result()
     return int(user.id)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.config import Abuse, Activity, Limits, Settings
+from musicsvc.server.jobs import abuse_monitor
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.store import Store
@@ -22,6 +23,12 @@ PUBLIC = {"name": "Rags", "public": True}
 SOON = 60.0  # seconds; on an idle machine it takes two
 STRICT = Settings(limits=Limits(local=True, token="20/minute"), abuse=Abuse(refusals=10, probes=12, terminate_after=2))
 LOOSE = STRICT.model_copy(update={"limits": Limits(local=True, token="10000/minute")})
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server evaluate tokens more often."""
+    monkeypatch.setattr(abuse_monitor, "EVALUATION_SECONDS", 0.3)
 
 
 @pytest.fixture
@@ -103,6 +110,7 @@ async def test_probing_ids_in_paths_or_bodies_is_revoked(loose: Client, store: S
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("often")
 async def test_a_reinstated_token_is_not_revoked_again_for_old_calls(loose: Client, store: Store) -> None:
     client = loose.holding(person(store, Clock(), "ann@label.test")[1])
     await probe(client)
@@ -111,7 +119,7 @@ async def test_a_reinstated_token_is_not_revoked_again_for_old_calls(loose: Clie
     token = token_of(store, client.token)
     store.write(lambda: tokens.reinstate(token.id, now=Clock().now())).result()
     assert (await client.get("playlists/77")).status == 404
-    await asyncio.sleep(3)
+    await asyncio.sleep(0.95)
     assert (await client.get("users/me")).status == 200
     await probe(client, 20)
     await refused(client)
@@ -176,6 +184,7 @@ async def test_without_writes_a_token_is_revoked_in_memory_and_reads_count(store
 
 
 @pytest.mark.only_on("sqlite")
+@pytest.mark.usefixtures("often")
 async def test_the_probing_rule_is_off_while_successes_may_be_missing(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,7 +202,7 @@ async def test_the_probing_rule_is_off_while_successes_may_be_missing(
             for _ in range(20):
                 await client.holding(value).get("users/me")
             await probe(client.holding(value), 100)
-            await asyncio.sleep(3)
+            await asyncio.sleep(0.95)
             assert (await client.holding(value).get("users/me")).status == 200
         finally:
             lock.close()

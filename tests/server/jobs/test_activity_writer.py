@@ -193,7 +193,7 @@ async def test_requests_are_answered_while_the_disk_is_full_and_the_log_recovers
             written = await anonymous.post("auth/register", {"email": "a@b.test", "password": "open sesame 7"})
             assert written.status == 200
             await until(lambda: "writing the activity log" in caplog.text)
-            await asyncio.sleep(1.1)
+            await asyncio.sleep(0.8)
             full = False
             await until(lambda: len(logged(store)) == 32)
 

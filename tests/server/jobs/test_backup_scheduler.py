@@ -242,7 +242,7 @@ def test_a_server_of_several_processes_makes_one_backup(
     with Program(tmp_path, "serve", "--port", "0", "--workers", "2") as program:
         assert program.root
         until_true(lambda: backup_folder.entries(folder))
-        time.sleep(1)
+        time.sleep(0.5)
         assert program.end(signal.SIGTERM) == 0
     (entry,) = backup_folder.entries(folder)
     assert entry.kind == "scheduled"

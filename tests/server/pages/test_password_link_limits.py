@@ -11,7 +11,8 @@ import pytest
 
 from musicsvc.server.request.executors import Work
 from musicsvc.store.accounts import password_links, passwords, users
-from tests.support.page_client import PASSWORD, PageClient, add_account, page_client, password_hash, text
+from tests.rights.world import PASSWORD_HASH
+from tests.support.page_client import PASSWORD, PageClient, add_account, page_client, text
 from tests.support.shared_server import Shared, on_shared_loop
 
 NEW = "four romances for viola"
@@ -23,7 +24,6 @@ PATIENCE = 30.0
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The passwords that were hashed for storing."""
-    password_hash()  # of the accounts of all tests, made once
     found: list[str] = []
     hash_password = passwords.hash_password
 
@@ -127,6 +127,6 @@ def _held(finished: threading.Event, held: str) -> Callable[[str], str]:
     def hash_password(password: str) -> str:
         if password == held:
             finished.wait(PATIENCE)
-        return password_hash()
+        return PASSWORD_HASH
 
     return hash_password

@@ -113,11 +113,11 @@ async def test_whoever_reads_is_answered_and_whoever_writes_is_told_to_come_back
             assert answer.status == valid.status, (endpoint(valid.route), answer.body)
 
 
-async def test_a_lock_of_another_process_that_is_let_go_in_a_second_is_waited_for(client: Client, file: Path) -> None:
+async def test_a_lock_of_another_process_that_is_let_go_soon_is_waited_for(client: Client, file: Path) -> None:
     with locked(file) as release:
         async with unhurried():
             waiting = asyncio.create_task(client.post("artists", {"name": "Amy Beach"}))
-            await asyncio.sleep(1)
+            await asyncio.sleep(0.5)
             assert not waiting.done()
             for path in ("albums", "users/me", "playlists", "/readyz"):
                 assert (await client.get(path)).status == 200

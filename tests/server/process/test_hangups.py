@@ -39,7 +39,7 @@ def test_closing_the_terminal_ends_the_server_but_not_under_nohup(
         os.close(theirs)
         os.close(ours)
         if ignored:
-            time.sleep(1)
+            time.sleep(0.5)
             assert is_running(process.pid)
             process.terminate()
         assert process.wait(20) == 0

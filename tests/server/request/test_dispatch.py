@@ -22,8 +22,8 @@ from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
 from tests.conftest import NOW
+from tests.rights.world import PASSWORD, PASSWORD_HASH
 from tests.support import databases
-from tests.support.page_client import PASSWORD, password_hash
 from tests.support.raw_connection import BODYLESS, PATIENCE, connected, request, settled
 from tests.support.serving import ServiceServer, connector, person
 
@@ -78,7 +78,7 @@ class Sender:
         """Create an account with a password and sign it in. Return the session's id."""
 
         def make() -> str:
-            user = users.create(email, password_hash=password_hash(), now=NOW)
+            user = users.create(email, password_hash=PASSWORD_HASH, now=NOW)
             return sessions.create(user, address="192.0.2.9", agent="Tests", now=NOW)
 
         return self._store.write(make).result()

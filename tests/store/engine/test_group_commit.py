@@ -203,7 +203,7 @@ def test_the_operator_sees_the_file_and_the_error_and_clients_do_not(store: Stor
 def test_a_lock_of_another_process_is_waited_for(store: Store, file: Path) -> None:
     with locked(file) as release:
         waiting = store.write(_tag("ours"))
-        time.sleep(1)
+        time.sleep(0.5)
         assert not waiting.done()
         release()
         waiting.result(30)
