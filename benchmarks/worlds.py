@@ -29,7 +29,7 @@ from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.subjects import ARTIST
 from musicsvc.store.security import sessions
 from musicsvc.store.seeding import fixtures, plays, synthetic
-from tests.support.page_client import password_hash
+from tests.rights.world import PASSWORD_HASH
 
 NOW = Clock().now()
 Made = tuple[str, Any]
@@ -326,7 +326,7 @@ def people(store: Store, count: int, open_sessions: int) -> Made:
     """Accounts with the password of tests/support, and a session of the second one, which has many more."""
 
     def write() -> Made:
-        hashed = password_hash()
+        hashed = PASSWORD_HASH
         some = [users.create(f"person{n}@crowd.test", password_hash=hashed, now=NOW) for n in range(count)]
         session = sessions.create(some[1], address="127.0.0.1", agent="benchmark", now=NOW)
         ids = bulk.ids(Session, open_sessions)

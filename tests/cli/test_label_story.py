@@ -14,12 +14,13 @@ from musicsvc.cli import reporting
 from musicsvc.clock import MovableClock, parse
 from musicsvc.reports.formats import FORMATS
 from tests.cli.conftest import Json, Run
+from tests.rights.world import PASSWORD
 from tests.support import export_files, label_world
 from tests.support.command import run_at, run_in_process
 from tests.support.html_page import HtmlPage
 from tests.support.label_world import write
 from tests.support.oracle import Past
-from tests.support.page_client import PASSWORD, page_client
+from tests.support.page_client import page_client
 from tests.support.pdf_text import printed
 from tests.support.program import Program, until
 

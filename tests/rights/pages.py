@@ -15,7 +15,7 @@ from musicsvc.store.security import sessions as store_sessions
 from tests.rights import admin
 from tests.rights.page_right import OWNER, SIGNED_IN, PageRight, PageWorld
 from tests.rights.table import endpoint
-from tests.support.page_client import PASSWORD
+from tests.rights.world import PASSWORD
 
 
 def _password_link(world: PageWorld) -> dict[str, str]:

@@ -10,7 +10,8 @@ from musicsvc.store.accounts import api_access, tokens
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
-from tests.support.page_client import PASSWORD, add_account, text
+from tests.rights.world import PASSWORD
+from tests.support.page_client import add_account, text
 from tests.support.serving import Answer
 from tests.support.shared_server import on_shared_loop
 from tests.support.signed_in import Person

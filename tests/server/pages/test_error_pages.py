@@ -9,9 +9,10 @@ from musicsvc.server.routes.route import SAFE, Access, Family
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import api_access, password_links, users
 from musicsvc.store.models import Artist
+from tests.rights.world import PASSWORD
 from tests.support.html_page import HtmlPage
 from tests.support.office import Office
-from tests.support.page_client import PASSWORD, add_account, add_session, page_client, text
+from tests.support.page_client import add_account, add_session, page_client, text
 from tests.support.shared_server import Shared, on_shared_loop
 
 pytestmark = on_shared_loop

@@ -8,8 +8,9 @@ import pytest
 
 from musicsvc.store import opening
 from musicsvc.store.accounts import passwords, users
+from tests.rights.world import PASSWORD
 from tests.server.conftest import Start
-from tests.support.page_client import PASSWORD, PageClient, page_client, text
+from tests.support.page_client import PageClient, page_client, text
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 

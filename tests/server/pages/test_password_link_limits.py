@@ -11,8 +11,8 @@ import pytest
 
 from musicsvc.server.request.executors import Work
 from musicsvc.store.accounts import password_links, passwords, users
-from tests.rights.world import PASSWORD_HASH
-from tests.support.page_client import PASSWORD, PageClient, add_account, page_client, text
+from tests.rights.world import PASSWORD, PASSWORD_HASH
+from tests.support.page_client import PageClient, add_account, page_client, text
 from tests.support.shared_server import Shared, on_shared_loop
 
 NEW = "four romances for viola"

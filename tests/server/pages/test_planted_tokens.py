@@ -4,8 +4,9 @@ import re
 
 from musicsvc.clock import isoformat
 from musicsvc.store.accounts import password_links, tokens, users
+from tests.rights.world import PASSWORD
 from tests.support.office import Office
-from tests.support.page_client import PASSWORD, page_client, text
+from tests.support.page_client import page_client, text
 from tests.support.shared_server import on_shared_loop
 
 NEW = "four romances for viola"

@@ -6,8 +6,9 @@ from base64 import urlsafe_b64decode
 
 from musicsvc.clock import SECOND
 from musicsvc.store.security import sessions
+from tests.rights.world import PASSWORD
 from tests.support.office import Office
-from tests.support.page_client import PASSWORD, add_session
+from tests.support.page_client import add_session
 from tests.support.shared_server import on_shared_loop
 
 NEW = "four romances for violin"

@@ -13,8 +13,9 @@ from musicsvc.store.accounts import password_links, users
 from musicsvc.store.engine import bulk
 from musicsvc.store.models import Session
 from musicsvc.store.security import sessions
+from tests.rights.world import PASSWORD
 from tests.support import databases
-from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
+from tests.support.page_client import PageClient, add_account, add_session, page_client, text
 from tests.support.shared_server import Shared, on_shared_loop, shared_server
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database

@@ -10,7 +10,8 @@ from musicsvc.store import opening
 from musicsvc.store.accounts import sign_in as credentials
 from musicsvc.store.accounts import users
 from musicsvc.store.security import sessions
-from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, page_client, text
+from tests.rights.world import PASSWORD
+from tests.support.page_client import PageClient, add_account, add_session, page_client, text
 from tests.support.raw_connection import connected, request
 from tests.support.serving import running
 from tests.support.shared_server import Shared, on_shared_loop

@@ -7,7 +7,8 @@ import pytest
 
 from musicsvc.store.accounts import passwords
 from musicsvc.store.security import sessions
-from tests.support.page_client import PASSWORD, PageClient, add_account, add_session, text
+from tests.rights.world import PASSWORD
+from tests.support.page_client import PageClient, add_account, add_session, text
 from tests.support.serving import Answer
 from tests.support.shared_server import Shared, on_shared_loop
 
