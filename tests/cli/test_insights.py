@@ -10,8 +10,8 @@ from peewee import SQL
 from musicsvc.cli import sparkline
 from musicsvc.clock import DAY, MINUTE, SECOND, Clock, isoformat, parse, to_date
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Play, PlayDay, PlayMark
-from musicsvc.store.plays import daily
+from musicsvc.store.models import Play, PlayCount, PlayProgress
+from musicsvc.store.plays.rollups import counts
 from tests.cli.conftest import Json, Run
 from tests.support.listening_world import SLOT, Catalog, catalog
 
@@ -129,7 +129,7 @@ def test_explain_of_what_was_never_played(run: Run, made: Catalog) -> None:
 def test_explain_finds_a_figure_that_does_not_equal_the_plays(
     run: Run, ask: Json, store: Store, made: Catalog, now: int
 ) -> None:
-    wrong = PlayDay.update(plays=PlayDay.plays + 1).where(SQL(daily.DAY) == now // DAY)
+    wrong = PlayCount.update(plays=PlayCount.plays + 1).where(SQL(counts.OF_DAY) == now // DAY)
     store.write(partial(wrong.execute)).result()
     line = ("insights", "explain", "track", str(made.tracks[0]), "--period", "7-days")
 
@@ -146,7 +146,7 @@ def test_explain_finds_a_figure_that_does_not_equal_the_plays(
 
 def test_explain_leaves_out_what_is_no_longer_kept(ask: Json, run: Run, store: Store, made: Catalog, now: int) -> None:
     kept = now // DAY - 9
-    store.write(lambda: PlayMark.update(kept_from=kept).execute()).result()
+    store.write(lambda: PlayProgress.update(kept_from=kept).execute()).result()
     store.write(lambda: Play.delete().where(Play.slot < kept * DAY // SLOT).execute()).result()
     line = ["insights", "explain", "album", str(made.albums[0]), "--period"]
     gone = f"cannot be recounted: plays before {to_date(kept * DAY)} were deleted"

@@ -11,8 +11,9 @@ from peewee import SQL
 
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.files import histories, readers
-from musicsvc.store.models import Artist, Play, PlayDay, Track, TrackArtist
-from musicsvc.store.plays import daily, verify
+from musicsvc.store.models import Artist, Play, PlayCount, Track, TrackArtist
+from musicsvc.store.plays import verify
+from musicsvc.store.plays.rollups import counts
 from tests.cli.conftest import Json, Run
 from tests.support.command import run_in_process
 
@@ -73,7 +74,7 @@ def test_a_history_of_one_person_needs_that_persons_name(run: Run, ask: Json, tm
 def test_a_recount_proves_the_figures_and_puts_them_right(run: Run, ask: Json, store: Store, table: str) -> None:
     run("import", "plays", table, *PAIRS)
     assert "2 plays of 1 day counted" in run("plays", "recount", "--check").stderr
-    store.write(lambda: PlayDay.update(plays=9).where(SQL(daily.KIND) == 1).execute()).result()
+    store.write(lambda: PlayCount.update(plays=9).where(SQL(counts.KIND) == 1).execute()).result()
     line = [sys.executable, "-m", "musicsvc", "plays", "recount", "--check"]
     wrong = subprocess.run(line, capture_output=True, encoding="utf-8", check=False)
     assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
@@ -93,7 +94,7 @@ def test_differences_beyond_the_first_ones_are_counted(
     run: Run, store: Store, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("import", "plays", table, *PAIRS)
-    store.write(lambda: PlayDay.update(plays=9).execute()).result()
+    store.write(lambda: PlayCount.update(plays=9).execute()).result()
     monkeypatch.setattr(verify, "SHOWN", 1)
     found = run_in_process(["plays", "recount", "--check"])
     differing = json.loads(run_in_process(["plays", "recount", "--check", "--json"]).stdout)["differing"]
@@ -109,7 +110,7 @@ def test_old_plays_go_where_the_setting_says_so(
     assert ask("plays", "prune") == {"deleted": 0, "kept_from": None}
     monkeypatch.setenv("MUSICSVC_PLAYS__KEEP_DAYS", "400")
     assert ask("plays", "prune")["deleted"] == 2
-    assert store.read(lambda: (Play.select().count(), PlayDay.select().count())).result() == (0, 2)
+    assert store.read(lambda: (Play.select().count(), PlayCount.select().count())).result() == (0, 2)
     assert "Plays before" in run("plays", "recount").stderr
     refused = run_in_process(["import", "plays", table, *PAIRS]).stderr
     assert "lines 2-4 (3 rows): Plays of that day have been deleted" in refused

@@ -17,7 +17,7 @@ from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import likes as catalog_likes
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.rollups import listeners, monthly
+from musicsvc.store.plays.rollups import blocks, listeners
 from tests.support.oracle import GivenTo, Past, PlayOf
 
 ALBUMS: tuple[tuple[int, ...], ...] = ((0,), (2,))
@@ -137,7 +137,7 @@ def _remember(made: Catalog) -> None:
 
 
 def two_years(now: int) -> Catalog:
-    """Create the catalog with two years of plays, most of them in monthly rollups, and likes and reposts."""
+    """Create the catalog with two years of plays, most of them in blocks of 32 days, and likes and reposts."""
     chance = random.Random(7)
     days = [min(int(chance.expovariate(1 / 60)), 799) for _ in range(1500)]
     heard = [
@@ -151,7 +151,7 @@ def two_years(now: int) -> Catalog:
     given = [[(chance.randrange(4), now - chance.randrange(1, 400) * DAY) for _ in range(40)] for _ in range(2)]
     made = catalog(now)
     made.add_plays([(made.tracks[track], at, name) for track, at, name in heard[:1000]])
-    while monthly.roll_up(100):
+    while blocks.roll_up(100):
         pass
     made.add_plays([(made.tracks[track], at, name) for track, at, name in heard[1000:]])
     made.give(*([(made.tracks[track], at) for track, at in some] for some in given))

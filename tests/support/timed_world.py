@@ -15,7 +15,7 @@ from musicsvc.store.insights.listening import listening, milestones, releases
 from musicsvc.store.models import Album, Track
 from musicsvc.store.plays import ingest, reattribution
 from musicsvc.store.plays.periods import SLOT, Window, to_date
-from musicsvc.store.plays.rollups import listeners, monthly
+from musicsvc.store.plays.rollups import blocks, listeners
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from tests.support import listening_oracle as oracle
 from tests.support.listening_oracle import TimedPlay
@@ -111,7 +111,7 @@ class TimedWorld:
             self.made.past.on_album[album].append(track)
 
     def roll_up(self) -> None:
-        while self.store.write(partial(monthly.roll_up, 1000)).result():
+        while self.store.write(partial(blocks.roll_up, 1000)).result():
             pass
 
     def subjects(self) -> dict[Subject, list[TimedPlay]]:

@@ -69,9 +69,7 @@ def dashboard(found: Dashboard, now: int) -> JSON:
     if found.realtime is not None:
         shaped["realtime"] = insights.realtime(found.subject.id, found.realtime, now)
     if found.own_plays is not None:
-        unknown = found.own_plays.known_from > found.figures.window.first
-        known_from = to_date(found.own_plays.known_from).isoformat() if unknown else None
-        shaped["own_plays"] = {"plays": found.own_plays.plays, "known_from": known_from}
+        shaped["own_plays"] = found.own_plays
     if found.milestones is not None:
         shaped["milestones"] = listening.milestones(found.milestones)
     if found.releases:

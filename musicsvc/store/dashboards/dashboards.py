@@ -15,8 +15,7 @@ from musicsvc.store.insights.listening.releases import Release
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.insights.realtime import Realtime
 from musicsvc.store.plays.periods import Window
-from musicsvc.store.plays.reported import own_counts
-from musicsvc.store.plays.reported.own_counts import OwnPlays
+from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 # The artists of a track or album that an account manages, and the album of a track.
@@ -71,7 +70,7 @@ class Dashboard(NamedTuple):
     milestones: Milestones | None = None
     releases: Sequence[Release] = ()
     related: Sequence[Related] = ()
-    own_plays: OwnPlays | None = None
+    own_plays: int | None = None
 
 
 def report(subject: Subject, window: Window) -> Dashboard:
@@ -100,7 +99,7 @@ def report(subject: Subject, window: Window) -> Dashboard:
 
 def build(subject: Subject, window: Window, user_id: int, now: int) -> Dashboard:
     """Return the statistics that the page shows to an account, with links to other pages that the account may see."""
-    own = own_counts.of_period(subject, window.first, window.last)
+    own = Reader(window, all_time=False).own_plays(*subject)
     found = report(subject, window)._replace(milestones=milestones.build(subject), own_plays=own)
     if subject.kind == ARTIST:
         return found._replace(collaborations=collaborations.load(subject.id))

@@ -12,7 +12,7 @@ from musicsvc.store.insights.listening.recount import Recounted
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window, to_date
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, OF_TRACKS, TRACK, Subject
 
-KEPT_FROM = "SELECT kept_from FROM play_mark"
+KEPT_FROM = "SELECT kept_from FROM play_progress"
 TRACKS = {
     TRACK: "SELECT COUNT(*) FROM track WHERE id = ?",
     ALBUM: "SELECT COUNT(*) FROM track WHERE album_id = ?",

@@ -12,8 +12,8 @@ from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures, scopes
 from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.scopes import Scope
-from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import Window, to_date
+from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.rollups.listeners import count
 from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
@@ -45,10 +45,10 @@ CREDITS = {
     """  # noqa: S608 - our own names
     for noun, kind in (("track", TRACK), ("album", ALBUM))
 }
-ANY = f"SELECT 1 FROM play_day WHERE {daily.IN_SPAN} LIMIT 1"  # noqa: S608 - our own names
+ANY = f"SELECT 1 FROM play_count WHERE {counts.IN_SPAN} LIMIT 1"  # noqa: S608 - our own names
 PLAYS_OF_DAY = f"""
     SELECT t.id, t.name, d.plays, d.listeners
-    FROM (SELECT key AS place, {daily.SUBJECT} AS track_id, plays, listeners FROM {{rows}}) AS d
+    FROM (SELECT key AS place, {counts.SUBJECT} AS track_id, plays, listeners FROM {{rows}}) AS d
     JOIN track t ON t.id = d.track_id ORDER BY d.place
 """  # noqa: S608 - our own names
 
@@ -120,11 +120,11 @@ def daily_plays(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
     tracks = scope.ids(TRACK)
     credited: dict[int, str] = {}  # the artists of tracks, of a limited number
     for day in range(window.first, window.end):
-        if not fetch(ANY, *daily.span(range(day, day + 1))):
+        if not fetch(ANY, *counts.span(range(day, day + 1))):
             continue
         date = to_date(day).isoformat()
         for ids in scopes.batches(tracks, TRACKS_PER_BATCH):
-            rows, values = daily.dense_rows([day], TRACK, ids)
+            rows, values = counts.dense_rows(counts.starts([day]), TRACK, ids)
             found = (
                 (track, name, plays, count(packed))
                 for track, name, plays, packed in sql.stream_rows(PLAYS_OF_DAY.format(rows=rows), *values)

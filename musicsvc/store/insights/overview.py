@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, export_rows, figures, rankings, scopes
 from musicsvc.store.insights.charts import Chart
 from musicsvc.store.insights.figures import Figures
@@ -19,14 +18,12 @@ from musicsvc.store.insights.listening.releases import NEWEST, Compared, Release
 from musicsvc.store.insights.listening.scope_totals import DetailedTotals, ScopeTotals, Total
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.insights.scopes import Part, Scope
-from musicsvc.store.plays import daily, subjects
 from musicsvc.store.plays.periods import Window
-from musicsvc.store.plays.rollups import monthly, reader
+from musicsvc.store.plays.rollups import counts, reader
 from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
-NEWEST_MONTH = "SELECT max(block) FROM play_block WHERE kind = ? AND subject {subjects}"
-NEWEST_DAY = f"SELECT {daily.DAY} FROM {{rows}} ORDER BY key DESC LIMIT 1"  # noqa: S608 - our own names
+NEWEST_DAY = f"SELECT {counts.OF_DAY} FROM {{rows}} ORDER BY key DESC LIMIT 1"  # noqa: S608 - our own names
 TOP = {TRACK: 10, ALBUM: 5, ARTIST: 5}
 WITH_MILESTONES = 5  # of each kind
 
@@ -203,16 +200,10 @@ def _last_played(part: Part) -> int | None:
 
 
 def _newest_day(kind: int, ids: list[int]) -> int | None:
-    open_days = monthly.open_days(monthly.watermark())
-    if (day := _newest_of(open_days, kind, ids)) is not None:
-        return day
-    condition, value = subjects.among(ids)
-    ((month,),) = fetch(NEWEST_MONTH.format(subjects=condition), kind, value)
-    return None if month is None else _newest_of(monthly.days_of(month), kind, ids)
-
-
-def _newest_of(days: range, kind: int, ids: list[int]) -> int | None:
-    return next((newest for (newest,) in daily.fetch_rows(NEWEST_DAY, days, kind, ids)), None)
+    for days, some in reversed(reader.spans(kind, ids)):
+        for (newest,) in counts.fetch_rows(NEWEST_DAY, counts.starts(days), kind, some):
+            return int(newest)
+    return None
 
 
 def _top(kind: int, ids: Iterable[int], window: Window, count: int) -> list[TopRow]:

@@ -22,13 +22,9 @@ from musicsvc.store.models.installation import Secret
 from musicsvc.store.models.messaging import Conversation, Device, Message, NotificationChoice, Participant
 from musicsvc.store.models.plays import (
     Listener,
-    OwnPlayDay,
     Play,
-    PlayBlock,
-    PlayDay,
-    PlayMark,
-    PlayPart,
-    PlayStretch,
+    PlayCount,
+    PlayProgress,
     TrackPlays,
 )
 from musicsvc.store.models.social import (
@@ -65,15 +61,11 @@ __all__ = [
     "Listener",
     "Message",
     "NotificationChoice",
-    "OwnPlayDay",
     "Participant",
     "PasswordLink",
     "Play",
-    "PlayBlock",
-    "PlayDay",
-    "PlayMark",
-    "PlayPart",
-    "PlayStretch",
+    "PlayCount",
+    "PlayProgress",
     "Playlist",
     "PlaylistInvite",
     "PlaylistTrack",

@@ -1,4 +1,4 @@
-"""Tables of plays, and of daily, weekly and monthly totals of plays.
+"""Tables of plays, and of play counts.
 
 Tables with many inserts begin their primary key with the time and have no foreign keys, which makes inserts faster.
 """
@@ -46,86 +46,23 @@ Play.add_index(SQL("(slot / 2880)"), Play.track, Play.slot, Play.listener, name=
 Play.add_index(Play.reporter, Play.reported_at, name="play_of_reporter", where=Play.reporter > SQL("0"))
 
 
-class PlayDay(Table):
-    """Plays and listeners of a track, album or artist on one day."""
+class PlayCount(Table):
+    """Plays and listeners of a track, album or artist on one day, or in a block of 8 or of 32 days."""
 
-    key = BigIntegerField(primary_key=True)  # day since 1970, kind and id: musicsvc.store.plays.daily
+    key = BigIntegerField(primary_key=True)  # level, period, kind and id: musicsvc.store.plays.rollups.counts
     plays = BigIntegerField()
+    own = BigIntegerField()  # plays that listeners' own accounts reported
     listeners = BlobField()  # ids, packed by musicsvc.store.plays.rollups.listeners
-    histogram = BlobField(default=b"")  # hours and completion, packed by musicsvc.store.plays.rollups.histograms
+    histogram = BlobField()  # hours and completion, packed by musicsvc.store.plays.rollups.histograms
 
 
-class PlayBlock(Table):
-    """Plays and listeners of a track, album or artist in a month of 32 days. `block`: day since 1970 // 32."""
-
-    kind = IntegerField()  # 1: track, 2: album, 3: artist
-    subject = BigIntegerField()  # the id of the track, album or artist
-    block = IntegerField()
-    plays = BigIntegerField()
-    listeners = BlobField()
-    histogram = BlobField(default=b"")
-    days = BlobField(
-        null=True
-    )  # plays and listeners of each day, by musicsvc.store.plays.rollups.monthly; or not known
-
-    class Meta:
-        primary_key = CompositeKey("kind", "subject", "block")
-
-
-# Not in Meta, because the index is partial: the months whose days are still to be counted.
-PlayBlock.add_index(
-    PlayBlock.block, name="play_block_without_days", where=PlayBlock.days.is_null() & (PlayBlock.plays >= SQL("256"))
-)
-
-
-class PlayStretch(Table):
-    """Plays and listeners of a track, album or artist with many plays in 8 days. `stretch`: day since 1970 // 8."""
-
-    kind = IntegerField()
-    subject = BigIntegerField()
-    stretch = IntegerField()
-    plays = BigIntegerField()
-    listeners = BlobField()
-    histogram = BlobField(default=b"")
-
-    class Meta:
-        primary_key = CompositeKey("kind", "subject", "stretch")
-
-
-class PlayPart(Table):
-    """Two-hour plays and listeners of a track, album or artist with many plays. `part`: hour since 1970 // 2."""
-
-    kind = IntegerField()
-    subject = BigIntegerField()
-    part = IntegerField()
-    plays = BigIntegerField()
-    listeners = BlobField()
-
-    class Meta:
-        primary_key = CompositeKey("kind", "subject", "part")
-
-
-class PlayMark(Table):
-    """The progress, in a single row, of the jobs that fill `PlayBlock` and `PlayStretch` and delete old plays."""
+class PlayProgress(Table):
+    """The progress, in a single row, of the jobs that count blocks of days and delete old plays."""
 
     id = IntegerField(primary_key=True)
-    block = IntegerField()  # with `kind` and `subject`: the key of the next row of `PlayBlock` to write
-    kind = IntegerField()
-    subject = BigIntegerField()
+    block8 = BigIntegerField()  # the key from which on there are no counts of blocks of 8 days yet
+    block32 = BigIntegerField()  # the same for blocks of 32 days
     kept_from = IntegerField()  # the first day whose individual plays were not deleted
-    stretch = IntegerField(default=0)  # the next `stretch` of `PlayStretch` to write
-    own_from = IntegerField(default=0)  # the first day whose own plays are known
-
-
-class OwnPlayDay(Table):
-    """Plays of a track on a day that the listeners' own accounts reported. Days without such plays have no row."""
-
-    track = BigIntegerField(column_name="track_id")
-    day = IntegerField()
-    plays = BigIntegerField()
-
-    class Meta:
-        primary_key = CompositeKey("track", "day")
 
 
 class TrackPlays(Table):

@@ -1,14 +1,11 @@
 """Adapt the windows (ranges of days) of statistics to the plays in the database."""
 
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import ALL, Window
+from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import TRACK
 
-FIRST_DAYS = f"""
-    SELECT {daily.FIRST} UNION ALL SELECT min(day) FROM engagement_day WHERE kind = ?
-"""  # noqa: S608 - our own names
-KEPT_FROM = "SELECT kept_from FROM play_mark"
+FIRST_GIVEN = "SELECT min(day) FROM engagement_day WHERE kind = ?"
 
 
 def adapt(window: Window) -> Window:
@@ -17,10 +14,11 @@ def adapt(window: Window) -> Window:
     The window `all` begins on the day of the first play, like or repost. If the earlier window that it is compared with
     ends within a day whose single plays were deleted, the earlier window is extended to the end of that day.
     """
-    if window.name == ALL:
-        first = min((day for (day,) in fetch(FIRST_DAYS, TRACK) if day is not None), default=window.end - 1)
-        return window._replace(first=min(first, window.end - 1))
-    if window.compared_with is None:
+    if window.name != ALL and window.compared_with is None:
         return window
-    ((kept_from,),) = fetch(KEPT_FROM)
-    return window._replace(compared_with=window.compared_with.countable(kept_from))
+    done = blocks.progress()
+    if window.compared_with is not None:
+        return window._replace(compared_with=window.compared_with.countable(done.kept_from))
+    ((first_given,),) = fetch(FIRST_GIVEN, TRACK)
+    first = min(day for day in (done.first, first_given, window.end - 1) if day is not None)
+    return window._replace(first=first)

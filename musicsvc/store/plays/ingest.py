@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -13,8 +13,9 @@ from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import dialect
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
-from musicsvc.store.plays.reported import own_counts, own_plays
-from musicsvc.store.plays.rollups import day_parts, listeners, monthly, tables, weekly
+from musicsvc.store.plays.reported import own_plays
+from musicsvc.store.plays.rollups import blocks, counts, listeners
+from musicsvc.store.plays.rollups.counts import ID_BITS, LAST_ID, REST_BITS
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 OLDEST = 400 * DAY
@@ -35,6 +36,8 @@ ADD_TOTALS = """
     INSERT INTO track_plays (track_id, plays) {rows}
     ON CONFLICT (track_id) DO UPDATE SET plays = track_plays.plays + excluded.plays
 """
+FIRST_OF_TRACKS, FIRST_OF_ALBUMS, FIRST_OF_ARTISTS = (kind << ID_BITS for kind in (TRACK, ALBUM, ARTIST))
+DAY_0 = counts.start(counts.DAY, 0) + FIRST_OF_TRACKS
 PLAYED_AT = itemgetter(4)  # of a row; the earliest of repeats is kept
 ROLLED_UP_PER_PLAY = 4  # subjects, more than a new play is likely to bring
 ROLLED_UP_AT_ONCE = 1000  # subjects; takes about 25 ms
@@ -85,10 +88,10 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity, own_acce
 
     `own_accepted`: the setting `plays.own`.
     """
-    tables.lock()
+    counts.lock()
     outcome = IngestOutcome()
     unknown = tracks.missing({play.track_id for play in plays})
-    kept_from = monthly.watermark().kept_from * DAY
+    kept_from = blocks.progress().kept_from * DAY
     valid: list[ReportedPlay] = []
     places: list[int] = []  # in `plays`
     for index, play in enumerate(plays):
@@ -108,13 +111,8 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity, own_acce
         outcome.refused = sorted([*outcome.refused, *((places[at], own_plays.SECOND_PLAY) for at in second)])
     outcome.accepted = record(rows, own)
     outcome.repeated = len(valid) - len(second) - outcome.accepted
-    roll_up(outcome.accepted)
+    blocks.advance(min(ROLLED_UP_PER_PLAY * outcome.accepted, ROLLED_UP_AT_ONCE))
     return outcome
-
-
-def roll_up(accepted: int) -> None:
-    """Create some missing monthly play counts. Their number grows with `accepted`, the number of new plays."""
-    monthly.roll_up(min(ROLLED_UP_PER_PLAY * accepted, ROLLED_UP_AT_ONCE))
 
 
 def _refusal(play: ReportedPlay, now: int, actor: Identity, *, own_accepted: bool) -> str | None:
@@ -151,36 +149,38 @@ def client_key(source: str, client_id: str) -> bytes:
 def record(rows: Iterable[PlayRow], own: int | None = None) -> int:
     """Store the plays that are not stored yet, and add them to the play counts. Return the number of new plays.
 
-    `own`: the listener whose plays are own plays, if there are any.
+    `own`: the listener whose plays are own plays, if there are any. Call after `counts.lock`.
     """
-    tables.lock()
     new = dialect.insert_new("play", COLUMNS, sorted(rows, key=PLAYED_AT))
     if new:
-        _add_to_rollups(new)
-    if own is not None:
-        own_counts.add(Counter((row[1], row[0] // SLOTS_PER_DAY) for row in new if row[2] == own))
+        _count(new, own)
     return len(new)
 
 
-def _add_to_rollups(plays: Sequence[PlayRow | tuple[Any, ...]]) -> None:
-    """Add new plays to the daily, weekly and other play counts."""
+def _count(plays: Sequence[PlayRow | tuple[Any, ...]], own: int | None) -> None:
+    """Add new plays to the play counts."""
     totals = Counter(map(itemgetter(1), plays))
-    lengths, albums, artists = subjects.of_tracks(totals)
-    played: dict[int, dict[int, bytes]] = defaultdict(lambda: defaultdict(bytes))  # by day and track
+    played = subjects.of_tracks(totals)
+    new: dict[int, bytes] = defaultdict(bytes)  # by key of a row of the play counts
+    new_own = Counter[int]()
     for slot, track, listener, _, _, duration_ms, _, _, _, _ in plays:
-        played[slot // SLOTS_PER_DAY][track] += tables.pack(slot, listener, duration_ms, lengths[track])
-    days: dict[tuple[int, int], Mapping[int, bytes]] = {}  # by (day, kind) and id
-    for day, on_day in played.items():
-        of_albums: dict[int, bytes] = defaultdict(bytes)
-        of_artists: dict[int, bytes] = defaultdict(bytes)
-        for track, some in on_day.items():
-            if (album := albums[track]) is not None:
-                of_albums[album] += some
-            for artist in artists[track]:
-                of_artists[artist] += some
-        days |= {(day, TRACK): on_day, (day, ALBUM): of_albums, (day, ARTIST): of_artists}
-    day_parts.add(days, tables.add(tables.DAILY, days))
-    monthly.add(days)
-    weekly.add(days)
+        key = DAY_0 + (slot // SLOTS_PER_DAY << REST_BITS) + track
+        new[key] += counts.pack(slot, listener, duration_ms, played.lengths[track])
+        if listener == own:
+            new_own[key] += 1
+    for key, some in [*new.items()]:
+        track = key & LAST_ID
+        day = key - FIRST_OF_TRACKS - track
+        others = [day + FIRST_OF_ARTISTS + artist for artist in played.artists[track]]
+        if (album := played.albums[track]) is not None:
+            others.append(day + FIRST_OF_ALBUMS + album)
+        for other in others:
+            new[other] += some
+            if new_own:
+                new_own[other] += new_own[key]
+    for key, block in blocks.covering(new):
+        new[block] += new[key]
+        new_own[block] += new_own[key]
+    counts.add(new, new_own)
     with ranks.moving(totals):
         dialect.insert_many(ADD_TOTALS, ("bigint", "bigint"), sorted(totals.items()))

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.rollups import counts, reader
 from musicsvc.store.plays.subjects import TRACK
 
 PLAYS = """
@@ -15,8 +14,7 @@ PLAYS = """
     WHERE p.slot {slots} AND p.track_id = ?
     ORDER BY p.slot DESC, p.played_at DESC, p.listener_id, p.client_key
 """
-DAYS = f"SELECT {daily.DAY} FROM {{rows}} ORDER BY key DESC"  # noqa: S608 - our own names
-MONTHS = "SELECT block FROM play_block WHERE kind = ? AND subject = ? AND block < ? ORDER BY block DESC"
+DAYS = f"SELECT {counts.OF_DAY} FROM {{rows}} ORDER BY key DESC"  # noqa: S608 - our own names
 
 
 class LoggedPlay(NamedTuple):
@@ -43,11 +41,6 @@ def between(track: int, first: int, end: int) -> list[LoggedPlay]:
 
 def _days(track: int) -> Iterator[int]:
     """Yield the days (since 1970-01-01) on which the track was played, newest first."""
-    watermark = monthly.watermark()
-    yield from _played(track, monthly.open_days(watermark))
-    for (month,) in fetch(MONTHS, TRACK, track, watermark.month):
-        yield from _played(track, monthly.days_of(month))
-
-
-def _played(track: int, days: range) -> list[int]:
-    return [day for (day,) in daily.fetch_rows(DAYS, days, TRACK, [track])]
+    for days, tracks in reversed(reader.spans(TRACK, [track])):
+        for (day,) in counts.fetch_rows(DAYS, counts.starts(days), TRACK, tracks):
+            yield day

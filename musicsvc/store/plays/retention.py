@@ -1,4 +1,4 @@
-"""Delete old plays (setting `plays.keep_days`). Play counts by day, week and month are kept."""
+"""Delete old plays (setting `plays.keep_days`). Their figures are kept."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, day_of, to_date
-from musicsvc.store.plays.rollups import day_parts, tables
+from musicsvc.store.plays.rollups import counts
 from musicsvc.store.security import security_events
 from musicsvc.wording import quantity
 
@@ -36,12 +36,11 @@ def _begin(first: int, count: int, now: int) -> int:
 
     `count`: the number of plays before `first`, for the event.
     """
-    tables.lock()
+    counts.lock()
     if count:
         about = f"{quantity(count, 'play')} before {to_date(first)}"
         security_events.add("plays.pruned", reason=about, now=now, actor="cli")
-    run("UPDATE play_mark SET kept_from = ? WHERE kept_from < ?", first, first)
-    run("DELETE FROM play_part WHERE part < ?", first * day_parts.PER_DAY)
+    run("UPDATE play_progress SET kept_from = ? WHERE kept_from < ?", first, first)
     ((slot,),) = fetch(OLDEST)
     return first if slot is None else int(slot) // SLOTS_PER_DAY
 

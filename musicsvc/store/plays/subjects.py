@@ -15,6 +15,17 @@ OF_TRACKS = {
     ALBUM: "track_id IN (SELECT id FROM track WHERE album_id = ?)",
     ARTIST: "track_id IN (SELECT track_id FROM track_artist WHERE artist_id = ?)",
 }
+# The subject of a play, and the plays of some subjects. CROSS JOIN: SQLite reads the tables in this order, so only
+# the plays of these tracks.
+PLAYS = {
+    TRACK: ("p.track_id", "play p WHERE p.track_id {among}"),
+    ALBUM: ("t.album_id", "track t CROSS JOIN play p WHERE t.album_id {among} AND p.track_id = t.id"),
+    ARTIST: ("l.artist_id", "track_artist l CROSS JOIN play p WHERE l.artist_id {among} AND p.track_id = l.track_id"),
+}
+MEMBERS = {
+    ALBUM: "SELECT id FROM track WHERE album_id {among}",
+    ARTIST: "SELECT DISTINCT track_id FROM track_artist WHERE artist_id {among}",
+}
 SUBJECTS = """
     SELECT t.id, t.duration, t.album_id, a.artist_id
     FROM {given} CROSS JOIN track t LEFT JOIN track_artist a ON a.track_id = t.id WHERE t.id = given.value
@@ -66,3 +77,9 @@ def of_tracks(tracks: Collection[int]) -> PlayedTracks:
         if artist is not None:
             artists[track].append(artist)
     return found
+
+
+def tracks_of(kind: int, ids: Collection[int]) -> list[int]:
+    """Return the tracks of these albums or artists (`kind`)."""
+    condition, value = among(ids)
+    return [track for (track,) in fetch(MEMBERS[kind].format(among=condition), value)]

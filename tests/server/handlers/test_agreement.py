@@ -26,7 +26,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import export_rows, overview
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays import periods
-from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.rollups import blocks
 from tests.conftest import NOW
 from tests.support.listening_world import SLOT, Catalog, catalog
 from tests.support.oracle import Period
@@ -83,7 +83,7 @@ def two_years() -> Catalog:
     other, made = catalog(NOW), catalog(NOW)
     made.add_plays(some(made))
     other.add_plays(some(other))
-    while monthly.roll_up(100):
+    while blocks.roll_up(100):
         pass
     made.add_plays(some(made))
     made.give(

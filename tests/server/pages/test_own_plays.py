@@ -4,11 +4,9 @@ import re
 
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.store.accounts import tokens
-from musicsvc.store.engine.sql import run
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
-from musicsvc.store.plays.periods import day_of
 from tests.support.office import Office
 from tests.support.page_client import add_session, page_client
 from tests.support.shared_server import on_shared_loop
@@ -49,10 +47,3 @@ async def test_pages_say_how_many_plays_the_listeners_own_accounts_reported(offi
         assert await sentence("artist", "7-days") == [("3", told.format(11))]
         assert await sentence("album", "7-days") == [("2", told.format(8))]
         assert await sentence("track", "7-days") == [("1", told.format(3).replace("were", "was"))]
-        office.do(lambda: run("UPDATE play_mark SET own_from = ?", day_of(now) - 8))
-        try:
-            ((_, unknown),) = await sentence("artist", "30-days")
-            assert re.search(r" Of plays before \d+ \w+ \d{4} it is not known\.$", unknown)
-            assert await sentence("artist", "7-days") == [("3", told.format(11))]
-        finally:
-            office.do(lambda: run("UPDATE play_mark SET own_from = 0"))

@@ -11,7 +11,7 @@ from musicsvc.store.accounts import users
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import figures
-from musicsvc.store.models import Artist, PlayMark, Track
+from musicsvc.store.models import Artist, PlayProgress, Track
 from musicsvc.store.plays.periods import Window, window
 from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
 from musicsvc.store.security import security_events
@@ -60,7 +60,7 @@ def test_a_report_says_that_growth_compares_with_a_whole_day(
 ) -> None:
     now = clock.now()
     assert opened(store, shared, now).window.before.label == "previous 30 days"
-    store.write(PlayMark.update(kept_from=now // DAY).execute).result()
+    store.write(PlayProgress.update(kept_from=now // DAY).execute).result()
     assert opened(store, shared, now).window.before.label == "previous 30 days, counted whole"
 
 

@@ -8,11 +8,11 @@ from musicsvc.clock import DAY, parse
 from musicsvc.store.activity import log_file
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
-from musicsvc.store.models import Play, PlayBlock, PlayDay
-from musicsvc.store.plays import daily, ingest
+from musicsvc.store.models import Play, PlayCount
+from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import listeners, monthly
+from musicsvc.store.plays.rollups import blocks, listeners
 from tests.support import databases
 from tests.support.reported_plays import world
 
@@ -36,14 +36,13 @@ def test_plays_are_stored_by_half_minutes_days_and_blocks_of_32_days(store: Stor
     store.write(world).result()
     for at in (NOON, NOON - 70 * DAY):
         store.write(partial(play, at)).result()
-    while store.write(lambda: monthly.roll_up(100)).result():
+    while store.write(lambda: blocks.roll_up(100)).result():
         pass
 
-    def kept() -> tuple[set[int], set[int], set[int]]:
-        return (
-            {row.slot for row in Play.select()},
-            {daily.parts(row.key)[0] for row in PlayDay.select()},
-            {row.block for row in PlayBlock.select()},
-        )
+    def kept() -> tuple[set[int], set[int]]:
+        return {row.slot for row in Play.select()}, {row.key for row in PlayCount.select()}
 
-    assert store.read(kept).result() == ({59_078_880, 58_877_280}, {20_513, 20_443}, {638})
+    days = [(20_513 + 719_168) << 39, (20_443 + 719_168) << 39]
+    block = (2 << 61) + ((20_443 + 719_168) // 32 << 39)
+    keys = {first + (kind << 37) + 1 for first in (*days, block) for kind in (1, 2, 3)}
+    assert store.read(kept).result() == ({59_078_880, 58_877_280}, keys)

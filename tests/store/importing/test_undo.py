@@ -32,7 +32,7 @@ from musicsvc.store.models import (
     User,
 )
 from musicsvc.store.plays import retention
-from musicsvc.store.plays.rollups import withdrawal
+from musicsvc.store.plays.rollups import counts, withdrawal
 from tests.conftest import NOW
 from tests.support.undoing import AT, DAY, FAN, LABEL, OPTIONS, dump, quiet, require_sound, undone
 
@@ -359,9 +359,10 @@ def test_ranks_and_weeks_follow_plays_that_are_taken_back(
 ) -> None:
     monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 500)
     many = [{"external_id": "1", "played_at": AT - 600 * at, "listener": f"l{at % 9}"} for at in range(2_600)]
-    store.write(lambda: sql.run("UPDATE play_mark SET stretch = 0")).result()
+    store.write(lambda: sql.run("UPDATE play_progress SET block8 = ?", counts.start(counts.BLOCK8, 0))).result()
     imported("plays", many)
-    assert store.read(lambda: sql.fetch("SELECT count(*) FROM play_stretch")).result()[0][0] > 0
+    eights = "SELECT count(*) FROM play_count WHERE key >= ? AND key < ?"
+    assert store.read(lambda: sql.fetch(eights, 1 << 61, 2 << 61)).result()[0][0] > 0
     # The list of an artist's tracks has blocks, and the tracks have ranks, from this row on.
     store.write(lambda: sql.run("INSERT INTO list_block VALUES (7, 1, 0, 0, 0, 2)")).result()
     ranks = "SELECT plays, track_id FROM track_rank ORDER BY plays"

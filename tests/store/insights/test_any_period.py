@@ -14,9 +14,9 @@ from musicsvc.server.shapes import insights as shapes
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import charts, explain, export_rows, overview
 from musicsvc.store.insights.scopes import Scope
-from musicsvc.store.models import Play, PlayMark
+from musicsvc.store.models import Play, PlayProgress
 from musicsvc.store.plays import history, ingest, periods, retention
-from musicsvc.store.plays.rollups import listeners, monthly
+from musicsvc.store.plays.rollups import blocks, listeners
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 from tests.conftest import NOW
 from tests.support import export_files
@@ -140,7 +140,7 @@ def _import(heard: list[tuple[int, int, str]]) -> None:
 
 
 def _roll_up(store: Store) -> None:
-    while store.write(partial(monthly.roll_up, 1000)).result():
+    while store.write(partial(blocks.roll_up, 1000)).result():
         pass
 
 
@@ -182,6 +182,6 @@ def test_the_whole_last_day_counts_once_its_single_plays_are_deleted(store: Stor
     assert growth() == [200.0, 200.0, "like-for-like"]
     retention.prune(store, 6, now=NOW, on_progress=lambda _done, _all: None)
     assert store.read(lambda: Play.select().count()).result() == 3
-    assert store.read(lambda: PlayMark.get().kept_from).result() == week.first
+    assert store.read(lambda: PlayProgress.get().kept_from).result() == week.first
     assert growth() == [50.0, 50.0, "whole-day"]
     assert [PlayOf(*each) for each in plays] == made.past.plays

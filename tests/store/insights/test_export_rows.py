@@ -13,7 +13,7 @@ from musicsvc.store.insights import charts, export_rows, figures, scopes
 from musicsvc.store.insights.export_rows import KINDS, ExportRow
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import Window, to_date, window
-from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import Subject
 from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
 from tests.support.query_count import queries
@@ -32,7 +32,7 @@ def made(store: Store, clock: MovableClock) -> Catalog:
         for _ in range(2):
             for each in (made, other):
                 each.add_plays(_heard(each, chance, now))
-            while monthly.roll_up(100):
+            while blocks.roll_up(100):
                 pass
         given = [[(made.tracks[chance.randrange(4)], now - chance.randrange(90) * DAY) for _ in range(9)] for _ in "lr"]
         made.give(*given)
@@ -140,7 +140,7 @@ def test_days_without_plays_cost_one_query_each(store: Store, clock: MovableCloc
     silent = Window("", today - 2000, today - 1990)
     with queries(store) as statements:
         assert store.read(lambda: list(export_rows.daily_plays(Scope(), silent))).result() == []
-    assert sum("play_day" in each.sql for each in statements) == silent.days
+    assert sum("play_count" in each.sql for each in statements) == silent.days
 
 
 def test_daily_rows_leave_out_tracks_of_others_between_the_ids(

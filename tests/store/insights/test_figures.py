@@ -16,7 +16,7 @@ from musicsvc.store.insights import charts, collaborations
 from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.models import Artist, Track
 from musicsvc.store.plays import periods
-from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 from tests.conftest import NOW
 from tests.support import play_counts
@@ -51,7 +51,7 @@ def filled(store: Store, heard: list[list[tuple[int, int, str]]], folded: int = 
 
 def roll_up(store: Store) -> None:
     """Roll up everything that is due."""
-    while store.write(partial(monthly.roll_up, 1000)).result():
+    while store.write(partial(blocks.roll_up, 1000)).result():
         pass
 
 

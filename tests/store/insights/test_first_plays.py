@@ -13,14 +13,14 @@ from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Track
 from musicsvc.store.plays import retention
 from musicsvc.store.plays.periods import window
-from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import KINDS, Subject
 from tests.support.listening_world import Catalog, catalog
 
 
 @pytest.fixture
 def made(store: Store, clock: MovableClock) -> Catalog:
-    """Tracks 0 to 3 since different days of the last two years; those of track 1 are not in a monthly rollup."""
+    """Tracks 0 to 3 since different days of the last two years; those of track 1 are not in a block of 32 days."""
     now, chance = clock.now(), random.Random(11)
 
     def fill() -> Catalog:
@@ -53,7 +53,7 @@ def test_the_first_play_is_the_oldest_before_and_after_months_are_added_up_and_p
     store: Store, clock: MovableClock, made: Catalog
 ) -> None:
     check(store, made)
-    while store.write(partial(monthly.roll_up, 5)).result():
+    while store.write(partial(blocks.roll_up, 5)).result():
         check(store, made)
     check(store, made)
     retention.prune(store, 3, now=clock.now(), on_progress=lambda _done, _all: None)
@@ -66,7 +66,7 @@ def test_the_first_play_is_the_oldest_before_and_after_months_are_added_up_and_p
 def test_the_first_play_of_a_report_is_that_of_its_oldest_track_also_of_one_without_artist(
     store: Store, clock: MovableClock, made: Catalog
 ) -> None:
-    while store.write(partial(monthly.roll_up, 100)).result():
+    while store.write(partial(blocks.roll_up, 100)).result():
         pass
 
     def first(scope: Scope) -> int | None:

@@ -13,7 +13,7 @@ from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import TrackArtist
 from musicsvc.store.plays.periods import DAYS as PERIODS
 from musicsvc.store.plays.periods import TIMEFRAMES, window
-from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.rollups import blocks
 from tests.support.listening_world import Catalog, catalog
 
 
@@ -68,7 +68,7 @@ def test_an_overview_counts_a_play_once_however_many_artists_or_none_its_track_h
         other.past.likes += one.past.likes
         other.past.reposts += one.past.reposts
         other.past.by_artist[0] = one.tracks + other.tracks
-        while monthly.roll_up(100):
+        while blocks.roll_up(100):
             pass
         return one, other
 
@@ -128,10 +128,10 @@ def test_the_newest_day_with_plays_may_be_in_a_month_whose_days_are_added_up(sto
         return made
 
     made = store.write(fill).result()
-    while store.write(partial(monthly.roll_up, 100)).result():
+    while store.write(partial(blocks.roll_up, 100)).result():
         pass
     week = window("7-days", now)
-    assert (now // DAY - 90) // monthly.DAYS < store.read(monthly.watermark).result().month
+    assert now // DAY - 90 < store.read(blocks.progress).result().open_day
     for artist, day in ((1, now // DAY - 90), (0, None), (2, None)):  # artist 2 was played today
         scope = Scope(artist=made.artists[artist])
         assert store.read(partial(overview.build_for_print, scope, week, now)).result().last_played == day

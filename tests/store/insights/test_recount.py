@@ -11,8 +11,9 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import recount
 from musicsvc.store.insights.listening.milestones import BestDay, Milestone, Milestones
 from musicsvc.store.insights.listening.recount import Recounted
-from musicsvc.store.plays import daily, periods
+from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import to_date
+from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.subjects import ALBUM, Subject
 from tests.conftest import NOW
 from tests.support.listening_oracle import TimedPlay
@@ -116,8 +117,8 @@ def test_each_figure_that_differs_has_a_name(world: TimedWorld) -> None:
 def test_wrong_counts_change_the_figures_of_the_api_but_not_the_recount(world: TimedWorld) -> None:
     album = Subject(ALBUM, world.made.albums[1])
     right = counted(world, album)
-    wrong = "UPDATE play_day SET plays = plays + 1 WHERE key = ?"
-    world.store.write(partial(sql.run, wrong, daily.key(TODAY - 6, *album))).result()
+    wrong = "UPDATE play_count SET plays = plays + 1 WHERE key = ?"
+    world.store.write(partial(sql.run, wrong, counts.key(counts.DAY, TODAY - 6, *album))).result()
     found = counted(world, album)
     assert found.counted == right.counted
     assert right.counted.release is not None

@@ -20,7 +20,7 @@ from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.reported import account_plays
 from musicsvc.store.plays.reported.account_plays import AccountPlay, Reports
-from musicsvc.store.plays.rollups import monthly, withdrawal
+from musicsvc.store.plays.rollups import blocks, withdrawal
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Administrator
 from tests.conftest import NOW
@@ -58,7 +58,7 @@ def stored() -> Counter[Row]:
 
 
 def clear() -> None:
-    for name in ("play", "play_day", "play_block", "play_stretch", "play_part", "track_plays", "own_play_day"):
+    for name in ("play", "play_count", "track_plays"):
         run(f"DELETE FROM {name}")
 
 
@@ -84,7 +84,7 @@ def test_withdrawn_plays_are_those_of_the_account_and_all_counts_are_exact(
     for turn in range(3):
         report(store, draw(chance, 60, ("a", "b")), reporter, NOW + turn)
         report(store, draw(chance, 30, (None, "a", "c")), eve, NOW + turn)
-        store.write(lambda: monthly.roll_up(chance.randrange(40))).result()
+        store.write(lambda: blocks.roll_up(chance.randrange(40))).result()
     if since == 0:  # as if an earlier version had stored them
         store.write(lambda: run("UPDATE play SET reported_at = NULL WHERE reported_at = ?", NOW)).result()
     before = store.read(stored).result()
@@ -106,7 +106,7 @@ def test_withdrawn_plays_are_those_of_the_account_and_all_counts_are_exact(
     require_sound(store)
 
 
-def test_weeks_months_hours_ranks_and_totals_are_as_if_the_plays_had_never_been_reported(
+def test_blocks_hours_ranks_and_totals_are_as_if_the_plays_had_never_been_reported(
     store: Store, reporter: Identity, eve: Identity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 500)
@@ -116,20 +116,20 @@ def test_weeks_months_hours_ranks_and_totals_are_as_if_the_plays_had_never_been_
     heard = [ReportedPlay(1 + at % 2, time, f"l{at % 9}") for at, time in enumerate(times)]
     heard += [ReportedPlay(2, NOW - at * MINUTE, f"l{at % 5}") for at in range(150)]
     report(store, heard, reporter)
-    while store.write(lambda: monthly.roll_up(100)).result():
+    while store.write(lambda: blocks.roll_up(100)).result():
         pass
 
-    def counts() -> list[Any]:
-        tables = ("play_stretch", "play_block", "play_part", "track_rank", "track_plays")
-        return [sorted((row[:3] for row in fetch(f"SELECT * FROM {name}")), key=str) for name in tables]
+    def stored_rows() -> list[Any]:
+        tables = ("play_count", "track_rank", "track_plays")
+        return [sorted((row[:2] for row in fetch(f"SELECT * FROM {name}")), key=str) for name in tables]
 
-    before, shown = store.read(counts).result(), figures(store)
-    assert [at for at, rows in enumerate(before) if not rows] in ([], [3])  # PostgreSQL has no ranks
+    before, shown = store.read(stored_rows).result(), figures(store)
+    assert [at for at, rows in enumerate(before) if not rows] in ([], [1])  # PostgreSQL has no ranks
     report(store, [ReportedPlay(1 + at % 3, time, "wrong") for at, time in enumerate(times[::3])], eve)
-    assert (store.read(counts).result(), figures(store)) != (before, shown)
+    assert (store.read(stored_rows).result(), figures(store)) != (before, shown)
     assert withdraw(store, Reports(eve.user_id)) == 867
-    found = store.read(counts).result()
-    assert ([*map(len, found)], found[3:], figures(store)) == ([*map(len, before)], before[3:], shown)
+    found = store.read(stored_rows).result()
+    assert ([*map(len, found)], found[1:], figures(store)) == ([*map(len, before)], before[1:], shown)
     require_sound(store)
 
 

@@ -1,4 +1,4 @@
-"""Figures do not depend on the order of plays, on batches, or on rollups made meanwhile."""
+"""Figures do not depend on the order of plays, on batches, or on blocks made meanwhile."""
 
 import random
 from collections import Counter
@@ -15,10 +15,10 @@ from peewee import SQL
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Listener, Play, PlayBlock, PlayDay
-from musicsvc.store.plays import daily, ingest, verify
+from musicsvc.store.models import Listener, Play, PlayCount
+from musicsvc.store.plays import ingest, verify
 from musicsvc.store.plays.ingest import ReportedPlay
-from musicsvc.store.plays.rollups import listeners, monthly
+from musicsvc.store.plays.rollups import blocks, counts, listeners
 from musicsvc.store.plays.subjects import TRACK
 from tests.conftest import NOW
 from tests.support.examples import examples
@@ -57,7 +57,7 @@ def after(store: Store, batches: Sequence[Sequence[ReportedPlay]], actor: Identi
         accepted = 0
         for batch, most in zip_longest(batches, folds):
             accepted += ingest.report(batch or [], now=NOW, actor=actor).accepted
-            monthly.roll_up(most or 0)
+            blocks.roll_up(most or 0)
         found = (read_figures(), accepted)
         raise UndoError
 
@@ -140,15 +140,14 @@ def test_listeners_of_several_tracks_are_at_least_the_largest_number_and_at_most
         assert set(found[kind, subject, *SPANS[-1]][1]) == set().union(*by_day)
 
 
-def test_monthly_rollups_change_no_figure_and_late_plays_are_added_to_them(store: Store, reporter: Identity) -> None:
+def test_blocks_change_no_figure_and_late_plays_are_added_to_them(store: Store, reporter: Identity) -> None:
     old = [ReportedPlay(track, NOW - back * DAY, f"l{back % 7}") for track in (1, 2, 3) for back in range(80)]
     report(store, old[:100], reporter)
     before = figures(store)
-    while store.write(lambda: monthly.roll_up(2)).result():
+    while store.write(lambda: blocks.roll_up(2)).result():
         pass
     assert figures(store) == before
-    mark = store.read(monthly.watermark).result()
-    assert mark[:3] == (TODAY // monthly.DAYS, 1, 0)
+    assert store.read(blocks.progress).result().open_day == TODAY // 32 * 32
     report(store, old, reporter)
     expected, _ = recounted(old)
     assert {key: (count, len(people)) for key, (count, people) in figures(store).items()} == {
@@ -162,7 +161,7 @@ def test_many_plays_of_one_day_stay_exact_and_small(store: Store, reporter: Iden
         report(store, heard[start : start + 50], reporter)
     assert figures(store)[TRACK, 1, TODAY, TODAY + 1] == (400, list(range(1, 151)))
     (size,) = store.read(
-        lambda: [len(row.listeners) for row in PlayDay.select().where(SQL(daily.KIND) == TRACK)]
+        lambda: [len(row.listeners) for row in PlayCount.select().where(SQL(counts.KIND) == TRACK)]
     ).result()
     assert size < 150 * 4
 
@@ -170,11 +169,12 @@ def test_many_plays_of_one_day_stay_exact_and_small(store: Store, reporter: Iden
 def test_many_late_plays_of_a_month_stay_exact_and_small(store: Store, reporter: Identity) -> None:
     late = [ReportedPlay(1, NOW - 60 * DAY + at * MINUTE, f"l{at % 150}") for at in range(400)]
     report(store, [late[0], ReportedPlay(1, NOW, "l0")], reporter)
-    while store.write(lambda: monthly.roll_up(100)).result():
+    while store.write(lambda: blocks.roll_up(100)).result():
         pass
     for start in range(0, 400, 50):
         report(store, late[start : start + 50], reporter)
-    (month,) = store.read(lambda: list(PlayBlock.select().where(PlayBlock.kind == TRACK))).result()
+    of_month = PlayCount.key == counts.key(counts.BLOCK32, TODAY - 60, TRACK, 1)
+    month = store.read(lambda: PlayCount.get(of_month)).result()
     assert (month.plays, listeners.count(month.listeners)) == (400, 150)
     assert len(month.listeners) < 150 * 4
 
@@ -184,7 +184,7 @@ def test_concurrent_reports_rollups_and_repeats_count_each_play_once(store: Stor
 
     def unit(start: int) -> int:
         accepted = ingest.report(heard[start : start + 120], now=NOW, actor=reporter).accepted
-        monthly.roll_up(2)
+        blocks.roll_up(2)
         return accepted
 
     waiting = [store.write(partial(unit, start)) for start in [*range(0, 600, 40)] * 2]

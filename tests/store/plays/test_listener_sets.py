@@ -7,10 +7,10 @@ import pytest
 
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
-from musicsvc.store.plays import daily, ingest
+from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import listeners
+from musicsvc.store.plays.rollups import counts, listeners
 from musicsvc.store.plays.rollups.listeners import FEW, WIDTH
 from tests.support.reported_plays import world
 
@@ -55,7 +55,7 @@ def test_a_row_holds_at_most_64_ids_after_its_bitmap(store: Store) -> None:
         sizes: list[int] = []
         for slot in range(200):
             ingest.record([PlayRow(slot, 1, person, WITHOUT_ID, slot * SLOT, None, 0)])
-            ((size,),) = fetch(f"SELECT length(listeners) FROM play_day WHERE {daily.KIND} = 1")
+            ((size,),) = fetch(f"SELECT length(listeners) FROM play_count WHERE {counts.KIND} = 1")
             sizes.append(size // WIDTH)
         return sizes
 

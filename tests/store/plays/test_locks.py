@@ -11,8 +11,9 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import made_rows, runs
 from musicsvc.store.models import Track
 from musicsvc.store.plays import ingest, reattribution, retention, verify
-from musicsvc.store.plays.expected.counts import compare_totals
-from musicsvc.store.plays.rollups import monthly, tables, withdrawal
+from musicsvc.store.plays.rollups import blocks, counts, withdrawal
+from musicsvc.store.plays.verify import compare_totals
+from musicsvc.store.seeding import plays as seeding
 from tests.conftest import NOW
 from tests.support.postgres_locks import require_wait
 
@@ -28,8 +29,8 @@ def undo_a_track() -> None:
 
 
 CHANGES: list[Callable[[], object]] = [
-    partial(ingest.record, []),
-    partial(monthly.roll_up, 9),
+    partial(seeding.load, now=NOW),
+    partial(blocks.roll_up, 9),
     partial(withdrawal.withdraw, withdrawal.Selection("import_id = ?", (1,)), [9]),
     partial(retention._begin, 9, 1, NOW),
     partial(verify._repair, compare_totals),
@@ -42,7 +43,7 @@ CHANGES: list[Callable[[], object]] = [
 def test_a_change_of_play_counts_waits_for_others(store: Store, reporter: Identity) -> None:
     changes = [*CHANGES, lambda: ingest.report([], now=NOW, actor=reporter)]
     for change in changes:
-        require_wait(store, tables.lock, change)
+        require_wait(store, counts.lock, change)
 
 
 @pytest.mark.only_on("postgres")

@@ -5,7 +5,7 @@ from functools import partial
 from musicsvc.clock import DAY
 from musicsvc.store.engine.store import Store
 from musicsvc.store.plays import log
-from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.rollups import blocks
 from tests.conftest import NOW
 from tests.support.listening_world import catalog
 
@@ -16,7 +16,7 @@ def test_the_newest_plays_are_found_on_days_without_other_plays(store: Store) ->
     times = [NOW - days * DAY for days in (9, 10, 399, 465, 1999)]
     heard = [(track, at, "ann") for at in times] + [(other, at - 2 * DAY, "ben") for at in times[:3]]
     store.write(partial(made.add_plays, heard)).result()
-    while store.write(partial(monthly.roll_up, 100)).result():
+    while store.write(partial(blocks.roll_up, 100)).result():
         pass
 
     for limit in (1, 2, 4, 9):

@@ -18,7 +18,7 @@ from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.insights import engagement
 from musicsvc.store.models import Album, Artist, Track
 from musicsvc.store.plays import ingest, periods, verify
-from musicsvc.store.plays.rollups import listeners, monthly
+from musicsvc.store.plays.rollups import blocks, listeners
 from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST
 from tests.conftest import NOW
@@ -112,7 +112,7 @@ def test_plays_follow_their_track_however_far_months_are_rolled_up(
     imported(ROWS)
     store.write(listen).result()
     for _ in range(slices):
-        store.write(lambda: monthly.roll_up(1)).result()
+        store.write(lambda: blocks.roll_up(1)).result()
     # Listeners of track a are x and y, of b y and z, of c z.
     assert figures(store) == every_day(One=(4, 3), Two=(1, 1), Ann=(4, 3), Bea=(3, 2))
     imported([ROWS[1] | {"album": "Two", "artist": "Bea;Cleo"}])
@@ -139,7 +139,7 @@ def test_a_repeated_import_moves_what_it_changes_and_nothing_else(
     imported(rows)
     store.write(listen).result()
     for _ in range(slices):
-        store.write(lambda: monthly.roll_up(1)).result()
+        store.write(lambda: blocks.roll_up(1)).result()
     change, expected = MOVES[move]
     rows[1] |= change
     for again in (rows, rows[::-1]):
@@ -202,7 +202,7 @@ def test_a_length_that_is_imported_later_counts_for_past_plays(
         }
 
     store.write(listen_for_a_while).result()
-    while store.write(partial(monthly.roll_up, 100)).result():
+    while store.write(partial(blocks.roll_up, 100)).result():
         pass
     assert set(map(tuple, store.read(completions).result().values())) == {()}
 

@@ -1,4 +1,4 @@
-"""Verification of rollups: equal to their plays after any ingestion, repaired where they are not."""
+"""Verification of play counts: equal to their plays after any ingestion, repaired where they are not."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -10,16 +10,17 @@ import pytest
 from peewee import SQL
 
 from musicsvc.clock import DAY
-from musicsvc.store.engagement import engagement_days, likes
+from musicsvc.store.engagement import likes
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import EngagementDay, Listener, Play, PlayBlock, PlayDay, PlayStretch, Track, TrackPlays
-from musicsvc.store.plays import daily, ingest, retention, verify
-from musicsvc.store.plays.expected import counts, parts
+from musicsvc.store.models import EngagementDay, Listener, Play, PlayCount, Track, TrackPlays
+from musicsvc.store.plays import ingest, retention, verify
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow, ReportedPlay
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import listeners, monthly, tables
+from musicsvc.store.plays.rollups import blocks, counts, listeners
+from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32
+from musicsvc.store.plays.rollups.counts import DAY as DAY_LEVEL
 from tests.conftest import NOW
 from tests.support import databases
 from tests.support.reported_plays import account, figures, world
@@ -38,7 +39,7 @@ def run(store: Store, *, check: bool = False) -> verify.VerifyReport:
 
 @pytest.fixture(scope="module")
 def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Create plays of forty days, most of them of track 1, rolled up by week and month, then late plays."""
+    """Create plays of forty days, most of them of track 1, rolled up, then late plays."""
     chance = random.Random(7)
 
     def some(count: int) -> None:
@@ -58,7 +59,7 @@ def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactor
             store.write(partial(likes.add, kind, track, now=NOW - back * DAY, actor=fan)).result()
         for count in (1500, 30):
             store.write(partial(some, count)).result()
-            while store.write(lambda: monthly.roll_up(2)).result():
+            while store.write(lambda: blocks.roll_up(2)).result():
                 pass
 
     with databases.filled(template, tmp_path_factory.mktemp("filled"), fill) as (url, _):
@@ -72,14 +73,13 @@ def played(template: databases.Template, filled: str, tmp_path: Path) -> Iterato
         yield store
 
 
-def test_rollups_of_many_batches_equal_a_recount(played: Store) -> None:
+def test_counts_of_many_batches_equal_a_recount(played: Store) -> None:
     report = run(played, check=True)
     assert (report.differing, report.differences, report.days) == (0, [], DAYS + 1)
     count = played.read(lambda: Play.select().count()).result()
     assert report.plays == count > 1400
-    stored = played.read(lambda: sum(table.select().count() for table in (PlayDay, PlayBlock, PlayStretch))).result()
-    assert report.rows == stored
-    assert played.read(lambda: PlayStretch.select().count()).result() > 0
+    assert report.rows == played.read(lambda: PlayCount.select().count()).result()
+    assert played.read(lambda: {key >> 61 for (key,) in fetch("SELECT key FROM play_count")}).result() == {0, 1, 2}
 
 
 def engagement() -> set[tuple[int, ...]]:
@@ -87,17 +87,35 @@ def engagement() -> set[tuple[int, ...]]:
     return {tuple(row) for row in fetch("SELECT * FROM engagement_day")}
 
 
+def of_level(level: int, kind: int | None = None) -> Any:
+    """Return the condition for the rows of a level."""
+    level_is = SQL(f"key >> {counts.LEVEL_SHIFT}") == level
+    return level_is if kind is None else level_is & (SQL(counts.KIND) == kind)
+
+
+def change(level: int, kind: int | None, **values: Any) -> Callable[[], Any]:
+    return lambda: PlayCount.update(**values).where(of_level(level, kind)).execute()
+
+
+def too_much(key: int) -> Callable[[], Any]:
+    return lambda: PlayCount.create(key=key, plays=1, own=0, listeners=b"\1\0\0\0", histogram=b"")
+
+
+MORE: dict[str, Any] = {"plays": PlayCount.plays + 1}
 DAMAGES: dict[str, Callable[[], Any]] = {
-    "a day's plays": lambda: PlayDay.update(plays=PlayDay.plays + 1).where(SQL(daily.KIND) == 2).execute(),
-    "a day's listeners": lambda: PlayDay.update(listeners=listeners.pack([1, 2])).where(SQL(daily.KIND) == 3).execute(),
-    "a day is gone": lambda: PlayDay.delete().where(SQL(daily.DAY) == TODAY - 3).execute(),
-    "a day too much": lambda: PlayDay.create(key=daily.key(TODAY - 3, 1, 9), plays=1, listeners=b"\1\0\0\0"),
-    "a day's hours": lambda: PlayDay.update(histogram=b"").where(SQL(daily.KIND) == 2).execute(),
-    "a month's completion": lambda: PlayBlock.update(histogram=bytes(2)).execute(),
-    "a week's hours": lambda: PlayStretch.update(histogram=b"").execute(),
-    "a month's plays": lambda: PlayBlock.update(plays=PlayBlock.plays + 1).execute(),
-    "a month is gone": lambda: PlayBlock.delete().where(PlayBlock.kind == 1).execute(),
-    "a week": lambda: PlayStretch.update(plays=0).execute(),
+    "a day's plays": change(DAY_LEVEL, 2, **MORE),
+    "a day's own plays": change(DAY_LEVEL, 1, own=1),
+    "a day's listeners": change(DAY_LEVEL, 3, listeners=listeners.pack([1, 2])),
+    "a day is gone": lambda: PlayCount.delete().where(SQL(counts.OF_DAY) == TODAY - 3).execute(),
+    "a day too much": too_much(counts.key(DAY_LEVEL, TODAY - 3, 1, 9)),
+    "a day's hours": change(DAY_LEVEL, 2, histogram=b""),
+    "32 days' completion": change(BLOCK32, None, histogram=bytes(2)),
+    "8 days' hours": change(BLOCK8, None, histogram=b""),
+    "32 days' plays": change(BLOCK32, None, **MORE),
+    "32 days' own plays": change(BLOCK32, 3, own=1),
+    "32 days are gone": lambda: PlayCount.delete().where(of_level(BLOCK32, 1)).execute(),
+    "32 days too much": too_much(counts.key(BLOCK32, TODAY, 1, 2)),
+    "8 days": change(BLOCK8, None, plays=0),
     "a total": lambda: TrackPlays.update(plays=7).where(TrackPlays.track == 1).execute(),
     "a total is gone": lambda: TrackPlays.delete().where(TrackPlays.track == 2).execute(),
     "a total too much": lambda: TrackPlays.create(track=9, plays=1),
@@ -105,9 +123,7 @@ DAMAGES: dict[str, Callable[[], Any]] = {
     "reposts": lambda: EngagementDay.update(reposts=0).where(EngagementDay.kind == 3).execute(),
     "a day's likes are gone": lambda: EngagementDay.delete().where(EngagementDay.subject == 2).execute(),
     "likes too much": lambda: EngagementDay.create(kind=1, subject=3, day=TODAY, likes=2, reposts=0),
-    "everything": lambda: [
-        table.delete().execute() for table in (PlayDay, PlayBlock, PlayStretch, TrackPlays, EngagementDay)
-    ],
+    "everything": lambda: [table.delete().execute() for table in (PlayCount, TrackPlays, EngagementDay)],
 }
 
 
@@ -126,26 +142,26 @@ def test_a_wrong_row_is_named_and_repaired(played: Store, damage: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "key", "name"),
+    ("key", "name"),
     [
-        (tables.DAILY, (TODAY, 1, 7), "track 7, 2026-03-01"),
-        (tables.WEEKLY, (2, 5, TODAY // 8), "album 5, the 8 days from 2026-02-28"),
-        (tables.MONTHLY, (3, 9, TODAY // 32 - 1), "artist 9, the 32 days from 2026-01-27"),
-        (counts.TOTALS, (7, 0, 0), "track 7, all time"),
+        (counts.key(DAY_LEVEL, TODAY, 1, 7), "track 7, 2026-03-01"),
+        (counts.key(BLOCK8, TODAY, 2, 5), "album 5, the 8 days from 2026-02-28"),
+        (counts.key(BLOCK32, TODAY - 32, 3, 9), "artist 9, the 32 days from 2026-01-27"),
     ],
 )
-def test_a_row_is_named_by_its_subject_and_its_days(table: tables.Table, key: tables.Key, name: str) -> None:
-    counted = (3, listeners.pack([1, 2]), bytes(6))
-    assert counts.Comparison(table, {}, {key: counted}).name(key) == name
-    same = counts.Comparison(table, {key: counted}, {key: (*counted[:2], b"")}).name(key)
-    assert same == (name if table is counts.TOTALS else f"{name}: hours and completion")
+def test_a_row_is_named_by_its_subject_and_its_days(key: int, name: str) -> None:
+    counted = (3, 1, listeners.pack([1, 2]), bytes(6))
+    assert verify._difference(key, verify.NONE, counted) == (name, (0, 0), (3, 2))
+    assert verify._difference(key, counted, (*counted[:3], b"")).row == f"{name}: hours and completion"
+    assert verify._difference(key, counted, (3, 2, *counted[2:])).row == f"{name}: own plays"
 
 
 def test_a_difference_has_the_stored_and_the_counted_numbers(played: Store) -> None:
     def damage() -> tuple[int, int]:
-        row = PlayDay.get(PlayDay.key == daily.key(TODAY, 1, 1))
+        of_today = PlayCount.key == counts.key(DAY_LEVEL, TODAY, 1, 1)
+        row = PlayCount.get(of_today)
         was = row.plays, listeners.count(row.listeners)
-        PlayDay.update(plays=1, listeners=listeners.pack([1])).where(PlayDay.key == daily.key(TODAY, 1, 1)).execute()
+        PlayCount.update(plays=1, listeners=listeners.pack([1])).where(of_today).execute()
         return was
 
     was = played.write(damage).result()
@@ -218,32 +234,21 @@ def test_days_without_plays_cost_a_recount_nothing(store: Store) -> None:
 
 def test_comparisons_list_wrong_rows_in_order() -> None:
     people = listeners.pack([1, 2])
-    keys = [(day, 1, track) for day in (30, 10, 20) for track in (7, 5)]  # of days, likes by kind, id, day and parts
-    stored = dict.fromkeys(keys[:4], (1, people, b"")) | {keys[5]: (2, people, b"")}
-    counted = dict.fromkeys(keys[1:4], (1, people, b"")) | {keys[4]: (3, b"", b""), keys[5]: (2, people[:4], b"")}
-    found = counts.Comparison(tables.DAILY, stored, counted)
-    assert found.differing() == [(20, 1, 5), (20, 1, 7), (30, 1, 7)]
-    assert [found.sizes(key) for key in found.differing()] == [((2, 2), (2, 1)), ((0, 0), (3, 0)), ((1, 2), (0, 0))]
+    keys = [counts.key(DAY_LEVEL, day, 1, track) for day in (30, 10, 20) for track in (7, 5)]
+    stored: dict[int, counts.Counts] = dict.fromkeys(keys[:4], (1, 0, people, b"")) | {keys[5]: (2, 0, people, b"")}
+    counted: dict[int, counts.Counts] = dict.fromkeys(keys[1:4], (1, 0, people, b""))
+    counted |= {keys[4]: (3, 0, b"", b""), keys[5]: (2, 0, people[:4], b"")}
+    found = verify._compare(stored, counted)
+    assert found.wrong == [
+        ("track 5, 1970-01-21", (2, 2), (2, 1)),
+        ("track 7, 1970-01-21", (0, 0), (3, 0)),
+        ("track 7, 1970-01-31", (1, 2), (0, 0)),
+    ]
     assert found.rows == len(keys)
-    month = parts.Month(1, 7, 620)
-    two_hours = parts.PartsComparison(
-        month, {key: each[:2] for key, each in stored.items()}, {key: each[:2] for key, each in counted.items()}
-    )
-    assert two_hours.differing() == found.differing()
-    assert [two_hours.sizes(key) for key in two_hours.differing()] == [found.sizes(key) for key in found.differing()]
-    assert two_hours.rows == len(keys)
-    missing = parts.PartsComparison(month, {}, {(1, 7, part): (0, b"") for part in range(7450, 7438, -1)})
-    assert missing.differing() == [(1, 7, part) for part in range(7439, 7451)]
-    assert two_hours.name((2, 5, 20_512 * 12 + 1)) == "album 5, the two hours from 2026-02-28T02:00:00.000000Z"
-    wrong = [engagement_days.WrongDay(1, track, day, (1, 2), (3, 4)) for day, _, track in keys]
-    given = counts.EngagementComparison({(each.kind, each.subject, each.day): each for each in wrong})
-    assert given.differing() == [(1, 5, 10), (1, 5, 20), (1, 5, 30), (1, 7, 10), (1, 7, 20), (1, 7, 30)]
-    assert given.sizes((1, 7, 20)) == ((1, 2), (3, 4))
-    assert given.rows == len(keys)
 
 
 def test_a_report_names_the_first_hundred_wrong_rows(played: Store) -> None:
-    played.write(lambda: PlayDay.update(plays=PlayDay.plays + 1).execute()).result()
+    played.write(lambda: PlayCount.update(**MORE).execute()).result()
     found = run(played, check=True)
     assert len(found.differences) == 100 < found.differing
     assert [each.row for each in found.differences[:2]] == ["track 1, 2026-01-20", "track 2, 2026-01-20"]
@@ -258,7 +263,7 @@ def test_a_day_with_thousands_of_plays_is_compared(store: Store) -> None:
 
     assert store.write(play).result() == 2_300
     assert run(store, check=True).differing == 0
-    store.write(lambda: PlayDay.update(plays=7, listeners=b"").where(SQL(daily.KIND) == 1).execute()).result()
+    store.write(lambda: PlayCount.update(plays=7, listeners=b"").where(SQL(counts.KIND) == 1).execute()).result()
     assert run(store, check=True).differences[0] == verify.Difference("track 1, 2026-03-01", (7, 0), (2_300, 700))
 
 

@@ -12,9 +12,9 @@ from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.undoing import runs, undo
-from musicsvc.store.plays import daily, verify
+from musicsvc.store.plays import verify
 from musicsvc.store.plays.periods import Window
-from musicsvc.store.plays.rollups import histograms, parts, reader
+from musicsvc.store.plays.rollups import counts, histograms, reader
 from musicsvc.store.plays.subjects import TRACK
 from musicsvc.store.schema import schema
 from musicsvc.store.security import security_events, sessions
@@ -130,7 +130,7 @@ def test_plays_of_earlier_versions_count_in_windows_that_end_within_a_day(
     with opening.connect(url) as store:
         for seconds, plays in ((210, 0), (211, 1), (271, 2)):
             part = Window("", 0, 0, seconds=seconds)
-            found = store.read(partial(parts.of_day, TRACK, [8], part)).result().get(8, [])
+            found = store.read(partial(reader.of_last_day, TRACK, [8], part)).result().get(8, [])
             assert (sum(count for count, _ in found), {packed[:4] for _, packed in found}) == (
                 plays,
                 {b"\1\0\0\0"} if plays else set(),
@@ -274,18 +274,16 @@ def test_hours_and_completion_are_counted_from_the_plays_that_exist(old: Old, re
     for name in ("0018_histograms", "0023_catalog_search"):
         assert any(0 < done - names.index(name) < 1 for done, _ in reported), name
 
-    def packed(table: str, where: str) -> histograms.Histogram:
-        ((blob,),) = fetch(f"SELECT histogram FROM {table} WHERE {where}")
+    def packed(*of: int) -> histograms.Histogram:
+        ((blob,),) = fetch("SELECT histogram FROM play_count WHERE key = ?", counts.key(counts.DAY, *of))
         return histograms.unpack([blob])
 
     with opening.connect(url) as store:
         assert verify.run(store, check=True, on_progress=lambda *_: None).differences == []
-        album = store.read(lambda: packed("play_block", "kind = 2")).result()
-        assert (album.skipped[20], album.skipped[29], album.completed[70], album.completed[100]) == (100, 5, 100, 100)
-        week = store.read(lambda: packed("play_stretch", "kind = 1")).result()
-        assert (sum(week.hours), week.skipped[29]) == (405, 5)
-        solo = store.read(lambda: packed("play_day", f"key = {daily.key(63, 3, 2)}")).result()
+        album = store.read(lambda: packed(40, 2, 5)).result()
+        assert (album.skipped[20], album.completed[70], album.completed[100]) == (100, 100, 100)
+        solo = store.read(lambda: packed(63, 3, 2)).result()
         assert (solo.hours[3 * 24], solo.without_length, solo.timed) == (2, 1, 1)  # the 63rd day is a Thursday
         days = store.read(lambda: reader.counts_by_day(1, 7, range(32, 64))).result()
-        assert days == {40: (400, 1), 41: (5, 1)}  # the days of its month are not counted yet
+        assert days == {40: (400, 1), 41: (5, 1)}  # blocks are not counted yet
         assert store.read(schema.problems).result() == []

@@ -10,7 +10,7 @@ from musicsvc.store.engine.names import name_index
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.plays import periods, subjects
-from musicsvc.store.plays.rollups import listeners, tables
+from musicsvc.store.plays.rollups import counts, listeners
 from musicsvc.store.rate_limits import sqlite
 from musicsvc.store.schema import schema
 
@@ -23,7 +23,7 @@ def test_files_are_recognized_by_their_application_id() -> None:
 
 
 def test_processes_of_all_versions_lock_the_same_numbers() -> None:
-    locks = {identifiers.LOCK: b"ISRC", engagement_days.LOCK: b"LIKE", tables.LOCK: b"PLAY"}
+    locks = {identifiers.LOCK: b"ISRC", engagement_days.LOCK: b"LIKE", counts.LOCK: b"PLAY"}
     locks |= {runs.LOCK_KEY: b"msvc", schema.ADVISORY_LOCK: b"MSVC"}
     assert all(number.to_bytes(4, "big") == name for number, name in locks.items())
 

@@ -19,7 +19,7 @@ from musicsvc.store.importing.undoing import runs
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import PlayRow
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import listeners, monthly, tables
+from musicsvc.store.plays.rollups import blocks, counts, listeners
 
 SUBJECTS_A_FOLD = 2000
 NO_LISTENER = "The file does not say whose plays these are: add --listener NAME, or --map COLUMN=listener."
@@ -70,8 +70,8 @@ class Plays(Kind[Listen]):
         return listen_rows.parse(record, cells, self._listener)
 
     def write(self, batch: Sequence[Listen], scope: Scope) -> Outcome:
-        tables.lock()
-        kept_from = monthly.watermark().kept_from * DAY
+        counts.lock()
+        kept_from = blocks.progress().kept_from * DAY
         lookup, known = TrackLookup(batch, self._catalog), KnownPlays(batch, scope.run)
         creator = MissingCreator(lookup, scope, batch)
         outcome = Outcome()
@@ -108,7 +108,7 @@ class Plays(Kind[Listen]):
             self._seen.add(client_id)
 
     def finish(self, store: Store) -> None:
-        while store.write(partial(monthly.roll_up, SUBJECTS_A_FOLD)).result():
+        while store.write(partial(blocks.roll_up, SUBJECTS_A_FOLD)).result():
             pass
 
     def close(self) -> None:

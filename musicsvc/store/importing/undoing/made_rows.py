@@ -22,7 +22,7 @@ from musicsvc.store.models import (
     TrackTag,
     User,
 )
-from musicsvc.store.plays.rollups import tables
+from musicsvc.store.plays.rollups import counts
 
 AT_ONCE = 500
 MADE = """
@@ -79,7 +79,7 @@ def take_back(table: type[Model], import_id: int, below: int) -> Taken | None:
     if not ids:
         return None
     if table is Track:
-        tables.lock()  # plays name their track without a foreign key
+        counts.lock()  # plays name their track without a foreign key
     columns: Any = table
     present = set(existing(table, ids, locking=True))
     kept = reasons(table, ids, import_id, Going()) if present else {}

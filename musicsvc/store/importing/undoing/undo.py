@@ -30,7 +30,7 @@ from musicsvc.store.models import (
     User,
 )
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import monthly, withdrawal
+from musicsvc.store.plays.rollups import blocks, withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection
 from musicsvc.wording import quantity
 
@@ -105,7 +105,7 @@ def _withdraw_plays(store: Store, run: int, summary: UndoSummary, progress: Call
     ((first, last),) = store.read(partial(fetch, SPAN, run)).result()
     if first is None:
         return
-    summary.pruned = first * SLOT < store.read(monthly.watermark).result().kept_from * DAY
+    summary.pruned = first * SLOT < store.read(blocks.progress).result().kept_from * DAY
     chosen = Selection("import_id = ?", (run,))
     days: Sequence[int] = [day for (day,) in store.read(partial(fetch, DAYS, first, last, run)).result()]
     while days:

@@ -1,24 +1,20 @@
 """The day of the first play of tracks, albums and artists, which pages and reports show if growth would mislead.
 
-The day is read from monthly and daily rollups, so it is also known if the single plays of that day were deleted.
+The day is read from the counts of blocks and days, so it is also known if the single plays of that day were deleted.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import scopes
 from musicsvc.store.insights.scopes import Part
-from musicsvc.store.plays import daily, subjects
 from musicsvc.store.plays.periods import Window, to_date
-from musicsvc.store.plays.rollups import monthly
+from musicsvc.store.plays.rollups import counts, reader
 from musicsvc.store.plays.subjects import Subject
 
 SUBJECTS_PER_BATCH = 256
-FIRST_MONTHS = "SELECT subject, min(block) FROM play_block WHERE kind = ? AND subject {subjects} GROUP BY subject"
-FIRST_DAYS = f"SELECT {daily.SUBJECT}, min({daily.DAY}) FROM {{rows}} GROUP BY {daily.SUBJECT}"  # noqa: S608 - our own names
+FIRST_DAYS = f"SELECT {counts.SUBJECT}, min({counts.OF_DAY}) FROM {{rows}} GROUP BY {counts.SUBJECT}"  # noqa: S608 - our own names
 
 
 def instead_of_growth(window: Window, first: int | None) -> int | None:
@@ -39,8 +35,8 @@ def of_subject(subject: Subject) -> int | None:
 def by_id(kind: int, ids: Collection[int]) -> dict[int, int]:
     """Return the day of the first play of each track, album or artist by id. Ids without plays are absent."""
     found: dict[int, int] = {}
-    for days, some in _candidates(kind, ids):
-        found |= dict(daily.fetch_rows(FIRST_DAYS, days, kind, some))
+    for days, some in reader.spans(kind, ids):
+        found = _first(days, kind, [each for each in some if each not in found]) | found
     return found
 
 
@@ -49,11 +45,16 @@ def of_parts(parts: Iterable[Part]) -> int | None:
     first: int | None = None
     for part in parts:
         for batch in scopes.batches(part.ids, SUBJECTS_PER_BATCH) if part.times > 0 else ():
-            for days, some in _candidates(part.kind, batch):
+            for days, some in reader.spans(part.kind, batch):
                 if days and (first is None or days.start < first):
-                    found = dict(daily.fetch_rows(FIRST_DAYS, days, part.kind, some)).values()
+                    found = _first(days, part.kind, some).values()
                     first = min([*found, *([] if first is None else [first])], default=None)
     return first
+
+
+def _first(days: range, kind: int, ids: Collection[int]) -> dict[int, int]:
+    """Return the first of these days with plays by id."""
+    return dict(counts.fetch_rows(FIRST_DAYS, counts.starts(days), kind, ids))
 
 
 def with_dates(kind: int, rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
@@ -63,15 +64,3 @@ def with_dates(kind: int, rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[An
         found = by_id(kind, [row[0] for row in batch])
         for row in batch:
             yield *row, to_date(found[row[0]]).isoformat() if row[0] in found else None
-
-
-def _candidates(kind: int, ids: Collection[int]) -> list[tuple[range, list[int]]]:
-    """Return pairs of days and of ids, earliest first. The first play of these ids is on one of these days, if any."""
-    condition, value = subjects.among(ids)
-    months: dict[int, list[int]] = defaultdict(list)
-    for subject, month in fetch(FIRST_MONTHS.format(subjects=condition), kind, value) if ids else ():
-        months[month].append(subject)
-    rolled_up = {subject for some in months.values() for subject in some}
-    others = [each for each in ids if each not in rolled_up]
-    of_months = [(monthly.days_of(month), months[month]) for month in sorted(months)]
-    return [*of_months, (monthly.open_days(monthly.watermark()), others)]

@@ -4,17 +4,16 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from itertools import accumulate
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.clock import DAY, HOUR
 from musicsvc.store.insights.listening import play_times
 from musicsvc.store.insights.listening.play_times import Position
-from musicsvc.store.plays import daily
-from musicsvc.store.plays.rollups import histograms, monthly
+from musicsvc.store.plays.rollups import blocks, counts, histograms, reader
 from musicsvc.store.plays.subjects import Subject
 
 FIRST, FACTOR = 100, 10
-DAYS = f"SELECT {daily.SUBJECT}, {daily.DAY}, plays FROM {{rows}}"  # noqa: S608 - our own names
+DAYS = f"SELECT {counts.SUBJECT}, {counts.OF_DAY}, plays FROM {{rows}} ORDER BY key"  # noqa: S608 - our own names
 HISTOGRAMS = "SELECT key, histogram FROM {rows}"
 
 
@@ -61,49 +60,31 @@ def build(subject: Subject) -> Milestones:
 
 def build_each(kind: int, ids: Collection[int]) -> dict[int, Milestones]:
     """Return the milestones of tracks, albums or artists by id, in a constant number of queries."""
-    watermark = monthly.watermark()
-    counts: dict[int, list[tuple[int, int]]] = {each: [] for each in ids}
-    for subject, day, plays in _by_day(kind, ids, watermark):
-        counts[subject].append((day, plays))
-    reached = [_Reached(each, *found) for each, some in counts.items() for found in _reached(some)]
+    by_day: dict[int, list[tuple[int, int]]] = {each: [] for each in ids}
+    days = [day for days, some in reader.spans(kind, ids) if some for day in days]
+    for subject, day, plays in counts.fetch_rows(DAYS, counts.starts(days), kind, ids):
+        by_day[subject].append((day, plays))
+    reached = [_Reached(each, *found) for each, some in by_day.items() for found in _reached(some)]
     found: dict[int, list[Milestone]] = {each: [] for each in ids}
-    for each, at in zip(reached, _times(kind, reached, watermark.kept_from), strict=True):
+    for each, at in zip(reached, _times(kind, reached, blocks.progress().kept_from), strict=True):
         found[each.subject].append(Milestone(each.number, at))
-    return {each: Milestones(found[each], _best(some)) for each, some in counts.items()}
+    return {each: Milestones(found[each], _best(some)) for each, some in by_day.items()}
 
 
-def _best(counts: list[tuple[int, int]]) -> BestDay | None:
-    return BestDay(*max(counts, key=itemgetter(1))) if counts else None
+def _best(by_day: list[tuple[int, int]]) -> BestDay | None:
+    return BestDay(*max(by_day, key=itemgetter(1))) if by_day else None
 
 
-def _by_day(kind: int, ids: Collection[int], watermark: monthly.Watermark) -> list[Any]:
-    """Return (id, day, number of plays) of each track, album or artist and each day with plays, in order.
-
-    Some days without plays are included.
-    """
-    stored = monthly.stored_days(kind, ids, range(watermark.month))
-    counted = [
-        (subject, month * monthly.DAYS + index, plays)
-        for (subject, month), found in stored.items()
-        for index, (plays, _) in enumerate(found)
-    ]
-    others = [day for (_, month), found in stored.items() if not found for day in monthly.days_of(month)]
-    days = {*others, *monthly.open_days(watermark)}
-    rows = daily.fetch_rows(DAYS, days, kind, ids)
-    rows = [row for row in rows if not stored.get((row[0], row[1] // monthly.DAYS))]
-    return sorted([*counted, *rows])
-
-
-def _reached(counts: list[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+def _reached(by_day: list[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
     """Yield (number of the play, its day, its index among the plays of that day) for each milestone.
 
-    `counts` has (day, number of plays), ordered by day.
+    `by_day` has (day, number of plays), ordered by day.
     """
-    totals = list(accumulate(plays for _, plays in counts))
+    totals = list(accumulate(plays for _, plays in by_day))
     goal = FIRST
     while totals and goal <= totals[-1]:
         index = bisect_left(totals, goal)
-        day, plays = counts[index]
+        day, plays = by_day[index]
         yield goal, day, goal - 1 - (totals[index] - plays)
         goal *= FACTOR
 
@@ -129,8 +110,9 @@ def _times(kind: int, reached: list[_Reached], kept_from: int) -> list[int]:
 def _hours_of_days(kind: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[int]]:
     """Return lists of 24 hourly numbers of plays by (day, id). `keys`: (day, id) pairs."""
     found: dict[tuple[int, int], list[int]] = {}
-    for key, packed in daily.fetch_keys(HISTOGRAMS, [daily.key(day, kind, subject) for day, subject in keys]):
-        day, _, subject = daily.parts(key)
+    wanted = [counts.key(counts.DAY, day, kind, subject) for day, subject in keys]
+    for key, packed in counts.fetch_keys(HISTOGRAMS, wanted):
+        _, day, _, subject = counts.parts(key)
         found[day, subject] = _hours(packed, day)
     return found
 

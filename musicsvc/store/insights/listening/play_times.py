@@ -8,14 +8,8 @@ from musicsvc.store.engine import dialect
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups.histograms import SLOTS_PER_HOUR
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import PLAYS
 
-# The plays of a subject. CROSS JOIN: SQLite reads the tables in this order, so only the plays of these tracks.
-PLAYS = {
-    TRACK: "play p WHERE p.track_id = ?",
-    ALBUM: "track t CROSS JOIN play p WHERE t.album_id = ? AND p.track_id = t.id",
-    ARTIST: "track_artist l CROSS JOIN play p WHERE l.artist_id = ? AND p.track_id = l.track_id",
-}
 OF_DAY = f"FROM {{plays}} AND p.slot / {SLOTS_PER_DAY} = ?"  # the expression of the index play_of_day
 SLOTS = f"SELECT {{key}}, {{slots}} {OF_DAY} AND p.slot >= ? AND p.slot < ?"  # reads the index alone
 TIME = f"""
@@ -96,6 +90,6 @@ def _find_slots(kind: int, among: Mapping[int, Slots]) -> dict[int, Slots]:
 
 def _fetch_each(statement: str, kind: int, asked: Mapping[int, tuple[int, int, int]]) -> list[Any]:
     """Return one row for each key of `asked`, whose values are (subject, first slot, the statement's last value)."""
-    parts = [statement.format(key=key, plays=PLAYS[kind]) for key in asked]
+    parts = [statement.format(key=key, plays=PLAYS[kind][1].format(among="= ?")) for key in asked]
     values = [value for subject, slot, last in asked.values() for value in (subject, slot // SLOTS_PER_DAY, slot, last)]
     return fetch(" UNION ALL ".join(parts), *values) if parts else []

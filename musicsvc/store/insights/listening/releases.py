@@ -14,12 +14,11 @@ from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures
 from musicsvc.store.insights.listening import DEFAULT_DAYS
 from musicsvc.store.insights.scopes import Scope
-from musicsvc.store.plays import daily
 from musicsvc.store.plays.periods import Window, day_of, to_date, to_day
-from musicsvc.store.plays.rollups import listeners
+from musicsvc.store.plays.rollups import counts, listeners
 from musicsvc.store.plays.subjects import ALBUM, Subject
 
-DAYS = f"SELECT {daily.SUBJECT}, {daily.DAY}, plays, listeners FROM {{rows}}"  # noqa: S608 - our own names
+DAYS = f"SELECT {counts.SUBJECT}, {counts.OF_DAY}, plays, listeners FROM {{rows}}"  # noqa: S608 - our own names
 ALBUMS = "SELECT id, name, release_date FROM album WHERE id {among}"
 NO_PLAYS = 0, b""
 MOST_CHOSEN = 4  # albums that a report compares by itself
@@ -57,11 +56,11 @@ def build(ids: Sequence[int], days: int, now: int) -> list[Release]:
     among, values = dialect.in_list(ids)
     found = {each: (each, name, released) for each, name, released in fetch(ALBUMS.format(among=among), values)}
     numbers = {each: _numbers(released, days, now) for each, _, released in found.values()}
-    counts: dict[int, dict[int, tuple[int, bytes]]] = {each: {} for each in ids}
-    keys = [daily.key(day, ALBUM, each) for each, of_album in numbers.items() for day in of_album]
-    for each, day, plays, packed in daily.fetch_keys(DAYS, keys):
-        counts[each][day] = plays, packed
-    return [Release(*found[each], _points(numbers[each], counts[each])) for each in ids]
+    played: dict[int, dict[int, tuple[int, bytes]]] = {each: {} for each in ids}
+    keys = [counts.key(counts.DAY, day, ALBUM, each) for each, of_album in numbers.items() for day in of_album]
+    for each, day, plays, packed in counts.fetch_keys(DAYS, keys):
+        played[each][day] = plays, packed
+    return [Release(*found[each], _points(numbers[each], played[each])) for each in ids]
 
 
 def compare(scope: Scope, window: Window, now: int, compared: Compared) -> list[Release]:
@@ -115,12 +114,12 @@ def _numbers(release_date: str | None, days: int, now: int) -> range:
     return range(first, min(first + days, day_of(now) + 1))
 
 
-def _points(numbers: range, counts: Mapping[int, tuple[int, bytes]]) -> list[ReleasePoint]:
-    """Return a point for each day. `counts`: plays and packed listeners of the days with plays."""
+def _points(numbers: range, played: Mapping[int, tuple[int, bytes]]) -> list[ReleasePoint]:
+    """Return a point for each day. `played`: plays and packed listeners of the days with plays."""
     heard = BitMap()
     points = []
     for number, day in enumerate(numbers):
-        plays, packed = counts.get(day, NO_PLAYS)
+        plays, packed = played.get(day, NO_PLAYS)
         heard |= listeners.union([packed])  # one set at a time: many do not fit into the processor's cache
         points.append(ReleasePoint(number, plays, len(heard)))
     return points

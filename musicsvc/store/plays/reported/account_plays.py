@@ -9,7 +9,7 @@ from musicsvc.clock import isoformat
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
-from musicsvc.store.plays.rollups import listeners, monthly, withdrawal
+from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection, Withdrawn
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor
@@ -108,7 +108,7 @@ def count(reports: Reports, most: int) -> int:
 
 def summarize(reports: Reports) -> ReportsSummary:
     """Count the plays that can be withdrawn: those of days whose single plays are kept."""
-    kept_from = monthly.watermark().kept_from
+    kept_from = blocks.progress().kept_from
     chosen = reports.selection(kept_from)
     indexed = INDEXED.format(chosen=chosen.condition)
     tracks = [TrackCount(*row) for row in fetch(TRACKS.format(chosen=indexed), *chosen.values)]

@@ -1,10 +1,10 @@
 """Read the play and listener counts of tracks, albums and artists, for ranges of days and for all time.
 
-Whole months are read from monthly rollups. Other days are read from weekly rollups if there are any, else from
-daily rollups. Single plays are read for the last day of a window that ends within a day.
+Each range is read from as few rows as possible: blocks of 32 days, blocks of 8 days where there are any, and days.
+Single plays are read for the last day of a window that ends within a day.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -12,34 +12,22 @@ from pyroaring import BitMap
 
 from musicsvc.store.engine import dialect, sql
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.plays import daily, subjects
-from musicsvc.store.plays.periods import Window
-from musicsvc.store.plays.rollups import histograms, listeners, monthly, parts, weekly
+from musicsvc.store.plays import subjects
+from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window
+from musicsvc.store.plays.rollups import blocks, counts, histograms, listeners
+from musicsvc.store.plays.rollups.blocks import LENGTH8, LENGTH32
+from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32, DAY
 from musicsvc.store.plays.rollups.histograms import Histogram
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
-OLDEST_OPEN = daily.FIRST_SINCE.format(since=f"block * {monthly.DAYS}")
-WATERMARK = f"SELECT block, stretch, kept_from, {daily.FIRST}, {OLDEST_OPEN}, {daily.LAST} FROM play_mark"  # noqa: S608 - constants
-# The numbers are literals: everybody who reads a window on the same day uses the same statement.
-MONTHS = f"""
-    SELECT subject, block * {monthly.DAYS}, {monthly.DAYS}, plays{{sets}} FROM play_block
-    WHERE kind = ? AND subject {{subjects}} AND block {{numbers}}
-"""  # noqa: S608 - constants
-WEEKS = f"""
-    SELECT subject, stretch * {weekly.DAYS}, {weekly.DAYS}, plays{{sets}} FROM play_stretch
-    WHERE kind = ? AND subject {{subjects}} AND stretch {{numbers}}
-"""  # noqa: S608 - constants
-DAYS = f"SELECT {daily.SUBJECT}, {daily.DAY}, 1, plays{{sets}} FROM {{{{rows}}}}"  # noqa: S608 - our own names
-NOT_IN_WEEKS = f"""
-    AND ({daily.SUBJECT}, {daily.DAY} / {weekly.DAYS}) NOT IN (
-        SELECT subject, stretch FROM play_stretch WHERE kind = ? AND subject {{subjects}} AND stretch {{numbers}}
-    )
-"""  # noqa: S608 - a constant
-SPAN = f"SELECT {daily.FIRST}, {daily.LAST}"
+COUNTED = f"SELECT {counts.SUBJECT}, {counts.PERIOD}, {{columns}} FROM {{{{rows}}}}"  # noqa: S608 - our own names
+SETS = COUNTED.format(columns="plays, listeners")
+STORED = f"SELECT {counts.SUBJECT}, {counts.PERIOD} FROM {{rows}}"  # noqa: S608 - our own names
 MANY_DAYS = 400  # a longer list of numbers in a statement costs more than to look for the first and the last play
-POPULAR = "SELECT DISTINCT subject FROM play_stretch WHERE kind = ? AND subject {subjects} AND stretch {numbers}"
-SETS = ", listeners"
-DAYS_AND_LISTENERS = DAYS.format(sets=SETS)
+# One row for each subject: thousands of rows would take longer than to read them in the database.
+LISTENERS = "SELECT {subject}, {listeners} FROM {plays} AND {time} GROUP BY {subject}"
+WHOLE_SLOTS = f"p.slot / {SLOTS_PER_DAY} = ? AND p.slot >= ? AND p.slot < ?"  # reads the index play_of_day
+PART_OF_SLOT = "p.slot = ? AND p.played_at < ?"
 ALL_TIME_PLAYS = {
     TRACK: "SELECT track_id, plays FROM track_plays WHERE track_id {among}",
     ALBUM: """
@@ -100,58 +88,55 @@ class Reader:
     """Reads plays and listeners in ranges of days (`windows`) that do not overlap. Use it within one transaction."""
 
     def __init__(self, *windows: Window, all_time: bool = True) -> None:
-        ((watermark, open_week, kept_from, first_day, oldest, newest),) = fetch(WATERMARK)
-        self._windows = [window.countable(kept_from) for window in windows]
+        done = blocks.progress()
+        self._windows = [window.countable(done.kept_from) for window in windows]
         self._all_time = all_time
-        self._open_day = watermark * monthly.DAYS
-        days = {*range(oldest, newest + 1)} if all_time and oldest is not None else set()
-        months: list[int] = []
-        for window in self._windows if newest is not None else ():
-            # Months before and after all plays are left out.
-            first = max(window.first, first_day // monthly.DAYS * monthly.DAYS)
-            end = min(window.end, (newest // monthly.DAYS + 1) * monthly.DAYS)
-            low, high = -(-first // monthly.DAYS), min(end // monthly.DAYS, watermark)
-            if low < high:
-                months += range(low, high)
-                days.update(range(first, low * monthly.DAYS), range(high * monthly.DAYS, end))
-            else:
-                days.update(range(first, end))
+        self._open = counts.start(DAY, done.open_day) >> counts.REST_BITS
+        days = {*done.open_days} if all_time else set[int]()
+        months = {*done.blocks} if all_time else set[int]()
+        for window in self._windows if done.newest is not None else ():
+            whole, others = _split(window, done)
+            months.update(whole)
+            days.update(others)
         cuts = {bound for window in self._windows for bound in (window.first, window.end)}
-        weeks = [week for week in weekly.within(days, open_week) if not cuts.intersection(weekly.days_of(week)[1:])]
-        in_weeks = {day for week in weeks for day in weekly.days_of(week)}
-        self._months = f"< {watermark}" if all_time else _numbers(months)
-        self._weeks, self._in_weeks = weeks, in_weeks
-        self._others, self._days = days - in_weeks, days
+        eights = [
+            day
+            for day in range(done.open_day8 - blocks.KEPT * LENGTH8, done.open_day8, LENGTH8)
+            if days.issuperset(range(day, day + LENGTH8)) and not cuts.intersection(range(day + 1, day + LENGTH8))
+        ]
+        in_eights = {day for first in eights for day in range(first, first + LENGTH8)}
+        self._eights = self._places(eights, BLOCK8)
+        self._in_eights = self._places(in_eights, DAY)
+        self._others = self._places(months, BLOCK32) | self._places(days - in_eights, DAY)
+        self._place = self._eights | self._in_eights | self._others
+
+    def _places(self, days: Iterable[int], level: int) -> dict[int, int]:
+        """Return the index of the window, or the number of windows, by the PERIOD that begins on each of the days."""
+        length = counts.DAYS[level]
+        return {counts.start(level, day) >> counts.REST_BITS: self._window_of(day, day + length) for day in days}
+
+    def _window_of(self, first: int, end: int) -> int:
+        for place, window in enumerate(self._windows):
+            if window.first <= first and end <= window.end:
+                return place
+        return len(self._windows)
 
     def read(self, kind: int, ids: Collection[int]) -> dict[int, list[PlayStats]]:
         """Return a list of `PlayStats` for each id: one per window, then one of all time if `all_time` was set."""
-        return self._add_up(kind, ids, self._rows(kind, ids, SETS))
+        return self._add_up(kind, ids, self._rows(kind, ids, "plays, listeners"))
 
     def stream(self, kind: int, ids: Sequence[int]) -> dict[int, list[PlayStats]]:
         """Do the same as `read` without holding all rows in memory. Pass some hundreds of `ids` in ascending order."""
-        popular = self._popular(kind, ids)
+        stored = {subject for subject, _ in counts.fetch_rows(STORED, _starts(self._eights), kind, ids)}
+        popular = [each for each in ids if each in stored]
         found: dict[int, list[PlayStats]] = {}
-        for start in range(0, len(popular), POPULAR_PER_BATCH):
-            found |= self.read(kind, popular[start : start + POPULAR_PER_BATCH])
-        others = [each for each in ids if each not in found]
+        for first in range(0, len(popular), POPULAR_PER_BATCH):
+            found |= self.read(kind, popular[first : first + POPULAR_PER_BATCH])
+        others = [each for each in ids if each not in stored]
+        periods = _starts(self._others | self._in_eights)
         if others:
-            # Looking for weekly counts would cost more than it saves, as most tracks have none.
-            found |= self._add_up(kind, others, self._streamed(kind, others), LARGEST_IN_STREAM)
+            found |= self._add_up(kind, others, _stream(periods, kind, others), LARGEST_IN_STREAM)
         return {each: found[each] for each in ids}
-
-    def _streamed(self, kind: int, ids: Sequence[int]) -> Iterator[Any]:
-        """Yield rows of monthly and daily counts that together have all plays of `ids`."""
-        if self._months:
-            condition, values = dialect.in_range_or_list(ids)
-            query = MONTHS.format(sets=SETS, subjects=condition, numbers=self._months)
-            yield from sql.stream_rows(query, kind, *values)
-        if self._days:
-            rows, values = daily.dense_rows(self._days, kind, ids)
-            yield from sql.stream_rows(DAYS_AND_LISTENERS.format(rows=rows), *values)
-
-    def _popular(self, kind: int, ids: Sequence[int]) -> list[int]:
-        """Return the ids of the tracks, albums or artists that have weekly counts."""
-        return [each for (each,) in _fetch(POPULAR, "", kind, ids, _numbers(self._weeks))]
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
         """Return the number of plays in all the windows of this reader together, by id.
@@ -160,58 +145,56 @@ class Reader:
         """
         found: dict[int, int] = defaultdict(int)
         for window in self._windows:
-            for subject, some in parts.of_day(kind, ids, window).items():
+            for subject, some in of_last_day(kind, ids, window).items():
                 found[subject] += sum(plays for plays, _ in some)
-        for subject, _, _, plays in self._rows(kind, ids, ""):
+        for subject, _, plays in self._rows(kind, ids, "plays"):
             found[subject] += plays
         return found
 
+    def own_plays(self, kind: int, subject: int) -> int:
+        """Return the number of plays of a track, album or artist in all windows that listeners reported themselves."""
+        return sum(own for _, _, own in self._rows(kind, [subject], "own"))
+
     def histogram(self, kind: int, ids: Collection[int]) -> Histogram:
         """Return the histogram of all plays of these tracks, albums or artists in all windows."""
-        return histograms.unpack(row[4] for row in self._rows(kind, ids, ", histogram"))
+        return histograms.unpack(packed for _, _, packed in self._rows(kind, ids, "histogram"))
 
-    def _rows(self, kind: int, ids: Collection[int], sets: str) -> list[Any]:
-        """Return rows of monthly, weekly and daily counts that together have all plays of `ids`: as few as possible.
-
-        `sets`: SQL for more columns (listeners, histogram).
-        """
-        months = _fetch(MONTHS, sets, kind, ids, self._months)
-        query = DAYS.format(sets=sets)
-        days = daily.fetch_rows(query, self._others, kind, ids)
-        if not self._weeks:
-            return months + days
-        numbers = _numbers(self._weeks)
-        weeks = _fetch(WEEKS, sets, kind, ids, numbers)
-        counts = Counter(row[0] for row in weeks)
-        if without := [each for each in ids if not counts[each]]:
-            days += daily.fetch_rows(query, self._in_weeks, kind, without)
-        if partly := [each for each in ids if 0 < counts[each] < len(self._weeks)]:
-            condition, value = subjects.among(partly)
-            query += NOT_IN_WEEKS.format(subjects=condition, numbers=numbers)
-            days += daily.fetch_rows(query, self._in_weeks, kind, partly, kind, value)
-        return months + weeks + days
+    def _rows(self, kind: int, ids: Collection[int], columns: str) -> list[Any]:
+        """Return rows that together have all plays of `ids`, as few as possible: id, PERIOD, and these columns."""
+        query = COUNTED.format(columns=columns)
+        eights = counts.fetch_rows(query, _starts(self._eights), kind, ids)
+        stored: dict[int, set[int]] = defaultdict(set)
+        for subject, period, *_ in eights:
+            stored[subject].add(period)
+        without = defaultdict(list)  # ids by the blocks of 8 days that they have
+        for each in ids:
+            without[frozenset(stored.get(each, ()))].append(each)
+        rows = eights + counts.fetch_rows(query, _starts(self._others), kind, ids)
+        for have, some in without.items():
+            in_blocks = {day for period in have for day in counts.days_of(period << counts.REST_BITS)}
+            days = [first for first in _starts(self._in_eights) if counts.first_day(first) not in in_blocks]
+            rows += counts.fetch_rows(query, days, kind, some)
+        return rows
 
     def _add_up(
         self, kind: int, ids: Collection[int], rows: Iterable[Any], largest: int = LARGEST
     ) -> dict[int, list[PlayStats]]:
         sums: dict[int, list[_Sum]] = defaultdict(lambda: [_Sum(largest) for _ in (*self._windows, None)])
         ever: dict[int, int] = defaultdict(int)
-        for subject, first, length, plays, packed in rows:
-            sums[subject][self._place(first, first + length)].add(plays, packed)
-            if length == monthly.DAYS or first >= self._open_day:  # else counted with its month
+        for subject, period, plays, packed in rows:
+            sums[subject][self._place[period]].add(plays, packed)
+            if self._is_of_ever(period):
                 ever[subject] += plays
         for place, window in enumerate(self._windows):
-            for subject, some in parts.of_day(kind, ids, window).items():
+            for subject, some in of_last_day(kind, ids, window).items():
                 for plays, packed in some:
                     sums[subject][place].add(plays, packed)
         return {each: self._stats(sums.get(each, ()), ever[each]) for each in ids}
 
-    def _place(self, first: int, end: int) -> int:
-        """Return the index of the window with the days `first` to `end` - 1, or the number of windows if none has."""
-        for place, window in enumerate(self._windows):
-            if window.first <= first and end <= window.end:
-                return place
-        return len(self._windows)
+    def _is_of_ever(self, period: int) -> bool:
+        """Return whether the plays of all time are counted in this PERIOD, not in the block of 32 days with it."""
+        level = period >> counts.PERIOD_BITS
+        return level == BLOCK32 or (period & counts.LAST_PERIOD) << counts.SHIFT[level] >= self._open
 
     def _stats(self, sums: Sequence[_Sum], plays: int) -> list[PlayStats]:
         if not sums:
@@ -223,38 +206,76 @@ class Reader:
         return [*stats[:-1], PlayStats(plays, sets[0] if len(sets) == 1 else BitMap.union(*sets))]
 
 
-def _numbers(numbers: Sequence[int]) -> str:
-    return f"IN ({', '.join(map(str, numbers))})" if numbers else ""
+def _split(window: Window, done: blocks.Progress) -> tuple[range, list[int]]:
+    """Return the first days of the complete blocks of 32 days within a window, and its other days.
+
+    Days in blocks before or after all plays are left out.
+    """
+    first, end = window.first, window.end
+    if done.first is not None and done.newest is not None:
+        first = max(first, done.first // LENGTH32 * LENGTH32)
+        end = min(end, (done.newest // LENGTH32 + 1) * LENGTH32)
+    low, high = -(-first // LENGTH32) * LENGTH32, min(end // LENGTH32 * LENGTH32, done.open_day)
+    if low >= high:
+        return range(0), [*range(first, end)]
+    return range(low, high, LENGTH32), [*range(first, low), *range(high, end)]
 
 
-def _fetch(query: str, sets: str, kind: int, ids: Collection[int], numbers: str) -> list[Any]:
-    if not numbers:
-        return []
-    condition, value = subjects.among(ids)
-    return fetch(query.format(sets=sets, subjects=condition, numbers=numbers), kind, value)
+def _stream(periods: Collection[int], kind: int, ids: Sequence[int]) -> Iterator[Any]:
+    if periods:
+        rows, values = counts.dense_rows(periods, kind, ids)
+        yield from sql.stream_rows(SETS.format(rows=rows), *values)
+
+
+def _starts(periods: Iterable[int]) -> list[int]:
+    """Return the lowest keys of periods, given by PERIOD."""
+    return [period << counts.REST_BITS for period in periods]
+
+
+def of_last_day(kind: int, ids: Collection[int], window: Window) -> dict[int, list[tuple[int, bytes]]]:
+    """Return the plays in the last, partial day of `window`, by id. Empty if the window has only whole days.
+
+    Each value is a list of (number of plays, packed listener ids) to add up. Ids without plays are absent.
+    """
+    found: dict[int, list[tuple[int, bytes]]] = defaultdict(list)
+    if not window.seconds or not ids:
+        return found
+    slot, rest = divmod(window.ends, SLOT)
+    times: list[tuple[str, tuple[int, ...]]] = [(WHOLE_SLOTS, (window.end, window.end * SLOTS_PER_DAY, slot))]
+    if rest:
+        times.append((PART_OF_SLOT, (slot, window.ends)))
+    among, value = subjects.among(ids)
+    for time, values in times:
+        for each, some in fetch(query(kind, among, time), value, *values):
+            heard = dialect.gathered(some)
+            found[each].append((len(heard), listeners.pack(heard)))
+    return found
+
+
+def query(kind: int, among: str, time: str) -> str:
+    """Return SQL that selects the listeners of single plays, by track, album or artist id.
+
+    `among` is the SQL condition on these ids, `time` the one on the time of the plays.
+    """
+    subject, plays = subjects.PLAYS[kind]
+    gathered = dialect.gather("p.listener_id")
+    return LISTENERS.format(subject=subject, listeners=gathered, plays=plays.format(among=among), time=time)
 
 
 def _played(numbers: range) -> range:
     """Return the range `numbers` of days. A long range is shortened to the days from the first to the last play."""
     if len(numbers) <= MANY_DAYS:
         return numbers
-    ((oldest, newest),) = fetch(SPAN)
-    return range(0) if oldest is None else range(max(numbers.start, oldest), min(numbers.stop, newest + 1))
+    done = blocks.progress()
+    if done.first is None or done.newest is None:
+        return range(0)
+    return range(max(numbers.start, done.first), min(numbers.stop, done.newest + 1))
 
 
 def counts_by_day(kind: int, subject: int, numbers: range) -> dict[int, tuple[int, int]]:
     """Return the numbers of plays and listeners of a track, album or artist by day, for the days with plays."""
-    played = _played(numbers)
-    counts: dict[int, tuple[int, int]] = {}
-    months = range(played.start // monthly.DAYS, -(-played.stop // monthly.DAYS))
-    stored = {month: found for (_, month), found in monthly.stored_days(kind, [subject], months).items() if found}
-    for month, found in stored.items():
-        counts |= {
-            day: each for day, each in zip(monthly.days_of(month), found, strict=True) if day in played and each[0]
-        }
-    others = [day for day in played if day // monthly.DAYS not in stored]
-    rows = daily.fetch_rows(DAYS_AND_LISTENERS, others, kind, [subject])
-    return counts | {day: (plays, listeners.count(packed)) for _, day, _, plays, packed in rows}
+    rows = _stream(counts.starts(_played(numbers)), kind, [subject])  # a year of large sets would make the heap grow
+    return {period - counts.ORIGIN: (plays, listeners.count(packed)) for _, period, plays, packed in rows}
 
 
 def days(kind: int, ids: Sequence[int], numbers: range) -> dict[int, PlayStats]:
@@ -265,15 +286,28 @@ def days(kind: int, ids: Sequence[int], numbers: range) -> dict[int, PlayStats]:
     played = _played(numbers)
     if not played:
         return {}
-    rows, values = daily.dense_rows(played, kind, ids)
+    rows, values = counts.dense_rows(counts.starts(played), kind, ids)
     wanted = set(ids)
     plays: dict[int, int] = defaultdict(int)
     sets: dict[int, list[bytes]] = defaultdict(list)
-    for subject, day, _, count, packed in sql.stream_rows(DAYS_AND_LISTENERS.format(rows=rows), *values):
+    for subject, period, count, packed in sql.stream_rows(SETS.format(rows=rows), *values):
         if subject in wanted:
-            plays[day] += count
-            sets[day].append(packed)
+            plays[period - counts.ORIGIN] += count
+            sets[period - counts.ORIGIN].append(packed)
     return {day: PlayStats(plays[day], listeners.union(some)) for day, some in sets.items()}
+
+
+def spans(kind: int, ids: Collection[int]) -> list[tuple[range, list[int]]]:
+    """Return ranges of days that together have all plays of `ids`, earliest first, each with the ids played in it.
+
+    Ids of the last range, which is not in a block of 32 days yet, may have no plays in it.
+    """
+    done = blocks.progress()
+    found: dict[int, list[int]] = defaultdict(list)
+    for subject, period in counts.fetch_rows(STORED, counts.starts(done.blocks, BLOCK32), kind, ids):
+        found[period].append(subject)
+    whole = [(counts.days_of(period << counts.REST_BITS), found[period]) for period in sorted(found)]
+    return [*whole, (done.open_days, list(ids))]
 
 
 def all_time_plays(kind: int, ids: Collection[int]) -> dict[int, int]:

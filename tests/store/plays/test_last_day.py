@@ -3,14 +3,17 @@
 from functools import partial
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
 
 from musicsvc.clock import DAY, SECOND
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.periods import SLOT, Window
-from musicsvc.store.plays.rollups import parts
+from musicsvc.store.plays.rollups import listeners, reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
+from tests.support.heard_plays import draw, import_plays, withdraw
 from tests.support.listening_world import Catalog, catalog
 
 TODAY = NOW // DAY
@@ -36,20 +39,47 @@ def test_a_part_of_a_day_ends_with_its_last_microsecond(store: Store, seconds: i
         (ALBUM, made.albums[0], 2),
         (ARTIST, made.artists[0], 3),
     ):
-        found = store.read(partial(parts.of_day, kind, [number], part)).result()
-        assert sum(some for some, _ in found.get(number, [])) == plays
+        found = store.read(partial(reader.of_last_day, kind, [number], part)).result()
+        assert sum(count for count, _ in found.get(number, [])) == plays
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cuts=some.lists(some.integers(1, DAY // SECOND - 1), min_size=3, max_size=5), seed=some.integers(0, 9))
+def test_a_part_of_a_day_has_its_single_plays_at_any_second(store: Store, cuts: list[int], seed: int) -> None:
+    made = store.write(partial(catalog, NOW)).result()
+    first = (TODAY - 1) * DAY
+    drawn = draw(made, seed, 400, lambda chance: first + chance.randrange(DAY))
+    store.write(partial(made.add_plays, drawn[:300])).result()
+    kept = {(track, at // SLOT, name) for track, at, name in drawn[:300]}
+    others = [each for each in drawn[300:] if (each[0], each[1] // SLOT, each[2]) not in kept]
+    store.write(partial(import_plays, others)).result()
+    withdraw(store)
+    for seconds in cuts:
+        part = Window("", TODAY - 1, TODAY - 1, seconds=seconds)
+        for noun, kind, ids in (
+            ("track", TRACK, made.tracks),
+            ("album", ALBUM, made.albums),
+            ("artist", ARTIST, made.artists),
+        ):
+            found = store.read(partial(reader.of_last_day, kind, ids, part)).result()
+            for subject in ids:
+                tracks = made.past.tracks(noun, subject)
+                plays = [p for p in made.past.plays if p.track in tracks and 0 <= p.at - first < seconds * SECOND]
+                heard = found.get(subject, [])
+                assert sum(count for count, _ in heard) == len(plays)
+                assert len(listeners.union(packed for _, packed in heard)) == len({play.listener for play in plays})
 
 
 def test_a_part_of_a_day_is_empty_before_its_first_second(store: Store) -> None:
     made = store.write(partial(catalog, NOW)).result()
     add(store, made, [(0, 0, "a")])
     for days in (Window("", TODAY - 1, TODAY - 1), Window("", TODAY - 2, TODAY)):
-        assert store.read(partial(parts.of_day, TRACK, made.tracks, days)).result() == {}
+        assert store.read(partial(reader.of_last_day, TRACK, made.tracks, days)).result() == {}
 
 
 def plan_of(kind: int, time: str, values: tuple[int, ...]) -> list[str]:
     """Return the steps in which SQLite reads the plays of a subject."""
-    return [str(row[-1]) for row in fetch(f"EXPLAIN QUERY PLAN {parts.query(kind, '= ?', time)}", 1, *values)]
+    return [str(row[-1]) for row in fetch(f"EXPLAIN QUERY PLAN {reader.query(kind, '= ?', time)}", 1, *values)]
 
 
 @pytest.mark.only_on("sqlite")
@@ -57,11 +87,11 @@ def plan_of(kind: int, time: str, values: tuple[int, ...]) -> list[str]:
 def test_only_the_plays_of_the_subject_on_that_day_are_read(store: Store, kind: int) -> None:
     for time, values, index in (
         (
-            parts.WHOLE_SLOTS,
+            reader.WHOLE_SLOTS,
             (9, 9, 9),
             "USING COVERING INDEX play_of_day (<expr>=? AND track_id=? AND slot>? AND slot<?)",
         ),
-        (parts.PART_OF_SLOT, (9, 9), "USING PRIMARY KEY (slot=? AND track_id=?)"),
+        (reader.PART_OF_SLOT, (9, 9), "USING PRIMARY KEY (slot=? AND track_id=?)"),
     ):
         plan = store.read(partial(plan_of, kind, time, values)).result()
         assert plan[-1] == f"SEARCH p {index}"

@@ -1,1 +1,0 @@
-"""Recompute play counts, to compare them with the stored ones."""

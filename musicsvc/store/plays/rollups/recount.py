@@ -1,0 +1,110 @@
+"""Make play counts again after plays were deleted or tracks were assigned to other albums or artists.
+
+Days of tracks are counted from single plays, days of albums and artists from those of their tracks (which are kept when
+single plays are deleted), and blocks from days.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch, stream_rows
+from musicsvc.store.plays import subjects
+from musicsvc.store.plays.periods import SLOTS_PER_DAY
+from musicsvc.store.plays.rollups import blocks, counts
+from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32, DAY, Counts
+from musicsvc.store.plays.subjects import KINDS, TRACK, Subject
+
+# Own plays are those of a listener that is the reporting account.
+PLAYS = """
+    SELECT p.slot, p.track_id, p.listener_id, p.duration_ms, COALESCE(t.duration, 0), p.reporter > 0 AND EXISTS (
+        SELECT 1 FROM listener l WHERE l.id = p.listener_id AND l.key = 'account:' || p.reporter
+    ) FROM {source}play p LEFT JOIN track t ON t.id = p.track_id WHERE {which}
+"""
+OF_DAY = PLAYS.format(source="", which="p.slot >= ? AND p.slot < ?")
+OF_TRACKS = f"p.slot / {SLOTS_PER_DAY} = given.value AND p.track_id = chosen.value"  # reads the index play_of_day
+
+
+def recount(level: int, keys: Collection[int]) -> dict[int, Counts]:
+    """Count the rows with these keys of one level again, from the level below. Rows without plays are absent.
+
+    The keys of tracks on days must be of days whose single plays are kept.
+    """
+    if level != DAY:
+        return blocks.from_days(keys)
+    found: dict[int, Counts] = {}
+    for kind in KINDS.values():
+        if some := {key for key in keys if key >> counts.ID_BITS & counts.LAST_KIND == kind}:
+            found |= _days_of_tracks(some) if kind == TRACK else _days_of_others(kind, some)
+    return found
+
+
+def renew(keys: Collection[int]) -> None:
+    """Count these rows of days again, then the blocks that contain them. Days of tracks come before those of others."""
+    renew_days(keys)
+    renew_blocks(keys)
+
+
+def renew_days(keys: Collection[int]) -> int:
+    """Count these rows of days again. Return the number of their plays."""
+    found = recount(DAY, keys)
+    counts.replace(keys, found)
+    return sum(plays for plays, *_ in found.values())
+
+
+def renew_blocks(keys: Iterable[int]) -> None:
+    """Count the blocks again that contain these rows of days."""
+    covering = {block for _, block in blocks.covering(keys)}
+    for level in (BLOCK8, BLOCK32):
+        some = {block for block in covering if block >> counts.LEVEL_SHIFT == level}
+        counts.replace(some, recount(level, some))
+
+
+def of_day(day: int) -> tuple[dict[int, Counts], int]:
+    """Count all rows of a day (since 1970-01-01) from its single plays. Return the rows, and the number of plays."""
+    tracks = _count(stream_rows(OF_DAY, day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY))
+    return counts.add_up(owners(tracks)), sum(plays for plays, *_ in tracks.values())
+
+
+def owners(tracks: Mapping[int, Any]) -> Iterable[tuple[Any, ...]]:
+    """Yield the rows of days of tracks, given by key, each also with the keys of the track's album and artists.
+
+    A track that does not exist counts only for itself.
+    """
+    belong = subjects.of_tracks({key & counts.LAST_ID for key in tracks}).subjects()
+    for key, some in tracks.items():
+        period, track = key - (key & counts.REST), key & counts.LAST_ID
+        for kind, subject in belong.get(track, [Subject(TRACK, track)]):
+            yield period + (kind << counts.ID_BITS) + subject, *some
+
+
+def _days_of_tracks(keys: Collection[int]) -> dict[int, Counts]:
+    given, days = dialect.table_of(sorted({counts.first_day(key) for key in keys}))
+    chosen, tracks = dialect.table_of(sorted({key & counts.LAST_ID for key in keys}), "chosen")
+    statement = PLAYS.format(source=f"{given} CROSS JOIN {chosen} CROSS JOIN ", which=OF_TRACKS)
+    found = _count(fetch(statement, days, tracks))
+    return {key: found[key] for key in keys & found.keys()}
+
+
+def _days_of_others(kind: int, keys: Collection[int]) -> dict[int, Counts]:
+    """Count days of albums or artists (`kind`) from those of their tracks."""
+    tracks = subjects.tracks_of(kind, {key & counts.LAST_ID for key in keys})
+    days = {key - (key & counts.REST) for key in keys}
+    stored = {key: some for key, *some in counts.fetch_rows(counts.ROWS, days, TRACK, tracks)}
+    return counts.add_up((key, *some) for key, *some in owners(stored) if key in keys)
+
+
+def _count(plays: Iterable[Any]) -> dict[int, Counts]:
+    """Count the days of tracks from rows of PLAYS."""
+    packed: dict[int, bytearray] = defaultdict(bytearray)
+    own = Counter[int]()
+    for slot, track, listener, duration_ms, length, is_own in plays:
+        key = counts.key(DAY, slot // SLOTS_PER_DAY, TRACK, track)
+        packed[key] += counts.pack(slot, listener, duration_ms, length)
+        own[key] += is_own
+    return counts.add_up((key, plays, own[key], *blobs) for key, (plays, *blobs) in _split(packed))
+
+
+def _split(packed: Mapping[int, bytearray]) -> Iterable[tuple[int, tuple[int, bytes, bytes]]]:
+    return ((key, counts.split(bytes(some))) for key, some in packed.items())
