@@ -17,7 +17,7 @@ from musicsvc.clock import DAY, Clock, to_date
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store import models
-from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.accounts import api_access, passwords, tokens, users
 from musicsvc.store.engagement import comments, engagement_days
 from musicsvc.store.engine import bulk, list_blocks, sql
 from musicsvc.store.engine.dialect import is_sqlite
@@ -29,7 +29,7 @@ from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.subjects import ARTIST
 from musicsvc.store.security import sessions
 from musicsvc.store.seeding import fixtures, plays, synthetic
-from tests.rights.world import PASSWORD_HASH
+from tests.rights.world import PASSWORD
 
 NOW = Clock().now()
 Made = tuple[str, Any]
@@ -326,7 +326,7 @@ def people(store: Store, count: int, open_sessions: int) -> Made:
     """Accounts with the password of tests/support, and a session of the second one, which has many more."""
 
     def write() -> Made:
-        hashed = PASSWORD_HASH
+        hashed = passwords.hash_password(PASSWORD)
         some = [users.create(f"person{n}@crowd.test", password_hash=hashed, now=NOW) for n in range(count)]
         session = sessions.create(some[1], address="127.0.0.1", agent="benchmark", now=NOW)
         ids = bulk.ids(Session, open_sessions)
