@@ -29,6 +29,7 @@ def songs(tmp_path: Path) -> str:
     return str(file)
 
 
+@pytest.mark.slow
 def test_an_interrupt_says_how_many_rows_are_in_and_a_second_run_adds_the_rest(
     ask: Json, store: Store, tmp_path: Path, songs: str
 ) -> None:

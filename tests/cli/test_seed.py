@@ -35,6 +35,7 @@ def test_the_sample_data_is_added_once_and_no_token_is_printed(
     }
 
 
+@pytest.mark.slow
 def test_only_with_its_option_sample_data_has_accounts_that_can_sign_in_or_call_the_api(
     run: Run, ask: Json, store: Store
 ) -> None:
@@ -60,6 +61,7 @@ def test_the_option_says_that_accounts_have_valid_tokens(run: Run, ask: Json) ->
     assert "Remove --accounts or --scale" in run("seed", "--accounts", "--scale", "1", expect=2).stderr
 
 
+@pytest.mark.slow
 def test_a_database_with_other_accounts_causes_a_warning(run: Run) -> None:
     for email in ("ada@example.test", "DEMO@musicsvc.test"):
         run("user", "create", email)

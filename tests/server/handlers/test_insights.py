@@ -57,6 +57,7 @@ async def data(client: Client, path: str) -> Any:
     return answer.json["data"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("timeframe", "period"), [*zip(TIMEFRAMES, LENGTHS, strict=True)])
 async def test_figures_and_charts_are_those_counted_anew_and_agree(
     ask: Client, made: Catalog, clock: MovableClock, timeframe: str, period: str

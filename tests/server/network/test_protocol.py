@@ -166,6 +166,7 @@ SHAPED = st.builds(
 )
 
 
+@pytest.mark.slow
 async def test_no_bytes_whatever_make_the_server_fail(anonymous: Client, *, long: bool) -> None:
     received: list[bytes] = []
 

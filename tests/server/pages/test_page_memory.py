@@ -58,6 +58,7 @@ def played(store: Store, clock: MovableClock) -> tuple[Catalog, str, str]:
     return made, f"/insights/track/{track}?from={first}&to={last}", store.write(share).result()
 
 
+@pytest.mark.slow
 async def test_pages_that_nobody_reads_share_the_memory_of_answers(store: Store, clock: MovableClock) -> None:
     made, path, report = played(store, clock)
     async with (

@@ -19,7 +19,8 @@ ALL = [route for route in ROUTES if route.family is Family.PAGE]
 ROWS = [route for route in ALL if endpoint(route) in PAGES]
 each_page = pytest.mark.parametrize("route", ROWS, ids=endpoint)
 each_shown = pytest.mark.parametrize("route", [route for route in ROWS if route.method in SAFE], ids=endpoint)
-each_form = pytest.mark.parametrize("route", [route for route in ROWS if route.method not in SAFE], ids=endpoint)
+FORMS = [route for route in ROWS if route.method not in SAFE]
+each_form = pytest.mark.parametrize("route", FORMS, ids=endpoint)
 NUMBERS = count()
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
@@ -97,8 +98,9 @@ async def test_forms_of_other_sites_and_of_other_browsers_are_refused(shared: Sh
         others = await other.form_token()
         browser.cookies = {"musicsvc": world.sessions[who_may(route)]}
         own = await browser.form_token()
-        bad_tokens = ["", "00" * 48, others, own[:-2] + ("00" if own[-2:] != "00" else "11"), "x", own + "é"]
-        refused = [await browser.post(path, {**fields, "form_token": token}) for token in bad_tokens]
+        bad_tokens = [others, "", "00" * 48, own[:-2] + ("00" if own[-2:] != "00" else "11"), "x", own + "é"]
+        few = 1 if route in FORMS[1:] else None  # every variant for the first form
+        refused = [await browser.post(path, {**fields, "form_token": token}) for token in bad_tokens[:few]]
         foreign: list[dict[str, str]] = [
             {"Origin": "https://evil.test"},
             {"Origin": "null"},
@@ -108,7 +110,7 @@ async def test_forms_of_other_sites_and_of_other_browsers_are_refused(shared: Sh
             {"Origin": "", "Sec-Fetch-Site": "same-site"},
             {"Origin": "", "Referer": f"{browser.root}/"},
         ]
-        refused += [await browser.post(path, fields, **headers) for headers in foreign]
+        refused += [await browser.post(path, fields, **headers) for headers in foreign[:few]]
         assert [answer.status for answer in refused] == [403] * len(refused)
         assert "<title>Not allowed" in text(refused[-1])
         # Each was refused for its fault: the same form from here is accepted.

@@ -32,6 +32,12 @@ HTTPS = "X-Forwarded-Proto: https"
 JSON = "Content-Type: application/json"
 
 
+@pytest.fixture(scope="module")
+def world(shared: Shared) -> World:
+    """Callers of tests that change no account and no token."""
+    return shared.world(("bad token", "expired token", "revoked token"))
+
+
 def is_unauthenticated(answer: Answer, route: Route, reason: str | None) -> bool:
     challenge = f'Bearer error="invalid_token", error_description="{reason}"' if reason else "Bearer"
     body = {"success": False, "message": "Unauthenticated.", "error": "unauthorized"}
@@ -42,8 +48,7 @@ def is_unauthenticated(answer: Answer, route: Route, reason: str | None) -> bool
 @sqlite
 @each(lambda route: route.access is not Access.OPEN)
 @on_shared_loop
-async def test_a_token_that_is_none_is_401_everywhere(shared: Shared, route: Route) -> None:
-    world = shared.world(("bad token", "expired token", "revoked token"))
+async def test_a_token_that_is_none_is_401_everywhere(shared: Shared, world: World, route: Route) -> None:
     valid, token = ValidRequest(world, route), world.tokens[OWNER]
     given = ["", "Bearer", "Bearer ", "nonsense", str(token), f"Basic {token}", f"Token {token}", f"Bearer: {token}"]
     given += [f"Bearer {token}x", f"Bearer x{token}", f"Bearer {str(token)[:-1]}", f"Bearer {token} {token}"]
@@ -80,8 +85,8 @@ async def test_an_account_without_access_is_told_where_to_ask(shared_hosted: Sha
 @sqlite
 @each()
 @on_shared_loop
-async def test_other_methods_are_405_and_a_slash_at_the_end_is_404(shared: Shared, route: Route) -> None:
-    valid = ValidRequest(shared.world(()), route)
+async def test_other_methods_are_405_and_a_slash_at_the_end_is_404(shared: Shared, world: World, route: Route) -> None:
+    valid = ValidRequest(world, route)
     allowed = {other.method for other in ROUTES if other.path == route.path}
     allowed |= {"HEAD"} if "GET" in allowed else set()
     for method in METHODS - allowed:
@@ -97,8 +102,7 @@ async def test_other_methods_are_405_and_a_slash_at_the_end_is_404(shared: Share
 @sqlite
 @each(lambda route: route.method == "GET" and route.path != "/metrics")  # never the same twice
 @on_shared_loop
-async def test_head_is_get_without_its_body(shared: Shared, route: Route) -> None:
-    world = shared.world(("bad token",))
+async def test_head_is_get_without_its_body(shared: Shared, world: World, route: Route) -> None:
     valid = ValidRequest(world, route)
     for who in (OWNER, "no token", "bad token"):
         holder = shared.client.holding(world.tokens[who])
@@ -136,6 +140,7 @@ BEFORE_LIMITS = {"framing", "https", "path", "method"}
 OF_ADDRESS = {"token", "access"}  # checks of requests that count for their address
 
 
+@pytest.mark.slow
 @sqlite
 @each(lambda route: route.family is not Family.PLAIN)
 @on_shared_loop

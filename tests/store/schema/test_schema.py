@@ -36,6 +36,7 @@ def test_an_upgrade_applies_everything_and_a_second_one_nothing(new_database: Ca
     assert _problems(url) == []
 
 
+@pytest.mark.slow
 def test_concurrent_processes_migrate_once(new_database: Callable[..., str]) -> None:
     url = new_database(migrated=False)
     processes = [upgrades.start(url) for _ in range(2)]
@@ -51,6 +52,7 @@ def test_concurrent_processes_migrate_once(new_database: Callable[..., str]) -> 
     assert _problems(url) == []
 
 
+@pytest.mark.slow
 def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
     new_database: Callable[..., str], *, long: bool
 ) -> None:

@@ -178,6 +178,7 @@ def test_the_files_are_found_in_the_tree_and_in_an_installed_package(tmp_path: P
     assert fixtures.folder(package) == package / "_fixtures"
 
 
+@pytest.mark.slow
 def test_the_wheel_bears_the_data_files(tmp_path: Path) -> None:
     tree = Path(__file__).resolve().parents[3]
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
