@@ -93,7 +93,7 @@ class App:
         collectors.add_connections(self._metrics, lambda: self._server, lambda: self._acceptor)
         collectors.add_store(self._metrics, store)
         dispatcher = self._dispatcher
-        answers = (dispatcher.answer_memory, dispatcher.answer_cache, dispatcher.immediate)
+        answers = (dispatcher.answer_memory, dispatcher.answer_cache, dispatcher.first_steps)
         collectors.add_answers(self._metrics, *answers)
         collectors.add_activity(self._metrics, self._activity_writer, self._abuse_monitor)
 

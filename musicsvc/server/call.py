@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from musicsvc.server.responses.memory_budget import Reservation
 from musicsvc.server.routes.route import Route
@@ -32,6 +32,7 @@ class Call:
     session_id: int | None = None  # of a signed-in browser; only pages have sessions
     visit: Visit | None = None  # of a page
     resource: str | None = None  # the object that the path or the body names, such as `playlists/7`
+    caller: Any = None  # the `Identity` or `SessionIdentity` that may use the route
     judged: bool = False  # rate limits and abuse rules apply; clients on this machine can be exempt
     token_holder: bool = False  # a valid token with API access was sent, even if none was needed
     status: int = 0

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
-from contextlib import suppress
+from collections.abc import Awaitable
+
+from cachetools import LRUCache
 
 from musicsvc.clock import DAY, MINUTE, Clock, isoformat
 from musicsvc.config import Settings
@@ -17,10 +18,12 @@ from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.tables import recorded
 
-CachedIdentity = tuple["Identity | None", "Stamp", frozenset[str]]  # with the tables that it was read from
+CachedIdentity = tuple[Identity | None, Stamp, frozenset[str]]  # with the tables that it was read from
 
 log = logging.getLogger("musicsvc")
 CACHE_SIZE = 10_000
+NEVER = Stamp(-1, 0.0)
+STRANGER: CachedIdentity = None, NEVER, frozenset()  # a header without a token, or with one that cannot exist
 EXPIRY_HEADER = "Token-Expires-At"
 EXPIRY_NOTICE = 14 * DAY  # responses carry EXPIRY_HEADER from this time before a token expires
 SCHEME = "bearer "
@@ -45,7 +48,7 @@ class Authenticator:
         self.limiter = limiter
         self._clock = clock
         self._contact = settings.access.contact_email
-        self._cache: OrderedDict[bytes, CachedIdentity] = OrderedDict()
+        self._cache: LRUCache[bytes, CachedIdentity] = LRUCache(CACHE_SIZE)
         self._latest = 0
         self._latest_loaded = False
         self._used: dict[int, int] = {}
@@ -59,56 +62,82 @@ class Authenticator:
     def unblock(self, token_id: int) -> None:
         self._blocked.discard(token_id)
 
-    async def authenticate(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Return the token holder, or None for anonymous access. Counts the request toward its rate limits.
+    def authenticate(self, route: Route, header: str | None, call: Call) -> Awaitable[None] | None:
+        """Find the token holder, note them in the call, and count the request toward its rate limits.
 
-        For limits and log, a token whose account is suspended or has no API access is no valid token.
-        Raises Unauthenticated without a valid token, Forbidden without API access or the necessary scope, TooMany if
-        a limit is exceeded.
+        Return None if that is done, otherwise an awaitable that does the rest: unless the token is in memory, and
+        this process alone counts. For limits and log, a token whose account is suspended or has no API access is no
+        valid token. Raises Unauthenticated without a valid token, Forbidden without API access or the necessary scope,
+        TooMany if a limit is exceeded.
         """
+        # An open route needs no token; a valid token only determines which rate limit and which queue apply.
+        if header is None or (route.access is Access.OPEN and not self._matters(route, call)):
+            return self._count(route, None, None, call)
         try:
-            caller = await self._token_holder(route, header, call)
-        except Unauthenticated:
-            await self._count(route, call)
-            raise
-        if caller is None:
-            await self._count(route, call)
-            if route.access is Access.TOKEN:
-                raise Unauthenticated
-            return None
-        call.account_id, call.token_holder = caller.user_id, caller.api_access and not caller.suspended
-        call.token_id = caller.token_id if call.token_holder else None
-        if route.access is not Access.OPEN and caller.expires_at - self._clock.now() <= EXPIRY_NOTICE:
-            call.headers[EXPIRY_HEADER] = isoformat(caller.expires_at)
-        await self._count(route, call)
-        if route.access is Access.OPEN:
-            return None
+            found = self._recall(header)
+        except Failure:
+            found = None
+        return self._look_up(route, header, call) if found is None else self._admit(route, found, call)
+
+    def _matters(self, route: Route, call: Call) -> bool:
+        return route.heavy or self.limiter.applies_to(route, call)
+
+    async def _look_up(self, route: Route, header: str, call: Call) -> None:
+        try:
+            found = await self._identify(header)
+        except Failure:
+            if route.access is not Access.OPEN:
+                raise
+            found = STRANGER
+        if (waiting := self._admit(route, found, call)) is not None:
+            await waiting
+
+    def _admit(self, route: Route, found: CachedIdentity, call: Call) -> Awaitable[None] | None:
+        try:
+            caller, refusal = self._valid(found), None
+        except Unauthenticated as failure:
+            caller, refusal = None, None if route.access is Access.OPEN else failure
+        if caller is not None:
+            call.account_id, call.token_holder = caller.user_id, caller.api_access and not caller.suspended
+            call.token_id = caller.token_id if call.token_holder else None
+            if route.access is not Access.OPEN and caller.expires_at - self._clock.now() <= EXPIRY_NOTICE:
+                call.headers[EXPIRY_HEADER] = isoformat(caller.expires_at)
+        return self._count(route, caller, refusal, call)
+
+    def _count(
+        self, route: Route, caller: Identity | None, refusal: Unauthenticated | None, call: Call
+    ) -> Awaitable[None] | None:
+        """Count the request, then check the rights of the caller. `refusal`: the token is not valid."""
+        counting = self.limiter.count(route, call)
+        if counting is not None:
+            return self._require_later(counting, route, caller, refusal, call)
+        self._require(route, caller, refusal, call)
+        return None
+
+    async def _require_later(
+        self,
+        counting: Awaitable[None],
+        route: Route,
+        caller: Identity | None,
+        refusal: Unauthenticated | None,
+        call: Call,
+    ) -> None:
+        await counting
+        self._require(route, caller, refusal, call)
+
+    def _require(self, route: Route, caller: Identity | None, refusal: Unauthenticated | None, call: Call) -> None:
+        """Note the caller in the call, if the caller may use the route."""
+        if refusal is not None:
+            raise refusal
+        if caller is None and route.access is Access.TOKEN:
+            raise Unauthenticated
+        if caller is None or route.access is Access.OPEN:
+            return
         self._require_access(caller)
         self._used[caller.token_id] = self._clock.now()
         if route.needs_write_scope and caller.scope != "read-write":
             raise Forbidden(READ_ONLY)
-        return caller
-
-    async def _count(self, route: Route, call: Call) -> None:
-        if (counting := self.limiter.count(route, call)) is not None:
-            await counting
-
-    def known(self, header: str) -> Identity | None:
-        """Return the token holder if the token is cached and valid, and will not expire within EXPIRY_NOTICE.
-
-        Otherwise return None; the caller must then use `authenticate`. Does not count the request.
-        """
-        value = _token_of(header)
-        known = self._cached(tokens.digest(value))[1] if value is not None and self._latest_loaded else None
-        caller = known[0] if known is not None else None
-        if caller is None or caller.revoked or caller.suspended or not caller.api_access:
-            return None
-        now = self._clock.now()
-        self._latest = max(self._latest, now)
-        if caller.token_id in self._blocked or caller.expires_at - self._latest <= EXPIRY_NOTICE:
-            return None
-        self._used[caller.token_id] = now
-        return caller
+        call.caller = caller
 
     async def uncount(self, call: Call) -> None:
         """Undo the counting of a request toward its rate limits, because the server had no capacity for it."""
@@ -116,43 +145,22 @@ class Authenticator:
 
     async def reauthenticate(self, header: str) -> Identity:
         """Check the token and API access again once the body has arrived. Raises Unauthenticated or Forbidden."""
-        current = await self._valid_holder(header)
+        current = self._valid(self._recall(header) or await self._identify(header))
         self._require_access(current)
         return current
 
-    async def _token_holder(self, route: Route, header: str | None, call: Call) -> Identity | None:
-        """Return the token holder, or None. An invalid token raises Unauthenticated unless the route is public."""
-        if header is None:
-            return None
-        if route.access is not Access.OPEN:
-            return await self._valid_holder(header)
-        # An open route needs no token; a valid token only determines which rate limit and which queue apply.
-        if route.heavy or self.limiter.applies_to(route, call):
-            with suppress(Failure):
-                return await self._valid_holder(header)
-        return None
-
-    async def _valid_holder(self, header: str) -> Identity:
-        caller = await self._identify(header)
+    def _valid(self, found: CachedIdentity) -> Identity:
+        """Return the holder of a token. Raises Unauthenticated if it is not valid (any more)."""
+        caller = found[0]
         if caller is None:
             raise Unauthenticated("unknown")
         if caller.revoked or caller.token_id in self._blocked:
             raise Unauthenticated("revoked")
-        if await self._latest_instant() >= caller.expires_at:
+        # The latest instant ever seen: expired tokens stay expired if the system clock is set back.
+        self._latest = max(self._latest, self._clock.now())
+        if self._latest >= caller.expires_at:
             raise Unauthenticated("expired")
         return caller
-
-    async def _latest_instant(self) -> int:
-        """Return the latest instant ever seen, so that expired tokens stay expired if the system clock is set back."""
-        now = self._clock.now()
-        self._latest = max(self._latest, now)
-        if not self._latest_loaded:
-            token_id, used = await asyncio.wrap_future(self._store.read(tokens.latest_use))
-            if used > now + MINUTE and not self._latest_loaded:
-                log.warning(CLOCK_IS_BEHIND, token_id, isoformat(used))
-            self._latest = max(self._latest, used)
-            self._latest_loaded = True
-        return self._latest
 
     def _require_access(self, caller: Identity) -> None:
         if caller.suspended:
@@ -160,31 +168,36 @@ class Authenticator:
         if not caller.api_access:
             raise Forbidden(api_access.no_access(self._contact))
 
-    async def _identify(self, header: str) -> Identity | None:
+    def _recall(self, header: str) -> CachedIdentity | None:
+        """Return what is in memory of a token, or None if the database must be read."""
         value = _token_of(header)
         if value is None:
-            return None
-        digest = tokens.digest(value)
-        stamp, known = self._cached(digest)
-        if known is not None:
-            return known[0]
-        if not tokens.well_formed(value):
-            return None
-        caller, tables = await asyncio.wrap_future(self._store.read(lambda: recorded(lambda: tokens.identify(digest))))
-        if stamp is not None:
-            self._cache[digest] = caller, stamp, tables
-            if len(self._cache) > CACHE_SIZE:
-                self._cache.popitem(last=False)
-        return caller
+            return STRANGER
+        stamp = self._freshness.now() if self._latest_loaded else None
+        entry = self._cache.get(tokens.digest(value)) if stamp is not None else None
+        return entry if entry is not None and self._freshness.holds(entry[1], entry[2], counted=False) else None
 
-    def _cached(self, digest: bytes) -> tuple[Stamp | None, CachedIdentity | None]:
-        """Return the logical time (None: nothing may be cached) and the cache entry (None: absent or outdated)."""
-        stamp = self._freshness.now()
-        entry = self._cache.get(digest) if stamp is not None else None
-        if entry is None or not self._freshness.holds(entry[1], entry[2], counted=False):
-            return stamp, None
-        self._cache.move_to_end(digest)
-        return stamp, entry
+    async def _identify(self, header: str) -> CachedIdentity:
+        value = _token_of(header)
+        if value is None or not tokens.well_formed(value):
+            return STRANGER
+        digest, stamp = tokens.digest(value), self._freshness.now()
+        caller, tables = await asyncio.wrap_future(self._store.read(lambda: recorded(lambda: tokens.identify(digest))))
+        entry = caller, stamp or NEVER, tables
+        if stamp is not None:
+            self._cache[digest] = entry
+        if not self._latest_loaded:
+            await self._load_latest()
+        return entry
+
+    async def _load_latest(self) -> None:
+        """Read when the token used last was used, in case the system clock was set back while the server was down."""
+        now = self._clock.now()
+        token_id, used = await asyncio.wrap_future(self._store.read(tokens.latest_use))
+        if used > now + MINUTE and not self._latest_loaded:
+            log.warning(CLOCK_IS_BEHIND, token_id, isoformat(used))
+        self._latest = max(self._latest, used)
+        self._latest_loaded = True
 
     async def write_last_used(self, *, last: bool = False) -> None:
         """Write to the database when each token was last used, at most once a minute per token unless `last` is set."""

@@ -13,7 +13,7 @@ from musicsvc.server.network import tls
 from musicsvc.server.network.acceptor import Acceptor
 from musicsvc.server.network.http_server import HttpServer
 from musicsvc.server.network.protocol import HttpConnection
-from musicsvc.server.request.immediate import ImmediateAnswers
+from musicsvc.server.request.first_steps import FirstSteps
 from musicsvc.server.responses.answer_cache import AnswerCache
 from musicsvc.server.responses.memory_budget import AnswerMemory
 from musicsvc.store.backups.folder import BackupFile, known_damaged, newest
@@ -55,7 +55,7 @@ def add_activity(metrics: Metrics, activity: ActivityWriter, monitor: AbuseMonit
     metrics.counter("musicsvc_tokens_revoked", "Tokens revoked for abuse.", lambda: monitor.revoked)
 
 
-def add_answers(metrics: Metrics, memory: AnswerMemory, cache: AnswerCache, immediate: ImmediateAnswers) -> None:
+def add_answers(metrics: Metrics, memory: AnswerMemory, cache: AnswerCache, first_steps: FirstSteps) -> None:
     """Add metrics of the memory of large unsent responses, the response cache, and responses sent from memory."""
     text = "Memory of responses of 64 KiB and more that are not sent yet."
     metrics.gauge("musicsvc_answer_memory_bytes", text, lambda: memory.total)
@@ -64,7 +64,7 @@ def add_answers(metrics: Metrics, memory: AnswerMemory, cache: AnswerCache, imme
     metrics.counter("musicsvc_answer_cache_hits", "Reads answered from the response cache.", lambda: cache.hits)
     metrics.counter("musicsvc_answer_cache_misses", "Reads that were not in the response cache.", lambda: cache.misses)
     text = "Requests answered from memory without an asyncio task."
-    metrics.counter("musicsvc_immediate_answers", text, lambda: immediate.answered)
+    metrics.counter("musicsvc_immediate_answers", text, lambda: first_steps.answered)
 
 
 def add_backups(metrics: Metrics, settings: Settings, clock: Clock) -> None:

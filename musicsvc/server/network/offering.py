@@ -7,12 +7,13 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from musicsvc.server.request.dispatch import Dispatcher
+from musicsvc.server.request.exchange import Exchange
 
 
 class OfferingConnection(RequestHandler):
-    """A connection that offers requests to `server/request/immediate.py`, which can answer them from memory."""
+    """A connection that offers requests to `server/request/first_steps.py`, which can answer them from memory."""
 
-    __slots__ = ("_answered", "_dispatcher", "_final", "_offered", "_refused", "_unclosed", "origin")
+    __slots__ = ("_answered", "_dispatcher", "_final", "_offered", "_refused", "_unclosed", "begun", "origin")
 
     _answered: int  # the number of responses sent
     _dispatcher: Dispatcher
@@ -20,6 +21,7 @@ class OfferingConnection(RequestHandler):
     _offered: Any  # the message that waits for `answer` or `decline`, or None
     _refused: bool
     _unclosed: asyncio.Transport | None  # aiohttp drops its reference on close, even with unsent data
+    begun: Exchange | None  # of the request offered last, until it is answered or the dispatcher goes on with it
     origin: tuple[str, bool]  # the address of the other end, and whether the connection uses TLS
 
     @property
@@ -37,7 +39,7 @@ class OfferingConnection(RequestHandler):
         alone = self.in_flight == 1 and not (self._refused or self._final)
         if not alone or payload is not EMPTY_PAYLOAD or isinstance(message, _ErrInfo):
             return False
-        if not self._dispatcher.immediate.offer(self, message):
+        if not self._dispatcher.first_steps.offer(self, message):
             return False
         self._offered = self._messages.popleft()  # or aiohttp would process it after the response before it
         return True

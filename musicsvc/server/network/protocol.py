@@ -52,7 +52,7 @@ class HttpConnection(OfferingConnection):
         self._settings = settings
         self._dispatcher = dispatcher
         self.origin = slot.address, False
-        self._offered = None
+        self._offered = self.begun = None
         self._deadline = Deadline(self._loop, self._on_timeout)
         self._unclosed = None
         self._payload: StreamReader | None = None  # the body of the latest request

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from aiohttp import hdrs
@@ -20,8 +20,10 @@ from musicsvc.server.pages import html
 from musicsvc.server.peer import Peer
 from musicsvc.server.request import page_context
 from musicsvc.server.request.bodies import Bodies
+from musicsvc.server.request.exchange import Exchange
 from musicsvc.server.request.executors import Executors, Work
 from musicsvc.server.request.page_context import PAGES, render_for_anybody, wants_page
+from musicsvc.server.request.running import HandlerRunner
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.responses.responses import Reply
@@ -34,7 +36,6 @@ from musicsvc.server.shapes.representation import Representation, represent
 from musicsvc.server.visits import ExpiredForm, Visit
 from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
-from musicsvc.store.security.sessions import SessionIdentity
 
 SIGN_IN = "/sign-in"
 HTMX = "HX-Request"  # sent by htmx
@@ -54,20 +55,6 @@ PERIOD = ("period", "from", "to")  # names in queries
 TITLES = {403: "Not allowed", 404: "Page not found", 405: "Not possible", 429: "Too many requests"}
 
 
-class RunHandler(Protocol):
-    """A function that runs a handler in its transaction and returns its result."""
-
-    async def __call__(
-        self,
-        route: Route,
-        values: Mapping[str, str],
-        request: BaseRequest,
-        parsed: ParsedBody | None,
-        given: dict[str, Any],
-        call: Call,
-    ) -> Any: ...
-
-
 class Pages:
     def __init__(
         self,
@@ -77,7 +64,7 @@ class Pages:
         limiter: RateLimiter,
         bodies: Bodies,
         executors: Executors,
-        run: RunHandler,
+        runner: HandlerRunner,
     ) -> None:
         self._settings = settings
         self._store = store
@@ -86,59 +73,50 @@ class Pages:
         self._bodies = bodies
         self._executors = executors
         self._errors = Drawings(ERRORS_CAPACITY, html.HTML_TYPE)
-        self._run = run
+        self._runner = runner
 
-    async def reply(
-        self, request: BaseRequest, route: Route, values: Mapping[str, str], peer: Peer, call: Call
-    ) -> Reply:
-        call.visit = visit = self._open(request, peer)
-        visit.caller = await self._find_session(visit, call)
-        if (refused := _refuse_caller(request, route, values, visit)) is not None:
+    async def reply(self, exchange: Exchange) -> Reply:
+        call, route = exchange.call, exchange.head.route
+        call.visit = visit = self._open(exchange.request, exchange.head.peer)
+        await self._find_session(visit, call)
+        if (refused := _refuse_caller(exchange, visit)) is not None:
             return refused
         if (counting := self._limiter.count(route, call)) is not None:
             await counting
         if route.enabled_if is not None:
             route.enabled_if(self._settings)
-        given = {
-            "caller": visit.caller,
-            "visit": visit,
-            "peer": peer,
-            "form": FormState(),
-            "render_page": render_for_anybody,
-        }
+        exchange.given = {"visit": visit, "form": FormState(), "render_page": render_for_anybody}
         try:
-            return await self._answer(request, route, values, given, call)
+            return await self._answer(exchange, visit)
         except NotFound:
             await self._limiter.count_unknown(route, call)
             raise
 
-    async def _answer(
-        self, request: BaseRequest, route: Route, values: Mapping[str, str], given: dict[str, Any], call: Call
-    ) -> Reply:
-        """Answer an accepted request. `given`: handler arguments by parameter name."""
-        visit: Visit = given["visit"]
+    async def _answer(self, exchange: Exchange, visit: Visit) -> Reply:
+        """Answer an accepted request."""
+        request, route = exchange.request, exchange.head.route
         if request.method in SAFE:
             try:
-                result = await self._run(route, values, request, None, given, call)
+                result = await self._runner.run(exchange)
             except Invalid as failure:
                 if route.form is None or not wants_page(request, route):
                     raise
-                return await self._show_again(request, route, values, dict(request.query), given, call, failure)
-            return await self._finish(request, result, given, route.status, call)
+                return await self._show_again(exchange, visit, route, dict(request.query), failure)
+            return await self._finish(exchange, visit, result, route.status)
         late = not request.content.is_eof()
-        parsed = await self._read_form(request, route, visit, call)
+        parsed = exchange.parsed = await self._read_form(exchange, visit)
         if late:
-            given["caller"] = visit.caller = await self._find_session(visit, call)
-            if (refused := _refuse_caller(request, route, values, visit)) is not None:
+            await self._find_session(visit, exchange.call)
+            if (refused := _refuse_caller(exchange, visit)) is not None:
                 return refused
         try:
             visit.require_own_form(parsed.sent.pop(TOKEN_FIELD, None))
-            result = await self._run(route, values, request, parsed, given, call)
+            result = await self._runner.run(exchange)
         except CORRECTABLE as failure:
             if route.form is None or not wants_page(request, route):
                 raise
-            return await self._show_again(request, PAGES[route.form], values, parsed.sent, given, call, failure)
-        return await self._finish(request, result, given, route.status, call)
+            return await self._show_again(exchange, visit, PAGES[route.form], parsed.sent, failure)
+        return await self._finish(exchange, visit, result, route.status)
 
     def _open(self, request: BaseRequest, peer: Peer) -> Visit:
         origin = f"{'https' if peer.encrypted else 'http'}://{request.headers.get(hdrs.HOST, '')}"
@@ -149,39 +127,36 @@ class Pages:
         agent = request.headers.get(hdrs.USER_AGENT, "").encode(errors="replace").decode()
         return Visit(peer.encrypted, origin, peer.address, agent, value, notice)
 
-    async def _find_session(self, visit: Visit, call: Call) -> SessionIdentity | None:
-        """Return the session of the browser's cookie, or None. Writes its time of last use at most once a minute."""
+    async def _find_session(self, visit: Visit, call: Call) -> None:
+        """Note the session of the browser's cookie, or None. Write its time of last use at most once a minute."""
+        visit.caller = call.caller = None
         if (value := visit.value) is None:
-            return None
+            return
         now = self._clock.now()
         found = await asyncio.wrap_future(self._store.read(lambda: sessions.find(value, now=now)))
         if found is None:
-            return None
+            return
+        visit.caller = call.caller = found
         call.account_id, call.session_id, call.token_holder = found.user_id, found.session_id, True
         if found.is_due(now):
             with suppress(Failure):  # reading must be possible while nothing can be written
                 touch = partial(sessions.touch, found.session_id, now=now)
                 await asyncio.wrap_future(self._store.write_counters(touch))
-        return found
 
-    async def _read_form(self, request: BaseRequest, route: Route, visit: Visit, call: Call) -> ParsedBody:
+    async def _read_form(self, exchange: Exchange, visit: Visit) -> ParsedBody:
         """Read and validate the form that the request contains. Raises Forbidden if it was sent from another site."""
+        request = exchange.request
         visit.require_own_site(request.headers)
         user_id = visit.caller and visit.caller.user_id
         context = {"hosted": self._settings.hosted, "caller_id": user_id, "now": self._clock.now()}
-        return await self._bodies.receive(request, route.body or Form, context, token_holder=call.token_holder)
+        schema = exchange.head.route.body or Form
+        return await self._bodies.receive(request, schema, context, token_holder=exchange.call.token_holder)
 
     async def _show_again(
-        self,
-        request: BaseRequest,
-        page: Route,
-        values: Mapping[str, str],
-        sent: Mapping[str, Any],
-        given: dict[str, Any],
-        call: Call,
-        failure: Failure,
+        self, exchange: Exchange, visit: Visit, page: Route, sent: Mapping[str, Any], failure: Failure
     ) -> Reply:
         """Show the page of the form again, with the typed values (`sent`) and the error messages."""
+        request, call = exchange.request, exchange.call
         if isinstance(failure, TooMany):
             call.retry_after = failure.retry_after
         if isinstance(failure, Overloaded):
@@ -189,20 +164,20 @@ class Pages:
             await self._limiter.uncount(call)
         typed = {name: value for name, value in sent.items() if "password" not in name}
         faults = failure.errors if isinstance(failure, Invalid) else {}
-        given |= {"form": FormState(request.path, typed, faults, None if faults else failure.message)}
-        own_values = {name: values[name] for name in page.parameters}
+        form = FormState(request.path, typed, faults, None if faults else failure.message)
         if request.method in SAFE:  # the page of another period, since the chosen one is not possible
             kept = {name: value for name, value in typed.items() if name not in {*faults, *PERIOD}}
             request = request.clone(rel_url=request.rel_url.with_query(kept))
-        result = await self._run(page, own_values, request, None, given, call)
-        reply = await self._finish(request, result, given, errors.status_of(failure), call)
+        values = {name: exchange.head.values[name] for name in page.parameters}
+        shown = Exchange(call, given=exchange.given | {"form": form})
+        shown.head, shown.request = exchange.head._replace(route=page, values=values), request
+        reply = await self._finish(shown, visit, await self._runner.run(shown), errors.status_of(failure))
         reply.headers.update(errors.headers_of(failure))
         return reply
 
-    async def _finish(
-        self, request: BaseRequest, result: Any, given: Mapping[str, Any], status: int, call: Call
-    ) -> Reply:
-        visit = given["visit"]
+    async def _finish(self, exchange: Exchange, visit: Visit, result: Any, status: int) -> Reply:
+        """Return the page, the redirect or the file that the handler has returned."""
+        request, call = exchange.request, exchange.call
         if isinstance(result, Redirect):
             return _redirect(request, result, visit)
         if not isinstance(result, View):
@@ -211,7 +186,7 @@ class Pages:
             return Reply(result, status, dict(HEADERS), cookies=visit.cookies)
         part = request.headers.get(PART[0]) == PART[1]
         context = page_context.build(request, visit) | {
-            "form": given["form"],
+            "form": exchange.given["form"],
             "notice": None if part else visit.take_notice(),
         }
         rendered = await self._in_line(lambda: _represent(html.render(result, context, part=part)), call)
@@ -244,7 +219,7 @@ class Pages:
         visit = self._open(request, peer)
         if not isinstance(failure, Forbidden):
             with suppress(Failure):
-                visit.caller = await self._find_session(visit, call)
+                await self._find_session(visit, call)
         return visit
 
     async def _in_line(self, render: Callable[[], Representation], call: Call) -> Representation:
@@ -263,17 +238,18 @@ def _represent(content: bytes) -> Representation:
     return represent(content, html.HTML_TYPE)
 
 
-def _refuse_caller(request: BaseRequest, route: Route, values: Mapping[str, str], visit: Visit) -> Reply | None:
+def _refuse_caller(exchange: Exchange, visit: Visit) -> Reply | None:
     """Return a redirect to sign in if the page needs a session. Raises NotFound on pages of administrators.
 
     Raises Unauthenticated for a client that accepts JSON but not HTML.
     """
+    request, route = exchange.request, exchange.head.route
     if route.access is Access.OPEN:
         return None
     if visit.caller is None:
         if not wants_page(request, route):
             raise Unauthenticated
-        wanted = request.raw_path if request.method in SAFE else (route.form or "/").format_map(values)
+        wanted = request.raw_path if request.method in SAFE else (route.form or "/").format_map(exchange.head.values)
         return _redirect(request, Redirect(f"{SIGN_IN}?next={quote(wanted)}"), visit)
     if route.access is Access.ADMIN and not visit.caller.admin:
         raise NotFound("There is nothing at this path.")

@@ -1,20 +1,23 @@
-"""Builds responses from handlers' results: JSON, ETag and 304, compression, common headers."""
+"""Builds responses from handlers' results: JSON, ETag and 304, compression, common headers; sends long ones in pieces.
+
+The ETag and 304 follow RFC 9110, section 13, the choice of gzip section 12.
+"""
 
 import asyncio
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from aiohttp import hdrs
+from aiohttp.helpers import rfc822_formatted_time
 from aiohttp.web import BaseRequest, Response, StreamResponse
-from multidict import CIMultiDict
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from musicsvc.server.responses.fragments import LARGE
 from musicsvc.server.responses.large import Encoded, encode
-from musicsvc.server.responses.negotiation import Negotiation
-from musicsvc.server.responses.streaming import PIECE, send_bytes, send_file
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.representation import JSON_TYPE, Representation, compressible, pack, tag_of
 from musicsvc.server.shapes.spooled import Spooled
@@ -23,8 +26,11 @@ from musicsvc.store.accounts import tokens
 SERVER = "musicsvc"
 REQUEST_ID_HEADER = "X-Request-Id"
 COMPRESSED_IN_THREAD = 64 * 1024  # bytes; compressing more would block the event loop too long
+PIECE = 64 * 1024  # bytes; longer bodies are sent in pieces, as fast as the client reads them
 VARY = "Authorization, Accept-Encoding"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
+OK, NOT_MODIFIED = 200, 304
+REASONS = {OK: "OK", NOT_MODIFIED: "Not Modified"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,36 +47,98 @@ class Reply:
     cookies: Sequence[str] = ()
 
 
-async def build_response(request: BaseRequest, reply: Reply, request_id: str) -> StreamResponse:
-    """Return the response. A short response is not sent yet. A long one has already been sent, in pieces."""
-    headers: CIMultiDict[str] = CIMultiDict(reply.headers)
-    headers.extend(((hdrs.SERVER, SERVER), (REQUEST_ID_HEADER, request_id), ("X-Content-Type-Options", "nosniff")))
-    headers.extend((hdrs.SET_COOKIE, cookie) for cookie in reply.cookies)
-    caching, kept = reply.caching, None
-    if isinstance(reply.result, Spooled):
-        headers.update(reply.result.headers)
-        headers[hdrs.CONTENT_TYPE] = reply.result.content_type
-        headers[hdrs.CACHE_CONTROL] = "no-store"
-        return await send_file(request, reply.result, reply.status, headers)
-    if isinstance(reply.result, Representation):
-        headers[hdrs.CONTENT_TYPE] = reply.result.content_type
-        body, kept = [reply.result.content], reply.result
-    elif isinstance(reply.result, Download):
-        headers.update(reply.result.headers)
-        headers[hdrs.CONTENT_TYPE] = reply.result.content_type
-        body, kept = [reply.result.content], reply.result.kept
+class Negotiation(NamedTuple):
+    """The encodings that a client accepts, and the entity tags of the responses that it has."""
+
+    gzip: bool
+    known_tags: frozenset[str]  # the values of If-None-Match, without `W/`
+
+    @classmethod
+    def of_headers(cls, headers: CIMultiDictProxy[str]) -> Self:
+        lines = headers.getall(hdrs.IF_NONE_MATCH, ())
+        tags = frozenset(part.strip().removeprefix("W/") for line in lines for part in line.split(","))
+        return cls(_accepts_gzip(headers.getall(hdrs.ACCEPT_ENCODING, ())), tags)
+
+    def packs(self, answer: Representation) -> bool:
+        """Return whether the client gets the response in its gzip form."""
+        return self.gzip and answer.compressible
+
+    def entity_tag(self, answer: Representation) -> str:
+        """Return the ETag header of the response. It is different for each encoding."""
+        return f'"{answer.tag}-gzip"' if self.packs(answer) else f'"{answer.tag}"'
+
+    def knows(self, answer: Representation) -> bool:
+        """Return whether the client already has the response."""
+        return "*" in self.known_tags or self.entity_tag(answer) in self.known_tags
+
+
+class Prepared(NamedTuple):
+    """A whole response. `body`: its parts. Its length and date are added when it is sent."""
+
+    status: int
+    headers: dict[str, str]
+    body: list[bytes]
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.body))
+
+    def serialize(self) -> bytes:
+        """Return the bytes of a 200 or 304, as aiohttp would send it."""
+        length = "" if self.status == NOT_MODIFIED else f"{hdrs.CONTENT_LENGTH}: {self.size}\r\n"
+        lines = "".join([f"{name}: {value}\r\n" for name, value in self.headers.items()])
+        date = f"{hdrs.DATE}: {rfc822_formatted_time()}\r\n\r\n"
+        head = f"HTTP/1.1 {self.status} {REASONS[self.status]}\r\n{lines}{length}{date}"
+        return b"".join([head.encode(), *self.body])
+
+
+async def build_response(
+    request: BaseRequest, reply: Reply, headers: dict[str, str], request_id: str
+) -> StreamResponse:
+    """Return the response. A short response is not sent yet. A long one has already been sent, in pieces.
+
+    `headers`: further headers, which come first.
+    """
+    headers = common_headers(headers | reply.headers, request_id)
+    result, caching = reply.result, reply.caching
+    if isinstance(result, Spooled):
+        headers |= {**result.headers, hdrs.CONTENT_TYPE: result.content_type, hdrs.CACHE_CONTROL: "no-store"}
+        return await _send_file(request, result, reply.status, _with_cookies(headers, reply.cookies))
+    if isinstance(result, Download):
+        headers |= result.headers
         caching = caching and headers.get(hdrs.CACHE_CONTROL)  # the handler decides whether a file may be cached
-    else:
-        headers[hdrs.CONTENT_TYPE] = JSON_TYPE
-        encoded = reply.result if isinstance(reply.result, Encoded) else encode(reply.result)
-        body = encoded.pieces
-    if caching is None or reply.status != 200:  # noqa: PLR2004 - OK
+    answer, body = _content(result)
+    if caching is None or reply.status != OK:
+        headers[hdrs.CONTENT_TYPE] = answer.content_type
         headers.setdefault(hdrs.CACHE_CONTROL, "no-store")
-        if kept is not None and kept.packed is not None and Negotiation.of_headers(request.headers).gzip:
+        if answer.packed is not None and Negotiation.of_headers(request.headers).gzip:
             headers[hdrs.CONTENT_ENCODING] = "gzip"
-            body = [kept.packed]
-        return await _send(request, reply.status, body, headers)
-    return await _cacheable(request, body, headers, caching, kept)
+            body = [answer.packed]
+        return await _send(request, Prepared(reply.status, headers, body), reply.cookies)
+    negotiation = Negotiation.of_headers(request.headers)
+    await _complete(answer, body, negotiation)
+    return await _send(request, conditional(answer, body, negotiation, headers, caching), reply.cookies)
+
+
+def common_headers(first: Mapping[str, str], request_id: str) -> dict[str, str]:
+    """Return the headers of all responses, after the headers `first`."""
+    return {**first, hdrs.SERVER: SERVER, REQUEST_ID_HEADER: request_id, "X-Content-Type-Options": "nosniff"}
+
+
+def conditional(
+    answer: Representation, body: list[bytes], negotiation: Negotiation, headers: Mapping[str, str], caching: str
+) -> Prepared:
+    """Return a 200 with a strong ETag, or a 304 if the client already has the response.
+
+    `body`: the parts of the content. `answer` must have a gzip form if the client gets that.
+    """
+    validity: dict[str, str] = {hdrs.ETAG: negotiation.entity_tag(answer), hdrs.CACHE_CONTROL: caching, hdrs.VARY: VARY}
+    if negotiation.knows(answer):
+        return Prepared(NOT_MODIFIED, {**headers, **validity}, [])
+    headers = {**headers, hdrs.CONTENT_TYPE: answer.content_type, **validity}
+    if negotiation.packs(answer) and answer.packed is not None:
+        return Prepared(OK, headers | {hdrs.CONTENT_ENCODING: "gzip"}, [answer.packed])
+    return Prepared(OK, headers, body)
 
 
 def is_safe_request_id(given: str) -> bool:
@@ -82,45 +150,89 @@ def new_request_id() -> str:
     return os.urandom(12).hex()
 
 
-async def _cacheable(
-    request: BaseRequest, body: list[bytes], headers: CIMultiDict[str], caching: str, kept: Representation | None
-) -> StreamResponse:
-    """Return a 200 with a strong ETag, or a 304 if the client already has this ETag (RFC 9110, section 13)."""
-    size = sum(map(len, body))
-    compressible_body = kept.compressible if kept is not None else compressible(size, headers[hdrs.CONTENT_TYPE])
-    negotiation = Negotiation.of_headers(request.headers)
-    tag = negotiation.entity_tag(await _tag(body, size, kept), compressible=compressible_body)
-    headers[hdrs.ETAG] = tag
-    headers[hdrs.CACHE_CONTROL] = caching
-    headers[hdrs.VARY] = VARY
-    if negotiation.is_known(tag):
-        del headers[hdrs.CONTENT_TYPE]
-        return Response(status=304, headers=headers)
-    if compressible_body and negotiation.gzip:
-        headers[hdrs.CONTENT_ENCODING] = "gzip"
-        body = await _packed(body, size, kept)
-    return await _send(request, 200, body, headers)
+def _content(result: Any) -> tuple[Representation, list[bytes]]:
+    """Return the content of a response, without an entity tag if that is not known yet, and its parts."""
+    if isinstance(result, Representation):
+        return result, [result.content]
+    if isinstance(result, Download):
+        if result.kept is not None:
+            return result.kept, [result.content]
+        content_type, body = result.content_type, [result.content]
+    else:
+        content_type, body = JSON_TYPE, (result if isinstance(result, Encoded) else encode(result)).pieces
+    return Representation(b"", content_type, "", compressible(sum(map(len, body)), content_type)), body
 
 
-async def _send(request: BaseRequest, status: int, body: list[bytes], headers: CIMultiDict[str]) -> StreamResponse:
+async def _complete(answer: Representation, body: list[bytes], negotiation: Negotiation) -> None:
+    """Compute the entity tag of the content, and its gzip form if the client gets that."""
     size = sum(map(len, body))
+    if not answer.tag:
+        answer.tag = tag_of(body) if size < LARGE else await asyncio.to_thread(tag_of, body)
+    if negotiation.packs(answer) and answer.packed is None and not negotiation.knows(answer):
+        packed = pack(body) if size < COMPRESSED_IN_THREAD else await asyncio.to_thread(pack, body)
+        answer.packed = b"".join(packed)
+
+
+def _with_cookies(headers: Mapping[str, str], cookies: Sequence[str]) -> CIMultiDict[str]:
+    found = CIMultiDict(headers)
+    found.extend((hdrs.SET_COOKIE, cookie) for cookie in cookies)
+    return found
+
+
+async def _send(request: BaseRequest, response: Prepared, cookies: Sequence[str]) -> StreamResponse:
+    headers, size = _with_cookies(response.headers, cookies), response.size
+    if response.status == NOT_MODIFIED:
+        return Response(status=NOT_MODIFIED, headers=headers)
     if request.method == hdrs.METH_HEAD:
         headers[hdrs.CONTENT_LENGTH] = str(size)  # aiohttp would omit that of an empty body
     elif size > PIECE:
-        return await send_bytes(request, body, status, headers)
-    return Response(status=status, body=b"".join(body), headers=headers)
+        return await _send_bytes(request, response.body, response.status, headers)
+    return Response(status=response.status, body=b"".join(response.body), headers=headers)
 
 
-async def _tag(body: list[bytes], size: int, kept: Representation | None) -> str:
-    if kept is not None:
-        return kept.tag
-    return tag_of(body) if size < LARGE else await asyncio.to_thread(tag_of, body)
+async def _send_file(request: BaseRequest, spooled: Spooled, status: int, headers: CIMultiDict[str]) -> StreamResponse:
+    """Send the file and close it. The file is read off the event loop."""
+    response = _stream(status, headers, spooled.length)
+    with spooled.file, suppress(ConnectionError):
+        await response.prepare(request)
+        while piece := await asyncio.to_thread(spooled.file.read, PIECE):
+            await response.write(piece)
+        await response.write_eof()
+    return response
 
 
-async def _packed(body: list[bytes], size: int, kept: Representation | None) -> list[bytes]:
-    if kept is not None and kept.packed is not None:
-        return [kept.packed]
-    packed = pack(body) if size < COMPRESSED_IN_THREAD else await asyncio.to_thread(pack, body)
-    if kept is not None:
-        kept.packed = b"".join(packed)
-    return packed
+async def _send_bytes(
+    request: BaseRequest, body: Sequence[bytes], status: int, headers: CIMultiDict[str]
+) -> StreamResponse:
+    """Send a long body in pieces, without joining the parts of `body`."""
+    response = _stream(status, headers, sum(map(len, body)))
+    with suppress(ConnectionError):
+        await response.prepare(request)
+        for part in body:
+            for at in range(0, len(part), PIECE):
+                await response.write(part[at : at + PIECE])
+        await response.write_eof()
+    return response
+
+
+def _stream(status: int, headers: CIMultiDict[str], length: int) -> StreamResponse:
+    response = StreamResponse(status=status, headers=headers)
+    response.content_length = length
+    return response
+
+
+def _accepts_gzip(given: Sequence[str]) -> bool:
+    """Return whether `given`, the values of Accept-Encoding, allow gzip by name or by `*`."""
+    weights: dict[str, float] = {}
+    for part in ",".join(given).lower().split(","):
+        coding, _, parameter = part.partition(";")
+        weights[coding.strip()] = _weight(parameter)
+    return weights.get("gzip", weights.get("*", 0.0)) > 0
+
+
+def _weight(parameter: str) -> float:
+    name, _, value = parameter.partition("=")
+    try:
+        return float(value) if name.strip() == "q" else 1.0
+    except ValueError:
+        return 0.0

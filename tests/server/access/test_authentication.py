@@ -12,8 +12,11 @@ from musicsvc.config import Limits, Settings
 from musicsvc.server.access import authentication
 from musicsvc.server.access.rate_limit_counter import RateLimitCounter
 from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.call import Call
 from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.route import Router
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.store import opening
 from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.engine.store import Store
@@ -234,5 +237,9 @@ async def test_few_tokens_are_kept_in_memory_and_the_one_unused_for_longest_goes
     ann, ben, cleo = (f"Bearer {person(store, clock, f'{name}@label.test')[1]}" for name in ("ann", "ben", "cleo"))
     for header in (ann, ben, ann, cleo):
         await authenticator.reauthenticate(header)
-    assert [authenticator.known(header) is not None for header in (ann, ben, cleo)] == [True, False, True]
+    route, _ = Router(ROUTES).match("GET", PRIVATE)
+    found = [authenticator.authenticate(route, header, Call(0, 0.0, "", "GET")) for header in (ann, ben, cleo)]
+    assert [waiting is None for waiting in found] == [True, False, True]
+    assert found[1] is not None
+    await found[1]
     await counter.close()

@@ -85,14 +85,14 @@ class Sender:
 
     async def send(self, name: str, raw: bytes, *, until_immediate: bool = False) -> None:
         """Send a request. `until_immediate`: again and again until it is answered from memory."""
-        answered = self._dispatcher.immediate.answered
+        answered = self._dispatcher.first_steps.answered
         async with connected(self._root) as wire, asyncio.timeout(PATIENCE):
             while True:
                 self._calls.clear()
                 await wire.send(raw)
                 answer = await wire.answer(head=raw.startswith(b"HEAD"))
                 await settled(lambda: self._calls)
-                if not until_immediate or self._dispatcher.immediate.answered > answered:
+                if not until_immediate or self._dispatcher.first_steps.answered > answered:
                     break
         (call,) = self._calls
         assert call.size == len(answer.body)

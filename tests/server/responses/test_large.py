@@ -6,8 +6,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from musicsvc.server.responses.large import encode
-from musicsvc.server.responses.responses import Reply, build_response
-from musicsvc.server.responses.streaming import PIECE
+from musicsvc.server.responses.responses import PIECE, Reply, build_response
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.representation import MIN_COMPRESSED
 from tests.support.raw_connection import Wire, connected, request
@@ -90,7 +89,7 @@ async def test_the_tag_of_a_file_changes_with_each_of_its_bytes(size: int) -> No
             if at is not None:
                 content[at] = 1
             file = Download(bytes(content), "text/css", {"Cache-Control": "no-cache"})
-            response = await build_response(asked, Reply(file, 200, caching="public, no-cache"), "id")
+            response = await build_response(asked, Reply(file, 200, caching="public, no-cache"), {}, "id")
             found.add(response.headers["ETag"])
     different = min(size, 3) + 1
     assert len(found) == different * (1 if size < MIN_COMPRESSED else 2)

@@ -9,7 +9,7 @@ from aiohttp.web_protocol import MAX_MSG_QUEUE_SIZE
 
 from musicsvc.clock import MovableClock
 from musicsvc.config import Limits, Settings
-from musicsvc.server.request import immediate
+from musicsvc.server.request import first_steps
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.accounts import tokens
 from musicsvc.store.activity import calls
@@ -219,26 +219,30 @@ async def test_a_fault_while_answering_is_left_to_the_dispatcher(
     def fail(*_: object) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(immediate, "serialize", fail)
+    monkeypatch.setattr(first_steps, "conditional", fail)
     await wire.send(asking(client))
     assert (await wire.answer()).body == body
-    assert "unhandled exception while answering requests from memory" in caplog.text
+    assert "unhandled exception while answering a request from memory" in caplog.text
     monkeypatch.undo()
     await wire.send(asking(client))
     assert (await wire.answer()).body == body
 
 
-async def test_few_heads_are_kept_and_no_long_ones(client: Client, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(immediate, "HEADS", 2)
+async def test_few_heads_are_kept_and_no_long_ones(
+    start_server: StartServer, world: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_steps, "HEADS", 2)
+    client = (await start_server()).holding(world["demo"])
     heads = [asking(client, f"X-Number: {number}") for number in range(3)]
-    for raw in heads:
-        await warm(client, wire, raw)
-    before = await immediate_answers(client)
-    for raw in reversed(heads):  # the last two are known, and the first is then learned in place of another
-        await wire.send(raw)
-        await wire.answer()
-    assert await immediate_answers(client) == before + 2
-    for _ in range(3):
-        await wire.send(asking(client, f"X-Long: {'x' * immediate.LONGEST_HEAD}"))
-        await wire.answer()
-    assert await immediate_answers(client) == before + 2
+    async with connected(client.root) as wire:
+        for raw in heads:
+            await warm(client, wire, raw)
+        before = await immediate_answers(client)
+        for raw in reversed(heads):  # the last two are known, and the first is then learned in place of another
+            await wire.send(raw)
+            await wire.answer()
+        assert await immediate_answers(client) == before + 2
+        for _ in range(3):
+            await wire.send(asking(client, f"X-Long: {'x' * first_steps.LONGEST_HEAD}"))
+            await wire.answer()
+        assert await immediate_answers(client) == before + 2

@@ -1,0 +1,208 @@
+"""The first steps of a request: its token, its rate limits, and a response that is in memory.
+
+The dispatcher takes them for every request. A GET whose head (request line and headers) was answered from memory before
+takes them at the end of the turn of the event loop in which it arrives, before aiohttp starts a task for it: the head
+need not be parsed again. If the response is in memory, it is sent at once; else the dispatcher goes on from there.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Container
+from functools import partial
+from typing import NamedTuple, Protocol, cast
+
+from aiohttp import HttpVersion11, hdrs
+from aiohttp.http import RawRequestMessage
+from aiohttp.typedefs import RawHeaders
+from cachetools import LRUCache
+
+from musicsvc.clock import Clock
+from musicsvc.errors import Failure
+from musicsvc.server.access.authentication import Authenticator
+from musicsvc.server.call import Call, Observer
+from musicsvc.server.peer import HSTS, Peer
+from musicsvc.server.request.exchange import Exchange, Head
+from musicsvc.server.responses.answer_cache import AnswerCache
+from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Negotiation, common_headers, conditional
+from musicsvc.server.shapes.representation import Representation
+
+log = logging.getLogger("musicsvc")
+HEADS = 4096
+LONGEST_HEAD = 2048  # bytes; longer heads are not kept
+RAW_REQUEST_ID = REQUEST_ID_HEADER.lower().encode()
+LONGEST_BODY = 64 * 1024  # bytes; the dispatcher sends longer bodies in pieces, as the client reads them
+
+
+class Connection(Protocol):
+    """A connection that offers requests, one at a time."""
+
+    origin: tuple[str, bool]  # the address of the other end, and whether the connection uses TLS
+    begun: Exchange | None  # the exchange of the offered request, for the dispatcher to go on with
+
+    @property
+    def offering(self) -> bool:
+        """Whether the offer is still open."""
+
+    def answer(self, response: bytes) -> None:
+        """Send the response to the offered request."""
+
+    def decline(self) -> None:
+        """Pass the offered request to the dispatcher, if the offer is still open."""
+
+
+class KnownHead(NamedTuple):
+    head: Head
+    negotiation: Negotiation
+
+
+class Offer(NamedTuple):
+    connection: Connection
+    known: KnownHead
+    request_id: str | None
+    began: float
+
+
+class FirstSteps:
+    def __init__(
+        self,
+        authenticator: Authenticator,
+        cache: AnswerCache,
+        clock: Clock,
+        request_id: Callable[[str | None], str],
+        notify: Observer,
+    ) -> None:
+        """`request_id`: returns the id of a request, given the id that its client sent or None."""
+        self._authenticator = authenticator
+        self._cache = cache
+        self._clock = clock
+        self._request_id = request_id
+        self._notify = notify
+        self._constants: dict[str, Representation] = {}  # by path, the responses that are always the same
+        self._heads: LRUCache[object, KnownHead] = LRUCache(HEADS)
+        self._offers: list[Offer] = []
+        self.answered = 0
+
+    def take(self, exchange: Exchange, head: Head) -> Awaitable[None] | None:
+        """Check the token and the rate limits. Return None if that is done, else an awaitable that does the rest."""
+        exchange.head, call = head, exchange.call
+        note_peer(call, head.peer)
+        call.route = head.route
+        return self._authenticator.authenticate(head.route, head.credentials, call)
+
+    def find(self, exchange: Exchange) -> Representation | None:
+        """Return the response if it is in memory. Otherwise note its place in the cache, if it has one."""
+        head, route = exchange.head, exchange.head.route
+        if exchange.found is not None or exchange.slot is not None:
+            return exchange.found
+        if route.subject is not None:
+            exchange.call.resource = route.subject.resource(*head.values.values())
+        if route.constant:
+            exchange.found = self._constants.get(route.path)
+        elif route.cacheable:
+            found = self._cache.find(head.target, route.audience(exchange.call.caller))
+            if isinstance(found, Representation):
+                exchange.found = found
+            else:
+                exchange.slot = found
+        return exchange.found
+
+    def keep(self, exchange: Exchange, response: Representation) -> None:
+        """Keep the response of a route whose responses are always the same."""
+        self._constants[exchange.head.route.path] = response
+
+    def remember(self, exchange: Exchange) -> None:
+        """Remember the head of a request that was answered from memory, so that the next one is answered at once."""
+        request = exchange.request
+        size = len(request.raw_path) + sum(len(name) + len(value) for name, value in request.raw_headers)
+        if request.protocol is not None and request.method == hdrs.METH_GET and size <= LONGEST_HEAD:
+            connection = cast("Connection", request.protocol)
+            key = _key(connection, request.raw_path, request.raw_headers, request.headers)
+            self._heads[key] = KnownHead(exchange.head, Negotiation.of_headers(request.headers))
+
+    def offer(self, connection: Connection, message: RawRequestMessage) -> bool:
+        """Accept a GET request if its head is one that was remembered. Return whether the request is accepted."""
+        if message.method != hdrs.METH_GET or message.should_close or message.upgrade:
+            return False
+        known = self._heads.get(_key(connection, message.path, message.raw_headers, message.headers))
+        if known is None or message.version != HttpVersion11:
+            return False
+        if not self._offers:
+            # The version of the database must be read after all requests of this turn have arrived.
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._offers.append(Offer(connection, known, message.headers.get(REQUEST_ID_HEADER), self._clock.monotonic()))
+        return True
+
+    def _flush(self) -> None:
+        offers, self._offers = self._offers, []
+        now = self._clock.now()
+        for offer in offers:
+            if offer.connection.offering:
+                self._begin(offer, Call(now, offer.began, self._request_id(offer.request_id), hdrs.METH_GET))
+            else:
+                offer.connection.decline()
+
+    def _begin(self, offer: Offer, call: Call) -> None:
+        exchange = Exchange(call)
+        offer.connection.begun = exchange
+        try:
+            waiting = self.take(exchange, offer.known.head)
+        except Exception as failure:  # noqa: BLE001 - the dispatcher raises it again
+            exchange.failure = failure
+        else:
+            if waiting is not None:
+                exchange.waiting = asyncio.ensure_future(waiting)
+                exchange.waiting.add_done_callback(partial(self._go_on, offer, exchange))
+                return
+        self._finish(offer, exchange)
+
+    def _go_on(self, offer: Offer, exchange: Exchange, waiting: asyncio.Future[None]) -> None:
+        """Finish an exchange that had to wait, unless the dispatcher waits for it now."""
+        if not waiting.cancelled():
+            exchange.failure = waiting.exception()
+        if offer.connection.begun is exchange:
+            self._finish(offer, exchange)
+
+    def _finish(self, offer: Offer, exchange: Exchange) -> None:
+        """Send the response if it is in memory. Otherwise leave the exchange to the dispatcher."""
+        try:
+            found = self.find(exchange) if exchange.failure is None else None
+            if found is not None and offer.connection.offering and _fits(found, offer.known.negotiation):
+                self._send(offer, exchange, found)
+        except Failure as failure:
+            exchange.failure = failure
+        except Exception:
+            log.exception("unhandled exception while answering a request from memory")
+        offer.connection.decline()
+
+    def _send(self, offer: Offer, exchange: Exchange, found: Representation) -> None:
+        (head, negotiation), call = offer.known, exchange.call
+        headers = common_headers(call.headers, call.request_id)
+        caching = head.route.caching(anonymous=call.caller is None)
+        response = conditional(found, [found.content], negotiation, headers, caching)
+        call.status, call.size = response.status, response.size
+        content = response.serialize()
+        offer.connection.begun = None
+        offer.connection.answer(content)
+        self.answered += 1
+        call.milliseconds = (self._clock.monotonic() - call.began) * 1000
+        self._notify(call)
+
+
+def note_peer(call: Call, peer: Peer) -> None:
+    """Note the client of a request in its record."""
+    call.address, call.judged = peer.address, peer.judged
+    if peer.hsts:
+        call.headers |= HSTS
+
+
+def _fits(response: Representation, negotiation: Negotiation) -> bool:
+    """Return whether the response is short, and has its gzip form if the client gets that."""
+    content = response.packed if negotiation.packs(response) else response.content
+    return content is not None and len(content) <= LONGEST_BODY
+
+
+def _key(connection: Connection, target: str, raw: RawHeaders, headers: Container[str]) -> object:
+    """Return the cache key of a head: the connection's origin, the target, and all headers except the request id."""
+    if REQUEST_ID_HEADER in headers:
+        raw = tuple(pair for pair in raw if pair[0].lower() != RAW_REQUEST_ID)
+    return connection.origin, target, raw

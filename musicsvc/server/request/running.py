@@ -1,0 +1,182 @@
+"""Runs the handler of a request in one transaction, after the checks of its fields, its object and its password."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from aiohttp.web import BaseRequest
+
+from musicsvc.clock import Clock
+from musicsvc.config import Settings
+from musicsvc.errors import Invalid
+from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.call import FAILED_SIGN_IN, Call
+from musicsvc.server.request.exchange import Exchange
+from musicsvc.server.request.executors import PREPARING, Executors, Work
+from musicsvc.server.request.reads import Reads
+from musicsvc.server.responses.fragments import FragmentReader
+from musicsvc.server.responses.large import AnswerBuilder, encoded, uncached
+from musicsvc.server.responses.memory_budget import AnswerMemory
+from musicsvc.server.routes.route import Family, PasswordOf, RateLimit, Route
+from musicsvc.server.schemas import fields
+from musicsvc.server.schemas.fields import Query
+from musicsvc.server.schemas.reading import check_query
+from musicsvc.server.shapes.envelope import Download
+from musicsvc.store.accounts import email_addresses, passwords, sign_in
+from musicsvc.store.accounts.sign_in import Credentials
+from musicsvc.store.engine.store import Store
+
+MISPLACED = "Must be sent in the body, not in the query."
+
+
+class HandlerRunner:
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        clock: Clock,
+        limiter: RateLimiter,
+        executors: Executors,
+        sources: Mapping[str, Any],
+    ) -> None:
+        """`sources`: objects by parameter name. A handler with a parameter of that name gets the object."""
+        self._store = store
+        self._reads = Reads(store)
+        self._clock = clock
+        self._limiter = limiter
+        self._executors = executors
+        self._sources = {"settings": settings, **sources}
+        self.memory = AnswerMemory(settings.server.answer_memory)
+
+    async def run(self, exchange: Exchange, fragments: FragmentReader | None = None) -> Any:
+        """Return the result of the handler, encoded if it is JSON, with memory reserved for it."""
+        route, call, request = exchange.head.route, exchange.call, exchange.request
+        call.reservation = call.reservation or self.memory.reservation(call.address, call.holder)
+        name = page_size_name(route, request) if route.query is not None else ""
+        builder = AnswerBuilder(call.reservation, name, nests_tracks=route.nests_tracks, fragments=fragments)
+        now, body = self._clock.now(), exchange.parsed and exchange.parsed.model
+        query, query_errors = read_query(route, request, now)
+        sources = {
+            **self._sources,
+            "caller": call.caller,
+            "peer": exchange.head.peer,
+            "answer": builder,
+            "body": body,
+            "query": query,
+            "now": now,
+            **exchange.given,
+        }
+        if body is not None:
+            await self._prepare(exchange, sources)
+        unit = build_unit(exchange, sources, query_errors)
+        unit = unit if exchange.slot is None else exchange.slot.recording(unit)
+        large = route.nests_tracks and isinstance(query, fields.Pages) and query.large and call.caller is not None
+        if large:
+            builder.expect_large()
+        result = await self._run(route, unit, call, large=large)
+        call.tally = route.tally(result) if route.tally else call.tally
+        if route.call_render is not None and not isinstance(result, Download):
+            draw = partial(route.call_render, sources | {"drawing": result})
+            kind, key = Work.FIGURES if route.figures else Work.DRAWING, getattr(result, "key", None)
+            result = await self._executors.run(kind, draw, token_holder=call.token_holder, key=key)
+        return builder.finish(result, writes=route.writes, drawn=route.render is not None)
+
+    async def _prepare(self, exchange: Exchange, sources: dict[str, Any]) -> None:
+        """Verify the password of the body, and do the slow work that the handler needs, such as hashing another."""
+        route, call, body = exchange.head.route, exchange.call, sources["body"]
+        if route.password is not None:
+            sources["verified"] = await self._verify(route, body, call)
+        if route.call_prepare is not None:
+            if route.subject is not None:
+                find = partial(route.subject.load, *exchange.head.values.values(), sources=sources)
+                await asyncio.wrap_future(self._store.read(find))
+            work = partial(route.call_prepare, sources)
+            kind = PREPARING[route.limit]
+            sources["prepared"] = await self._executors.run(kind, work, token_holder=call.token_holder)
+
+    async def _verify(self, route: Route, body: Any, call: Call) -> Credentials | None:
+        """Return the credentials of the account whose password the body has, or None if the password is wrong.
+
+        The account is the caller's or, as `route.password` says, has the e-mail address in the body. Takes equally long
+        if it does not exist, is suspended or has no password. Counts failures and sign-ins (docs/api.md, Signing in);
+        raises TooMany after too many.
+        """
+        own = call.caller if route.password is PasswordOf.CALLER else None
+        find = partial(sign_in.by_id, own.user_id) if own is not None else partial(sign_in.by_email, body.email)
+        credentials: Credentials | None = await asyncio.wrap_future(self._store.read(find))
+        named = str(own.user_id) if own is not None else email_addresses.normalize(body.email)
+        account = named if credentials is None else str(credentials.user_id)
+        attempt = await self._limiter.count_attempt(account, call, sign_in=own is None)
+        hashed = credentials and credentials.password_hash
+        try:
+            compare = partial(passwords.matches, hashed, body.password)
+            right = await self._executors.run(Work.SIGNING_IN, compare, token_holder=call.token_holder)
+        except BaseException:
+            await self._limiter.settle(attempt, right=None)
+            raise
+        await self._limiter.settle(attempt, right=right)
+        if not (right or own):
+            call.tally = {FAILED_SIGN_IN: 1}
+        return credentials if right else None
+
+    async def _run(self, route: Route, unit: Callable[[], Any], call: Call, *, large: bool) -> Any:
+        if route.constant:
+            return unit()
+        if route.no_store:
+            return await asyncio.to_thread(unit)  # the handler may read files, which would block the event loop
+        if route.urgent:
+            return await asyncio.wrap_future(self._store.write_urgently(unit))
+        if route.writes and not route.heavy:
+            return await self._store.write_on_loop(unit, counters_only=route.counters_only)
+        run = self._store.write if route.writes else self._store.read
+        if route.slow:
+            kind = Work.EXPORTING
+        elif route.figures and route.render is None:
+            kind = Work.FIGURES
+        elif route.render is not None and not call.token_holder:
+            kind = Work.LOOKING_UP  # anybody may request pictures, at any rate
+        elif large:
+            kind, unit = Work.BUILDING, uncached(unit)
+        else:
+            return await (self._reads.run(unit) if route.cacheable else asyncio.wrap_future(run(unit)))
+        return await self._executors.run(kind, lambda: run(unit).result(), token_holder=call.token_holder)
+
+
+def read_query(route: Route, request: BaseRequest, now: int) -> tuple[Query | None, dict[str, str]]:
+    """Validate the query string. Return (query, no errors), or None and a message for each wrong parameter.
+
+    Export endpoints take their fields from the body, so fields in the query string are errors there, not ignored.
+    """
+    if route.query is not None:
+        return check_query(route.query, request.query.items(), now=now)
+    if route.body is None or route.limit is not RateLimit.EXPORTS or route.family is not Family.INSIGHTS:
+        return None, {}
+    fields = {field.alias or name for name, field in route.body.model_fields.items()}
+    return None, {name: MISPLACED for name in request.query if name in fields}
+
+
+def build_unit(exchange: Exchange, sources: Mapping[str, Any], query_errors: dict[str, str]) -> Callable[[], Any]:
+    """Return a function that checks all fields and calls the handler. Call it in a transaction, perhaps repeatedly."""
+    route, values, parsed = exchange.head.route, exchange.head.values, exchange.parsed
+
+    def unit() -> Any:
+        subject = None
+        if route.subject is not None:
+            subject = route.subject.load(*values.values(), sources=sources)
+        found = (parsed.errors if parsed is not None else {}) | query_errors
+        if route.body is not None and parsed is not None and isinstance(parsed.sent, dict):
+            found |= route.body.check_against_store(parsed.sent, found, subject)
+        if found:
+            raise Invalid(found)
+        result = route.call_handler({**sources, **values, "subject": subject})
+        # Reads are encoded here, off the event loop; writes after the unit of work, so as not to block other writes.
+        return result if route.writes or route.render is not None else encoded(result)
+
+    return unit
+
+
+def page_size_name(route: Route, request: BaseRequest) -> str:
+    """Return the name of the page-size parameter that the query uses, or the endpoint's usual name if it has none."""
+    names = ("perPage", "per_page")
+    return next((name for name in names if name in request.query), getattr(route.query, "size_name", names[0]))
