@@ -48,7 +48,7 @@ class Authenticator:
         self.limiter = limiter
         self._clock = clock
         self._contact = settings.access.contact_email
-        self._cache: LRUCache[bytes, CachedIdentity] = LRUCache(CACHE_SIZE)
+        self._cache: LRUCache[str, CachedIdentity] = LRUCache(CACHE_SIZE)  # by header
         self._latest = 0
         self._latest_loaded = False
         self._used: dict[int, int] = {}
@@ -170,11 +170,8 @@ class Authenticator:
 
     def _recall(self, header: str) -> CachedIdentity | None:
         """Return what is in memory of a token, or None if the database must be read."""
-        value = _token_of(header)
-        if value is None:
-            return STRANGER
         stamp = self._freshness.now() if self._latest_loaded else None
-        entry = self._cache.get(tokens.digest(value)) if stamp is not None else None
+        entry = self._cache.get(header) if stamp is not None else None
         return entry if entry is not None and self._freshness.holds(entry[1], entry[2], counted=False) else None
 
     async def _identify(self, header: str) -> CachedIdentity:
@@ -185,7 +182,7 @@ class Authenticator:
         caller, tables = await asyncio.wrap_future(self._store.read(lambda: recorded(lambda: tokens.identify(digest))))
         entry = caller, stamp or NEVER, tables
         if stamp is not None:
-            self._cache[digest] = entry
+            self._cache[header] = entry
         if not self._latest_loaded:
             await self._load_latest()
         return entry

@@ -149,9 +149,11 @@ class RateLimiter:
 
 def headers(statuses: Sequence[Status]) -> dict[str, str]:
     """Return the rate-limit response headers. `statuses`: the state of each rate limit of the request."""
-    tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
-    policies = (f'"{each.limit.name}";q={each.limit.amount};w={each.limit.window // SECOND}' for each in statuses)
-    left = (f'"{each.limit.name}";r={each.remaining};t={_seconds(each)}' for each in statuses)
+    tightest = statuses[0]
+    if len(statuses) > 1:
+        tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
+    policies = [f'"{each.limit.name}";q={each.limit.amount};w={each.limit.window // SECOND}' for each in statuses]
+    left = [f'"{each.limit.name}";r={each.remaining};t={_seconds(each)}' for each in statuses]
     values = (
         ", ".join(policies),
         ", ".join(left),

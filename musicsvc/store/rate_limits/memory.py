@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
-from musicsvc.store.rate_limits.window import Count, Hit, HitCounter, advance, is_allowed
+from musicsvc.store.rate_limits.window import Count, Hit, HitCounter, Limit, Status, advance, is_allowed, status
 
 MAX_KEYS = 50_000
 Counts = Sequence[tuple[str, int, int, int, int]]  # key, start of the window, current and previous number, expiry
@@ -21,25 +21,36 @@ class MemoryHitCounter(HitCounter):
     def __len__(self) -> int:
         return len(self._counts)
 
-    def _count(self, hit: Hit, number: int) -> tuple[Count, int, bool]:
-        now, limit = self._clock(), hit.limit
-        stored = self._counts.get(hit.key)
-        count = Count(now, 0, 0) if stored is None else advance(limit, stored[0], now)
-        allowed = is_allowed(limit, count, now, number)
-        if allowed:
-            count = count._replace(current=count.current + number)
-            self._counts[hit.key] = count, count.began + 2 * limit.window
-            self._counts.move_to_end(hit.key)
-            self._send_change(hit.key, number)
-            if len(self._counts) > self._max_keys:
-                self._counts.popitem(last=False)
-        return count, now, allowed
+    def count(self, hits: Sequence[Hit]) -> list[Status]:
+        now = self._clock()
+        found = [(limit, key, self._current(limit, key, now)) for limit, key in ((hit.limit, hit.key) for hit in hits)]
+        allowed = [is_allowed(limit, count, now, 1) for limit, _, count in found]
+        if all(allowed):
+            found = [(limit, key, self._add(limit, key, count)) for limit, key, count in found]
+        return [
+            status(limit, count, now, allowed=accepted)
+            for (limit, _, count), accepted in zip(found, allowed, strict=True)
+        ]
 
-    def _uncount(self, hit: Hit, number: int) -> None:
-        if hit.key in self._counts:
-            count, ends = self._counts[hit.key]
-            self._counts[hit.key] = count._replace(current=max(0, count.current - number)), ends
-            self._send_change(hit.key, -number)
+    def _current(self, limit: Limit, key: str, now: int) -> Count:
+        stored = self._counts.get(key)
+        return Count(now, 0, 0) if stored is None else advance(limit, stored[0], now)
+
+    def _add(self, limit: Limit, key: str, count: Count) -> Count:
+        count = Count(count.began, count.current + 1, count.previous)
+        self._counts[key] = count, count.began + 2 * limit.window
+        self._counts.move_to_end(key)
+        self._send_change(key, 1)
+        if len(self._counts) > self._max_keys:
+            self._counts.popitem(last=False)
+        return count
+
+    def uncount(self, hits: Sequence[Hit]) -> None:
+        for hit in hits:
+            if (stored := self._counts.get(hit.key)) is not None:
+                count, ends = stored
+                self._counts[hit.key] = count._replace(current=max(0, count.current - 1)), ends
+                self._send_change(hit.key, -1)
 
     def hand_over(self, send: Callable[[Counts], None]) -> None:
         """Pass all counts to `send`, and from now on each change of them. Another process continues them."""

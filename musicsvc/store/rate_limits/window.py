@@ -67,8 +67,7 @@ class Count(NamedTuple):
     previous: int
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(NamedTuple):
     """The status of a rate limit after a request. `remaining` more requests are allowed at this moment.
 
     `wait` is the time in milliseconds until the window ends or, if `remaining` is 0, until another request is allowed.
@@ -83,8 +82,26 @@ class Status:
 class HitCounter(ABC):
     """Counts requests against rate limits."""
 
+    @abstractmethod
     def count(self, hits: Sequence[Hit]) -> list[Status]:
         """Count a request against all limits of `hits`, or none if one rejects it. Return one status per limit."""
+
+    @abstractmethod
+    def uncount(self, hits: Sequence[Hit]) -> None:
+        """Undo the counting of a request that was allowed but could not be served."""
+
+    @abstractmethod
+    def purge(self) -> None:
+        """Delete expired counts, and the oldest counts if too many are stored."""
+
+
+class SharedHitCounter(HitCounter):
+    """Counts the requests to several processes. It opens itself when it is used, and again after a fault.
+
+    Methods may block, so call them on a thread, one at a time. They raise Unavailable if counting is impossible.
+    """
+
+    def count(self, hits: Sequence[Hit]) -> list[Status]:
         return self._count_equal(hits, 1)[0]
 
     def _count_equal(self, hits: Sequence[Hit], number: int) -> list[list[Status]]:
@@ -114,7 +131,6 @@ class HitCounter(ABC):
         return [(count._replace(current=count.current - number * ok), now, ok) for count, now, ok in counted]
 
     def uncount(self, hits: Sequence[Hit]) -> None:
-        """Undo the counting of a request that was allowed but could not be served."""
         for hit in hits:
             self._uncount(hit, 1)
 
@@ -125,17 +141,6 @@ class HitCounter(ABC):
     @abstractmethod
     def _uncount(self, hit: Hit, number: int) -> None:
         """Subtract `number` from the requests of the current window, but not below 0."""
-
-    @abstractmethod
-    def purge(self) -> None:
-        """Delete expired counts, and the oldest counts if too many are stored."""
-
-
-class SharedHitCounter(HitCounter):
-    """Counts the requests to several processes. It opens itself when it is used, and again after a fault.
-
-    Methods may block, so call them on a thread, one at a time. They raise Unavailable if counting is impossible.
-    """
 
     def count_all(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
         """Count requests that arrived together; equal ones cost as much as one. Return the statuses of each."""
@@ -175,6 +180,8 @@ def status(limit: Limit, count: Count, now: int, *, allowed: bool) -> Status:
 
 def _unexpired(limit: Limit, count: Count, now: int) -> int:
     """Return the number of requests of the previous window that still count against the limit at `now`."""
+    if not count.previous:
+        return 0
     elapsed = min(limit.window, max(0, now - count.began) + GRACE)
     return count.previous * (limit.window - elapsed) // limit.window
 
