@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from musicsvc.reports import parquet, tables, xlsx
 from musicsvc.reports.tables import Table
 
 
@@ -25,30 +26,6 @@ class Format:
     first_plays: bool = False  # its rows also have the day of the first play
 
 
-def _csv(table: Table) -> Iterator[bytes]:
-    from musicsvc.reports import tables  # noqa: PLC0415 - loaded when a file is written
-
-    return tables.csv(table)
-
-
-def _json(table: Table) -> Iterator[bytes]:
-    from musicsvc.reports import tables  # noqa: PLC0415 - loaded when a file is written
-
-    return tables.json(table)
-
-
-def _xlsx(table: Table) -> Iterator[bytes]:
-    from musicsvc.reports import xlsx  # noqa: PLC0415 - loaded when a file is written
-
-    return xlsx.xlsx(table)
-
-
-def _parquet(table: Table) -> Iterator[bytes]:
-    from musicsvc.reports import parquet  # noqa: PLC0415 - loaded when a file is written
-
-    return parquet.parquet(table)
-
-
 FORMATS = {
     each.id: each
     for each in (
@@ -57,14 +34,14 @@ FORMATS = {
             "CSV",
             "A table for spreadsheets: UTF-8, a header row, a row for each track, album, artist or day.",
             "text/csv; charset=utf-8",
-            _csv,
+            tables.csv,
         ),
         Format(
             "json",
             "JSON",
             "The same rows as JSON, for programs.",
             "application/json; charset=utf-8",
-            _json,
+            tables.json,
             attachment=False,
         ),
         Format(
@@ -72,7 +49,7 @@ FORMATS = {
             "Excel",
             "The same rows as a workbook, with numbers and dates in typed cells, and the day of the first play.",
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-            _xlsx,
+            xlsx.xlsx,
             listed=False,
             text=False,
             first_plays=True,
@@ -82,7 +59,7 @@ FORMATS = {
             "Parquet",
             "The same rows as Parquet, with typed columns, for databases.",
             "application/vnd.apache.parquet",
-            _parquet,
+            parquet.parquet,
             listed=False,
             text=False,
             reports=False,

@@ -10,22 +10,18 @@ from musicsvc.server.schemas.pages.insights import ArtistsQuery, ExportForm, Pag
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.insights.figures import album_of, artist_of, track_of
 
-ARTIST, ALBUM, TRACK = "/insights/artist/{id}", "/insights/album/{id}", "/insights/track/{id}"
-figures = partial(page, "GET", handler=insights.show, access=SESSION, query=PagePeriod, figures=True)
-share = partial(page, "POST", handler=insights.share, access=SESSION, query=PagePeriod, body=ShareForm)
+KINDS = {"/insights/artist/{id}": artist_of, "/insights/album/{id}": album_of, "/insights/track/{id}": track_of}
 export = partial(page, "POST", access=SESSION, body=ExportForm, reads=True, slow=True, limit=RateLimit.EXPORTS)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     page("GET", "/insights", insights.show_artists, SESSION, query=ArtistsQuery, form="/insights",
          figures=True),
-    figures(ARTIST, find=artist_of, form=ARTIST),
-    figures(ALBUM, find=album_of, form=ALBUM),
-    figures(TRACK, find=track_of, form=TRACK),
-    page("GET", f"{TRACK}/realtime", insights.show_realtime, SESSION, find=track_of),
-    share(f"{ARTIST}/share", find=artist_of, form=ARTIST),
-    share(f"{ALBUM}/share", find=album_of, form=ALBUM),
-    share(f"{TRACK}/share", find=track_of, form=TRACK),
+    *(page("GET", path, insights.show, SESSION, find=find, query=PagePeriod, form=path, figures=True)
+      for path, find in KINDS.items()),
+    page("GET", "/insights/track/{id}/realtime", insights.show_realtime, SESSION, find=track_of),
+    *(page("POST", f"{path}/share", insights.share, SESSION, find=find, query=PagePeriod, body=ShareForm, form=path)
+      for path, find in KINDS.items()),
     export("/insights/export/csv", exports.export_table("csv")),
     export("/insights/export/json", exports.export_table("json", attachment=True)),
     export("/insights/export/xlsx", exports.export_table("xlsx")),
