@@ -1,7 +1,6 @@
 """The parts of the report for listening, hours, milestones and releases: their texts, colours and places on pages."""
 
 import io
-from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
 
@@ -10,28 +9,32 @@ import pytest
 
 from musicsvc.reports import pdf
 from musicsvc.reports.charts import details
-from musicsvc.reports.report import Report, ReportFigure, ReportMilestones, ReportRelease
+from musicsvc.reports.tables import JSON
 from tests.reports.pictures import contrast
-from tests.reports.test_pdf import content, pages
+from tests.reports.test_pdf import card, content, pages
 
-HEARD = [ReportFigure("Heard of the track", "51.7 %", "on average, median 50.0 %"), ReportFigure("Skips", "41")]
-BEST = (date(2026, 2, 14), 1312)
-
-
-def release(place: int, days: int = 28) -> ReportRelease:
-    plays = [1000 * (place + 1) // (day + 1) for day in range(days)]
-    return ReportRelease(f"Album {place}", date(2026, 1, 1) + timedelta(days=place), plays, [*range(1, days + 1)])
+HEARD = [card("Heard of the track", "51.7 %", "on average, median 50.0 %"), card("Skips", "41")]
+BEST = {"date": "2026-02-14", "plays": 1312}
 
 
-def detailed(albums: int = 4, days: int = 28) -> Report:
-    return replace(
-        content(),
-        listening=HEARD,
-        hours=[[day * hour for hour in range(24)] for day in range(7)],
-        milestones=[ReportMilestones("track", f"Song {each}", [(100, BEST[0])], BEST) for each in range(20)],
-        releases=[release(each, days) for each in range(albums)],
-        release_days=days,
-    )
+def release(place: int, days: int = 28) -> JSON:
+    points = [{"day": day, "plays": 1000 * (place + 1) // (day + 1), "listeners": day + 1} for day in range(days)]
+    released = date(2026, 1, 1) + timedelta(days=place)
+    return {"name": f"Album {place}", "release_date": released.isoformat(), "points": points, "open": None}
+
+
+def milestones(name: str, reached: dict[int, str], *, kind: str = "track", best: JSON | None = BEST) -> JSON:
+    plays = [{"count": number, "at": f"{day}T04:05:06.000000Z"} for number, day in reached.items()]
+    return {"kind": kind, "name": name, "plays": plays, "best_day": best}
+
+
+def detailed(albums: int = 4, days: int = 28) -> JSON:
+    return content() | {
+        "listening_cards": HEARD,
+        "hours": {"hours": [[day * hour for hour in range(24)] for day in range(7)]},
+        "milestones": [milestones(f"Song {each}", {100: "2026-02-14"}) for each in range(20)],
+        "releases": {"releases": [release(each, days) for each in range(albums)], "days": days},
+    }
 
 
 def test_the_cells_of_the_heat_map_are_legible_and_darker_for_more_plays() -> None:
@@ -67,8 +70,8 @@ def test_large_numbers_get_smaller_in_the_cells(digits: int) -> None:
 
 
 def test_figures_that_are_unknown_are_dashes() -> None:
-    unknown = ReportFigure("Heard of the track", None)
-    found = pdf.page_data(replace(content(), listening=[*HEARD, unknown]))["listening"]
+    unknown = card("Heard of the track", None)
+    found = pdf.page_data(content() | {"listening_cards": [*HEARD, unknown]})["listening"]
     assert [(card["label"], card["value"], card["note"]) for card in found] == [
         ("Heard of the track", "51.7 %", "on average, median 50.0 %"),
         ("Skips", "41", ""),
@@ -77,9 +80,10 @@ def test_figures_that_are_unknown_are_dashes() -> None:
 
 
 def test_milestones_have_a_column_for_each_of_the_highest_numbers() -> None:
-    reached = [(10**power, date(2026, 1, power)) for power in range(2, 7)]
-    rows = [ReportMilestones("artist", "A", reached, BEST), ReportMilestones("track", "B", reached[:2], BEST)]
-    found = details.milestones([*rows, ReportMilestones("track", "C", [], None)])
+    reached = {10**power: f"2026-01-{power:02}" for power in range(2, 7)}
+    first = {number: reached[number] for number in (100, 1_000)}
+    rows = [milestones("A", reached, kind="artist"), milestones("B", first), milestones("C", {}, best=None)]
+    found = details.milestones(rows)
     assert found is not None
     assert found["numbers"] == ["1,000", "10,000", "100,000", "1,000,000"]
     assert [row["reached"] for row in found["rows"]] == [
@@ -91,8 +95,8 @@ def test_milestones_have_a_column_for_each_of_the_highest_numbers() -> None:
 
 
 def test_releases_have_a_line_each_and_tables_of_at_most_four() -> None:
-    short = replace(release(1, 2), unfinished=True)
-    found = details.releases([release(0, 3), short, ReportRelease("None", None, [], [])], 28)
+    short, none = release(1, 2) | {"open": 1}, release(2, 0) | {"name": "None", "release_date": None}
+    found = details.releases([release(0, 3), short, none], 28)
     assert found is not None
     assert [line["date"] for line in found["lines"]] == ["1 January 2026", "2 January 2026", "no release date"]
     assert [line["points"] for line in found["lines"]] == [[[0, 0.5], [0.5, 0.25], [1, 0.1665]], [[0, 1]], []]
@@ -105,7 +109,7 @@ def test_releases_have_a_line_each_and_tables_of_at_most_four() -> None:
         ["2", "333", "3", "–", "–", "–", "–"],
     ]
     assert table["totals"] == ["1,833", "3,000", "0"]
-    assert details.releases([ReportRelease("None", None, [], [])], 28) is None
+    assert details.releases([none], 28) is None
     many = details.releases([release(each, 365) for each in range(6)], 365)
     assert many is not None
     assert [(each["first"], each["count"], each["step"]) for each in many["tables"]] == [(0, 4, 14), (4, 2, 14)]
@@ -129,7 +133,7 @@ def test_no_table_of_the_parts_is_broken(paper: str) -> None:
 
 
 def test_an_empty_period_has_no_listening() -> None:
-    empty = replace(content(plays=0), listening=HEARD, hours=[[0] * 24] * 7)
+    empty = content(plays=0) | {"listening_cards": HEARD}
     (text,) = pages(pdf.render(empty))
     assert "Listening" not in text
     assert "Hours of the week" not in text
@@ -137,7 +141,8 @@ def test_an_empty_period_has_no_listening() -> None:
 
 def place_of_first_legend(name: str) -> float:
     """Return the distance of an album's name from the left edge, in the legend of the releases."""
-    report = replace(detailed(1), releases=[replace(release(0), name=name)])
+    report = detailed(1)
+    report["releases"]["releases"][0]["name"] = name
     found: list[tuple[str, float]] = []
     page = pypdf.PdfReader(io.BytesIO(pdf.render(report))).pages[-1]
     page.extract_text(visitor_text=lambda text, matrix, *_: found.append((text, matrix[4])))
@@ -153,8 +158,9 @@ def test_a_name_from_right_to_left_begins_where_others_begin(name: str) -> None:
 @pytest.mark.parametrize("paper", ["a4", "letter"])
 def test_a_long_name_above_the_table_of_releases_stays_within_its_columns_and_on_its_page(paper: str) -> None:
     names = [f"{word} " * 6 for word in ("Alpha", "Bravo", "Civil", "Delta")]
-    albums = [replace(release(each), name=name) for each, name in enumerate(names)]
-    report = replace(detailed(), releases=albums)
+    report = detailed()
+    for each, name in zip(report["releases"]["releases"], names, strict=True):
+        each["name"] = name
     page = next(
         page
         for page in pypdf.PdfReader(io.BytesIO(pdf.render(report, paper))).pages

@@ -1,9 +1,9 @@
 """Input of the report's template: listening, hours of the week, milestones, and a comparison of releases."""
 
 from collections.abc import Sequence
+from datetime import date, datetime
 
 from musicsvc.reports.charts import dates, graphs
-from musicsvc.reports.report import ReportMilestones, ReportRelease
 from musicsvc.reports.tables import JSON
 from musicsvc.reports.wrapping import LONGEST_SHORT, named
 
@@ -60,29 +60,34 @@ def _cell(count: int, most: int) -> JSON:
     return {"text": str(count), "fill": fill, "ink": ink}
 
 
-def milestones(found: Sequence[ReportMilestones]) -> JSON | None:
+def milestones(found: Sequence[JSON]) -> JSON | None:
     """Return a table: the days of the 100th, 1,000th, … play of each track, album and artist, and its best day."""
-    numbers = sorted({number for row in found for number, _ in row.reached})[-MOST_NUMBERS:]
+    numbers = sorted({each["count"] for row in found for each in row["plays"]})[-MOST_NUMBERS:]
     rows = [
         {
-            "name": named(row.name, LONGEST_SHORT),
-            "kind": row.kind,
-            "reached": [dates.short(reached[number]) if number in reached else UNKNOWN for number in numbers],
-            "best": f"{dates.short(row.best[0])}: {row.best[1]:,}",
+            "name": named(row["name"], LONGEST_SHORT),
+            "kind": row["kind"],
+            "reached": [_short(reached[number]) if number in reached else UNKNOWN for number in numbers],
+            "best": f"{_short(row['best_day']['date'])}: {row['best_day']['plays']:,}",
         }
         for row in found
-        if row.best is not None
-        for reached in (dict(row.reached),)
+        if row["best_day"] is not None
+        for reached in ({each["count"]: each["at"] for each in row["plays"]},)
     ]
     return {"numbers": [f"{number:,}" for number in numbers], "rows": rows} if rows else None
 
 
-def releases(found: Sequence[ReportRelease], days: int) -> JSON | None:
+def _short(text: str) -> str:
+    """Return the day of a date or time in ISO 8601."""
+    return dates.short(datetime.fromisoformat(text))
+
+
+def releases(releases: Sequence[JSON], days: int) -> JSON | None:
     """Return a graph of the plays by day since the release, and tables of plays and listeners, or None if empty."""
-    shown = max((len(each.plays) for each in found), default=0)
+    shown = max((len(each["points"]) for each in releases), default=0)
     if not shown:
         return None
-    most = max(max(each.plays, default=0) for each in found)
+    most = max(point["plays"] for each in releases for point in each["points"])
     scale = graphs.nice_step(most)
     ticks = max(1, -(-most // scale))
     width = max(shown - 1, 1)
@@ -90,32 +95,33 @@ def releases(found: Sequence[ReportRelease], days: int) -> JSON | None:
     return {
         "days": days,
         "lines": [
-            _line(each, place, [[day / width, plays / (scale * ticks)] for day, plays in enumerate(each.plays)])
-            for place, each in enumerate(found)
+            _line(each, place, [[of["day"] / width, of["plays"] / (scale * ticks)] for of in each["points"]])
+            for place, each in enumerate(releases)
         ],
         "ticks": [{"at": tick / ticks, "label": f"{tick * scale:,}"} for tick in range(ticks + 1)],
         "labels": [{"at": day / width, "label": f"day {day}"} for day in range(0, shown, step)],
         "tables": [
-            _release_table(found[start : start + ALBUMS_PER_TABLE], start)
-            for start in range(0, len(found), ALBUMS_PER_TABLE)
+            _release_table(releases[start : start + ALBUMS_PER_TABLE], start)
+            for start in range(0, len(releases), ALBUMS_PER_TABLE)
         ],
     }
 
 
-def _line(of: ReportRelease, place: int, points: list[list[float]]) -> JSON:
+def _line(of: JSON, place: int, points: list[list[float]]) -> JSON:
+    released, unfinished = of["release_date"], of["open"] is not None
     return {
-        "name": named(of.name, LONGEST_SHORT),
-        "date": "no release date" if of.released is None else dates.day(of.released),
+        "name": named(of["name"], LONGEST_SHORT),
+        "date": "no release date" if released is None else dates.day(date.fromisoformat(released)),
         "colour": LINES[place % len(LINES)],
         "dash": DASHES[place % len(DASHES)],
-        "points": points[:-1] if of.unfinished else points,
-        "open": points[-2:] if of.unfinished else [],
+        "points": points[:-1] if unfinished else points,
+        "open": points[-2:] if unfinished else [],
     }
 
 
-def _release_table(found: Sequence[ReportRelease], start: int) -> JSON:
+def _release_table(found: Sequence[JSON], start: int) -> JSON:
     """Return a table of each album's plays per day since its release, and its distinct listeners up to that day."""
-    shown = max(len(each.plays) for each in found)
+    shown = max(len(each["points"]) for each in found)
     step = -(-shown // MOST_ROWS)
     return {
         "first": start,
@@ -124,11 +130,11 @@ def _release_table(found: Sequence[ReportRelease], start: int) -> JSON:
         "rows": [
             [str(day)]
             + [
-                f"{numbers[day]:,}" if day < len(numbers) else UNKNOWN
+                f"{each['points'][day][name]:,}" if day < len(each["points"]) else UNKNOWN
                 for each in found
-                for numbers in (each.plays, each.listeners)
+                for name in ("plays", "listeners")
             ]
             for day in range(0, shown, max(step, 1))
         ],
-        "totals": [f"{sum(each.plays):,}" for each in found],
+        "totals": [f"{sum(point['plays'] for point in each['points']):,}" for each in found],
     }

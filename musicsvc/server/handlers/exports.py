@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from musicsvc.reports import pdf
 from musicsvc.reports.formats import FORMATS
-from musicsvc.reports.report import Report
 from musicsvc.server.schemas.exports import ExportIn, ReportIn, ScopeIn
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.server.shapes.envelope import JSON, Download, success
@@ -21,7 +20,7 @@ class PendingReport(NamedTuple):
     """A report that is not drawn as PDF yet."""
 
     name: str  # of the PDF file
-    content: Report
+    content: JSON
 
 
 def list_formats() -> JSON:

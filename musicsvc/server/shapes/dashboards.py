@@ -14,7 +14,6 @@ from musicsvc.store.dashboards.report_links import SharedReport
 from musicsvc.store.insights import figures
 from musicsvc.store.insights.listening import DEFAULT_DAYS
 from musicsvc.store.insights.listening.listening import LISTENING
-from musicsvc.store.insights.listening.releases import Release, open_day
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.plays.periods import CUSTOM, Window, day_of, to_date
 
@@ -73,7 +72,7 @@ def dashboard(found: Dashboard, now: int) -> JSON:
     if found.milestones is not None:
         shaped["milestones"] = listening.milestones(found.milestones)
     if found.releases:
-        shaped["releases"] = _releases(found.releases, now)
+        shaped["releases"] = listening.releases_until(now, found.releases, DEFAULT_DAYS)
     if found.collaborations is not None:
         shaped["collaborations"] = insights.collaborations(found.collaborations, [])
     return shaped
@@ -128,13 +127,6 @@ def _days(found: Dashboard, today: int) -> list[JSON]:
         }
         for day, (point, before) in enumerate(rows[first:], found.chart.window.first + first)
     ]
-
-
-def _releases(found: Sequence[Release], now: int) -> JSON:
-    """Return the points of each release, and as `open` the day that is not over, or None."""
-    shaped = listening.releases(found, DEFAULT_DAYS)
-    lines = zip(found, shaped["releases"], strict=True)
-    return shaped | {"releases": [data | {"open": open_day(release, now)} for release, data in lines]}
 
 
 def _related(found: Related | Result) -> JSON:

@@ -2,20 +2,10 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import date
 from functools import partial
 
-from musicsvc.clock import isoformat, to_datetime
+from musicsvc.clock import isoformat
 from musicsvc.reports.formats import FORMATS, Format
-from musicsvc.reports.report import (
-    Comparison,
-    Report,
-    ReportDay,
-    ReportFigure,
-    ReportMilestones,
-    ReportRelease,
-    ReportRow,
-)
 from musicsvc.reports.tables import Table
 from musicsvc.reports.verification import Checksum
 from musicsvc.server.shapes import insights, listening
@@ -25,10 +15,9 @@ from musicsvc.store.engine.names.name_index import fold
 from musicsvc.store.insights import scopes
 from musicsvc.store.insights.export_rows import COLUMNS, KINDS
 from musicsvc.store.insights.figures import FIGURES, Figure, noun
-from musicsvc.store.insights.listening import first_plays, releases
+from musicsvc.store.insights.listening import first_plays
 from musicsvc.store.insights.listening.listening import LISTENING
-from musicsvc.store.insights.listening.releases import Release
-from musicsvc.store.insights.overview import Details, Overview, SubjectMilestones, TopRow
+from musicsvc.store.insights.overview import Details, Overview, TopRow
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import Window, to_date
 
@@ -111,108 +100,73 @@ def report_file(found: Overview, now: int, form: str) -> JSON:
     whole = report(found, now, charts=True)
     if form == "json":
         return whole
-    tops = {"top_tracks": found.top, "top_albums": found.top_albums, "top_artists": found.top_artists}
     return whole | {
         name: [insights.ranked(row.ranked) | {"plays_change": row.plays_change} for row in rows]
-        for name, rows in tops.items()
+        for name, rows in _tops(found).items()
     }
+
+
+def _tops(found: Overview) -> dict[str, list[TopRow]]:
+    return {"top_tracks": found.top, "top_albums": found.top_albums, "top_artists": found.top_artists}
 
 
 def with_first_plays(data: JSON, found: Overview) -> JSON:
     """Return the figures of a report file with the dates of the first plays beside growth, for a workbook."""
-    tops = {"top_tracks": found.top, "top_albums": found.top_albums, "top_artists": found.top_artists}
     dated = {
-        name: [shaped | _first_play(row.first_day) for shaped, row in zip(data[name], rows, strict=True)]
-        for name, rows in tops.items()
+        name: [shaped | {FIRST_PLAY: _date(row.first_day)} for shaped, row in zip(data[name], rows, strict=True)]
+        for name, rows in _tops(found).items()
     }
-    return data | {"summary": data["summary"] | _first_play(found.first_day)} | dated
+    return data | {"summary": data["summary"] | {FIRST_PLAY: _date(found.first_day)}} | dated
 
 
-def _first_play(day: int | None) -> JSON:
-    first = _date(day)
-    return {FIRST_PLAY: first and first.isoformat()}
-
-
-def printed(found: Overview, now: int) -> Report:
-    figures, window = found.figures, found.figures.window
-    return Report(
-        name=found.name,
-        first=to_date(window.first),
-        last=to_date(window.end - 1),
-        generated_at=to_datetime(now),
-        plays=figures.plays,
-        plays_total=figures.plays_total,
-        figures=_printed_figures(FIGURES, insights.figures(figures)),
-        all_time=[ReportFigure(each.title, f"{getattr(figures, each.key):,}") for each in FIGURES if each.all_time],
-        tracks=found.tracks,
-        albums=found.albums,
-        artists=found.artists,
-        days=[ReportDay(*point) for point in found.chart.points],
-        top_tracks=_printed(found.top, window),
-        top_albums=_printed(found.top_albums, window),
-        top_artists=_printed(found.top_artists, window),
-        before=_comparison(found),
-        unfinished=now < window.ends,
-        last_played=_date(found.last_played),
-        first_plays=_date(first_plays.instead_of_growth(window, found.first_day)),
-        **({} if found.details is None else _printed_details(found.details, now)),
-    )
-
-
-def _printed_details(found: Details, now: int) -> JSON:
-    """Return the listening figures, hours of the week, milestones and releases of a printed report, by field name."""
-    return {
-        "listening": _printed_figures(LISTENING, insights.nested(LISTENING, found.listening)),
-        "hours": found.hours.plays,
-        "milestones": [_printed_milestones(each) for each in found.milestones],
-        "releases": [_printed_release(each, now) for each in found.releases],
-        "release_days": found.days,
+def printed(found: Overview, now: int) -> JSON:
+    """Return the figures of a report file, with what only its pages show, as input of the PDF."""
+    data, window = report_file(found, now, "pdf"), found.figures.window
+    for name, rows in _tops(found).items():
+        for shaped, row in zip(data[name], rows, strict=True):
+            shaped |= {"artists": row.artists, "first_plays": _instead_of_growth(window, row.first_day)}
+    compared = [] if found.details is None else found.details.releases
+    return data | {
+        "name": found.name,
+        "releases": listening.releases_until(now, compared, data["releases"]["days"]),
+        "cards": _cards(FIGURES, data["summary"]),
+        "all_time": {each.title: f"{getattr(found.figures, each.key):,}" for each in FIGURES if each.all_time},
+        "listening_cards": _cards(LISTENING, data["listening"]),
+        "before": _before(found),
+        "unfinished": now < window.ends,
+        "last_played": _date(found.last_played),
+        "first_plays": _instead_of_growth(window, found.first_day),
     }
 
 
-def _printed_figures(rows: Iterable[Figure], data: JSON) -> list[ReportFigure]:
+def _cards(rows: Iterable[Figure], data: JSON) -> list[JSON]:
     return [
-        ReportFigure(each.figure.title, each.value, each.note_text, bool(each.figure.growth), each.growth)
+        {
+            "title": each.figure.title,
+            "value": each.value,
+            "note": each.note_text,
+            "grows": bool(each.figure.growth),
+            "change": each.growth,
+        }
         for each in insights.cards(rows, data)
     ]
 
 
-def _printed_milestones(each: SubjectMilestones) -> ReportMilestones:
-    reached = [(number, to_datetime(at).date()) for number, at in each.milestones.plays]
-    best = each.milestones.best_day
-    return ReportMilestones(noun(each.subject), each.name, reached, best and (to_date(best.day), best.plays))
+def _before(found: Overview) -> JSON | None:
+    """Return the days of the preceding window, or None if there is nothing to compare with.
 
-
-def _printed_release(each: Release, now: int) -> ReportRelease:
-    released = None if each.release_date is None else date.fromisoformat(each.release_date)
-    plays, listeners = [point.plays for point in each.points], [point.listeners for point in each.points]
-    return ReportRelease(each.name, released, plays, listeners, releases.open_day(each, now) is not None)
-
-
-def _comparison(found: Overview) -> Comparison | None:
-    """Return the days of the preceding window, or None if there is nothing to compare with."""
-    before = found.figures.window.before
+    `partial`: only a part of the last day counts, up to the time of day at which the report was made.
+    """
     if not found.before:
         return None
     plays, listeners = zip(*found.before, strict=True)
-    first, last = to_date(before.first), to_date(before.last)
-    return Comparison(before.label, first, last, plays, listeners, partial=before.seconds > 0)
+    before = found.figures.window.before
+    return {"label": before.label, "plays": plays, "listeners": listeners, "partial": before.seconds > 0}
 
 
-def _printed(rows: Sequence[TopRow], window: Window) -> list[ReportRow]:
-    return [
-        ReportRow(
-            name=row.ranked.name,
-            artists=row.artists,
-            plays=row.ranked.plays,
-            plays_total=row.ranked.plays_total,
-            listeners=row.ranked.listeners,
-            plays_change=row.plays_change,
-            first_plays=_date(first_plays.instead_of_growth(window, row.first_day)),
-        )
-        for row in rows
-    ]
+def _instead_of_growth(window: Window, first_day: int | None) -> str | None:
+    return _date(first_plays.instead_of_growth(window, first_day))
 
 
-def _date(day: int | None) -> date | None:
-    return None if day is None else to_date(day)
+def _date(day: int | None) -> str | None:
+    return None if day is None else to_date(day).isoformat()

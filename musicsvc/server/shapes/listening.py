@@ -7,7 +7,7 @@ from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.insights import nested, period
 from musicsvc.store.insights.listening.listening import LISTENING, Hours, Listening
 from musicsvc.store.insights.listening.milestones import Milestones
-from musicsvc.store.insights.listening.releases import Release
+from musicsvc.store.insights.listening.releases import Release, open_day
 from musicsvc.store.plays.periods import to_date
 
 
@@ -30,6 +30,14 @@ def milestones(found: Milestones) -> JSON:
 
 def releases(found: Sequence[Release], days: int) -> JSON:
     return {"days": days, "releases": [_release(each) for each in found]}
+
+
+def releases_until(now: int, found: Sequence[Release], days: int) -> JSON:
+    """Return the points of each release, and as `open` the day that is not over, or None."""
+    shaped = releases(found, days)
+    for data, release in zip(shaped["releases"], found, strict=True):
+        data["open"] = open_day(release, now)
+    return shaped
 
 
 def _release(found: Release) -> JSON:
