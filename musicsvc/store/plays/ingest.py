@@ -111,8 +111,13 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity, own_acce
         outcome.refused = sorted([*outcome.refused, *((places[at], own_plays.SECOND_PLAY) for at in second)])
     outcome.accepted = record(rows, own)
     outcome.repeated = len(valid) - len(second) - outcome.accepted
-    blocks.advance(min(ROLLED_UP_PER_PLAY * outcome.accepted, ROLLED_UP_AT_ONCE))
+    roll_up(outcome.accepted)
     return outcome
+
+
+def roll_up(accepted: int) -> None:
+    """Count some of the blocks that are due: the more, the more plays are new. Call after `counts.lock`."""
+    blocks.advance(min(ROLLED_UP_PER_PLAY * accepted, ROLLED_UP_AT_ONCE))
 
 
 def _refusal(play: ReportedPlay, now: int, actor: Identity, *, own_accepted: bool) -> str | None:
