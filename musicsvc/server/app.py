@@ -21,7 +21,7 @@ from musicsvc.server.freshness import Freshness
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.server.jobs.periodic import Periodic
-from musicsvc.server.logs import access_log
+from musicsvc.server.logs.setup import log_request
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network.acceptor import Acceptor
@@ -72,7 +72,7 @@ class App:
         self._abuse_monitor = AbuseMonitor(settings, store, log, self._activity_writer, self._authenticator, clock)
         observers: list[Observer] = [self._metrics, self._activity_writer, self._abuse_monitor]
         if settings.log.requests:
-            observers.append(access_log.write)
+            observers.append(log_request)
         self._dispatcher = Dispatcher(
             settings, store, clock, self._authenticator, freshness, self._executors, observers, self._sources(root, log)
         )

@@ -21,7 +21,7 @@ FULL = Path("/dev/full")
 NO_SPACE = "Error: The output: No space left on device.\n"
 HEAVY = (
     *("pydantic", "pydantic_settings", "peewee", "apsw", "psycopg", "aiohttp", "rich.table", "argon2", "zxcvbn"),
-    *("structlog", "prometheus_client", "orjson", "musicsvc.server"),
+    *("prometheus_client", "orjson", "musicsvc.server"),
 )
 
 

@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-SERVER = {"structlog", "rich", "typst", "duckdb"}
-COMMANDS = {"aiohttp", "peewee", "pydantic", "structlog", "rich", "typst", "regex"}
+SERVER = {"rich", "typst", "duckdb"}
+COMMANDS = {"aiohttp", "peewee", "pydantic", "rich", "typst", "regex"}
 
 
 def loaded(statement: str) -> set[str]:

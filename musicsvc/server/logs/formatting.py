@@ -1,27 +1,21 @@
 """Log lines as JSON objects or as text, with line breaks and control characters escaped."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
 from traceback import TracebackException
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.clock import isoformat
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from structlog.dev import ConsoleRenderer
-    from structlog.typing import EventDict
-
+Message = dict[str, Any]
 LONGEST = 4096  # bytes that a write to a pipe never splits (PIPE_BUF)
 LIMITS = ((2000, 3000), (1000, 2000), (300, 900), (80, 200), (20, 20))  # characters of a value and of a traceback
 REQUIRED = ("time", "level", "message", "logger")
 SECRETS = re.compile(r"(msvc_)[0-9a-z]+|(bearer\s+)\S+|(/(?:password|reports)/)[\w.-]+", re.IGNORECASE)
 SIGNS = ("msvc_", "bearer", "/password/", "/reports/")  # without one of them, a text has no secret
 CUT = "…"
+QUOTED = frozenset(" \t=\r\n\"'")  # a value with one of these is quoted in text
 
 
 class Formatter:
@@ -31,9 +25,9 @@ class Formatter:
         """`text`: write plain text for people instead of JSON."""
         self._escape = _printable if text else _encodable
         self._escape_traceback = _indented if text else _encodable
-        self._render: Callable[[Any, str, EventDict], Any] = _text() if text else _json()
+        self._render = _text if text else json.JSONEncoder(separators=(",", ":")).encode
 
-    def render(self, message: EventDict) -> bytes:
+    def render(self, message: Message) -> bytes:
         """Return a message as a line of at most LONGEST bytes; long values are cut."""
         for value, traceback in LIMITS:
             line = self._encode(message, value, traceback)
@@ -41,14 +35,13 @@ class Formatter:
                 return line
         return self._encode({key: message[key] for key in REQUIRED}, *LIMITS[-1])
 
-    def _encode(self, message: EventDict, value: int, traceback: int) -> bytes:
+    def _encode(self, message: Message, value: int, traceback: int) -> bytes:
         event = {key: self._scalar(found, value) for key, found in message.items()}
         event["time"] = isoformat(message["time"])
         if "exception" in message:
             text = _without_secrets(_traceback_text(message["exception"]))
             event["exception"] = self._escape_traceback(_cut_middle(text, traceback))
-        line = str(self._render(None, message["level"], event))
-        return line.replace("\x7f", "\\u007f").encode() + b"\n"
+        return self._render(event).replace("\x7f", "\\u007f").encode() + b"\n"
 
     def _scalar(self, found: Any, longest: int) -> Any:
         """Return None, booleans and numbers unchanged; other values as text, cut to `longest`, without secrets."""
@@ -60,21 +53,15 @@ class Formatter:
         return self._escape(_without_secrets(text if len(text) <= longest else f"{text[:longest]}{CUT}"))
 
 
-def _json() -> Callable[[Any, str, EventDict], str]:
-    encode = json.JSONEncoder(separators=(",", ":")).encode
-    return lambda _logger, _level, event: encode(event)
+def _text(event: Message) -> str:
+    head = [event["time"], f"[{event['level']:<9}]", event["message"], f"[{event['logger']}]"]
+    more = [f"{key}={_quoted(found)}" for key, found in event.items() if key not in {*REQUIRED, "exception"}]
+    line = " ".join(part for part in head + more if part).rstrip(" ")
+    return f"{line}\n{event['exception']}" if "exception" in event else line
 
 
-def _text() -> ConsoleRenderer:
-    from structlog.dev import ConsoleRenderer  # noqa: PLC0415 - its import takes 60 ms
-
-    return ConsoleRenderer(
-        colors=False,
-        pad_event_to=0,
-        sort_keys=False,
-        event_key="message",
-        timestamp_key="time",
-    )
+def _quoted(found: object) -> str:
+    return found if isinstance(found, str) and not QUOTED & set(found) else repr(found)
 
 
 def _traceback_text(failure: Any) -> str:

@@ -8,49 +8,63 @@ import re
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Protocol
+from functools import partial
+from types import TracebackType
 
-from musicsvc.server.call import request_id
-from musicsvc.server.logs.formatting import LONGEST, Formatter
-from musicsvc.server.logs.writer import LogWriter, QueuedLogWriter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import TracebackType
-
-    from structlog.typing import EventDict
-
-    from musicsvc.clock import Clock
-    from musicsvc.config import Log
+from musicsvc.clock import Clock
+from musicsvc.config import Log
+from musicsvc.server.call import Call, request_id
+from musicsvc.server.logs.formatting import LONGEST, Formatter, Message
+from musicsvc.server.logs.writer import DirectHandler, LineWriter, Listener, QueuedHandler
 
 FRAMES = -25  # log only the 25 innermost frames of a traceback
 REQUESTS = "musicsvc.requests"
+LONGEST_METHOD = 16
 OWN_LOGGERS = re.compile(r"musicsvc(?!\.wire$)(\.|$)")  # aiohttp logs to musicsvc.wire
 STANDARD = {*logging.makeLogRecord({}).__dict__, "message", "asctime", "taskName"}
 SCALARS = (str, int, float, type(None))
 
 
-class Sink(Protocol):
-    def put(self, message: EventDict) -> None:
-        """Write or queue a log message. Implementations must not raise."""
-
-
 @contextmanager
-def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[LogWriter]:
+def started(settings: Log, clock: Clock, *, threaded: bool) -> Iterator[LineWriter]:
     """Log to stderr in the `with` block. `threaded`: write on a separate thread; must be false before a fork."""
     with suppress(OSError):
         sys.stderr.flush()
     descriptor = sys.stderr.fileno()
-    writer = LogWriter(descriptor, _formatter(descriptor, settings), clock)
+    writer = LineWriter(descriptor, _formatter(descriptor, settings), clock)
+    handler = (QueuedHandler if threaded else DirectHandler)(writer, partial(message_of, clock))
     with ExitStack() as undo:
-        sink = undo.enter_context(QueuedLogWriter(writer)) if threaded else writer
-        undo.enter_context(_handling(Handler(sink, clock), settings))
+        if isinstance(handler, QueuedHandler):
+            listener = Listener(handler, writer)
+            listener.start()
+            undo.callback(listener.stop)
+        undo.enter_context(_handling(handler, settings))
         undo.enter_context(_exception_hooks())
         yield writer
 
 
-def change(writer: LogWriter, settings: Log) -> None:
+def log_request(call: Call) -> None:
+    """Log a call, if `log.requests` is on, with the data of the activity log: no query string, token value or body."""
+    logging.getLogger(REQUESTS).info(
+        "request",
+        extra={
+            "at": call.at,
+            "request_id": call.request_id,
+            "account": call.account_id,
+            "token": call.token_id,
+            "address": call.address,
+            "method": call.method[:LONGEST_METHOD],
+            "route": call.route.path if call.route is not None else None,
+            "status": call.status,
+            "milliseconds": round(call.milliseconds, 3),
+            "bytes": call.size,
+        },
+    )
+
+
+def change(writer: LineWriter, settings: Log) -> None:
     """Apply new settings to the running log."""
     writer.formatter = _formatter(writer.descriptor, settings)
     for logger, level in _levels(settings).items():
@@ -72,33 +86,26 @@ def _levels(settings: Log) -> dict[logging.Logger, int]:
     }
 
 
-class Handler(logging.Handler):
-    """Converts log records to dicts of plain values, which a sink can write later."""
-
-    def __init__(self, sink: Sink, clock: Clock) -> None:
-        super().__init__()
-        self._sink = sink
-        self._clock = clock
-
-    def emit(self, record: logging.LogRecord) -> None:
-        own = OWN_LOGGERS.match(record.name) is not None
-        more = {key: found for key, found in record.__dict__.items() if key not in STANDARD}
-        message: EventDict = {
-            "time": more.pop("at", None) or self._clock.now(),
-            "level": record.levelname.lower(),
-            "message": _message(record, own=own),
-            "logger": record.name,
-        }
-        if named := more.pop("request_id", None) or request_id.get():
-            message["request_id"] = named
-        if own:
-            message.update({key: each if isinstance(each, SCALARS) else _as_text(each) for key, each in more.items()})
-        if record.exc_info and record.exc_info[1] is not None:
-            message["exception"] = _exception(*record.exc_info, own=own)
-        self._sink.put(message)
+def message_of(clock: Clock, record: logging.LogRecord) -> Message:
+    """Convert a log record to a dict of plain values, which another thread can write later."""
+    own = OWN_LOGGERS.match(record.name) is not None
+    more = {key: found for key, found in record.__dict__.items() if key not in STANDARD}
+    message: Message = {
+        "time": more.pop("at", None) or clock.now(),
+        "level": record.levelname.lower(),
+        "message": _text(record, own=own),
+        "logger": record.name,
+    }
+    if named := more.pop("request_id", None) or request_id.get():
+        message["request_id"] = named
+    if own:
+        message.update({key: each if isinstance(each, SCALARS) else _as_text(each) for key, each in more.items()})
+    if record.exc_info and record.exc_info[1] is not None:
+        message["exception"] = _exception(*record.exc_info, own=own)
+    return message
 
 
-def _message(record: logging.LogRecord, *, own: bool) -> str:
+def _text(record: logging.LogRecord, *, own: bool) -> str:
     try:
         text = record.getMessage()
     except Exception:  # noqa: BLE001 - a format that does not match its values, or a value whose str() fails

@@ -1,149 +1,139 @@
-"""Writes log lines to stderr, which may be blocked or closed. Lines that cannot be written are counted."""
+"""Writes log messages to stderr, which may be blocked or closed. Lines that cannot be written are counted."""
 
-from __future__ import annotations
-
+import logging
 import os
 import select
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from logging.handlers import QueueHandler, QueueListener
+from queue import Full, Queue
 
-from musicsvc.server.logs.formatting import LONGEST
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Self
-
-    from structlog.typing import EventDict
-
-    from musicsvc.clock import Clock
-    from musicsvc.server.logs.formatting import Formatter
+from musicsvc.clock import Clock
+from musicsvc.server.logs.formatting import Formatter, Message
 
 MOST_WAITING = 4096  # lines
-AT_ONCE = 512
 GATHERING_SECONDS = 0.02
 FLUSH_SECONDS = 2.0
 
 
-class LogWriter:
+class LineWriter:
     def __init__(self, descriptor: int, formatter: Formatter, clock: Clock) -> None:
         self.descriptor = descriptor
         self.formatter = formatter
         self._clock = clock
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLOUT)
         self._counting = threading.Lock()
         self._in_line = False
         self._unreported = 0
         self.dropped = 0
 
-    def put(self, message: EventDict) -> None:
-        """Write the message at once, or drop it if that would block."""
-        if self._is_writable(0):
-            self.write([message])
-        else:
-            self.drop(1)
+    def write(self, message: Message, *, wait: bool = True) -> None:
+        """Write the message, waiting while stderr is blocked; without `wait`, drop it then.
 
-    def write(self, messages: list[EventDict]) -> None:
-        """Write the messages, waiting while stderr is blocked. Then log how many lines were dropped earlier, if any."""
-        for chunk, count in _chunks(filter(None, map(self._line, messages))):
-            if not self._write_all(chunk):
-                self.drop(count)
-            elif self._unreported:
-                self._report_dropped()
-
-    def drop(self, count: int) -> None:
-        with self._counting:
-            self.dropped += count
-            self._unreported += count
-
-    def _line(self, message: EventDict) -> bytes:
+        Afterwards log how many messages were dropped earlier, if any.
+        """
         try:
-            return self.formatter.render(message)
+            line = self.formatter.render(message)
         except Exception:  # noqa: BLE001 - str() of any value may fail
-            self.drop(1)
-            return b""
+            self.drop()
+            return
+        if not self._write_line(line, wait=wait):
+            self.drop()
+        elif self._unreported:
+            self._report_dropped(wait=wait)
 
-    def _report_dropped(self) -> None:
+    def drop(self) -> None:
+        with self._counting:
+            self.dropped += 1
+            self._unreported += 1
+
+    def _report_dropped(self, *, wait: bool) -> None:
         with self._counting:
             count, self._unreported = self._unreported, 0
-        message: EventDict = {
+        message: Message = {
             "time": self._clock.now(),
             "level": "warning",
             "message": f"log lines lost: {count}; stderr was blocked or closed",
             "logger": "musicsvc",
             "lost": count,
         }
-        if not self._write_all(self.formatter.render(message)):
+        if not self._write_line(self.formatter.render(message), wait=wait):
             with self._counting:
                 self._unreported += count
 
-    def _write_all(self, chunk: bytes) -> bool:
-        """Write the chunk, after a line break if the last write ended within a line. Return False if writing fails."""
-        left = b"\n" + chunk if self._in_line else chunk
+    def _write_line(self, line: bytes, *, wait: bool) -> bool:
+        """Write the line, after a line break if the last write ended within a line. Return False if writing fails."""
+        left = b"\n" + line if self._in_line else line
         try:
             while left:
-                try:
+                if not self._poll.poll(None if wait else 0):
+                    return False
+                with suppress(BlockingIOError):
                     left = left[os.write(self.descriptor, left) :]
                     self._in_line = bool(left)
-                except BlockingIOError:
-                    self._is_writable(None)
         except OSError:
             return False
         return True
 
-    def _is_writable(self, milliseconds: int | None) -> bool:
-        """Wait up to `milliseconds`, or forever for None. Return whether a line can be written without blocking."""
-        poll = select.poll()
-        poll.register(self.descriptor, select.POLLOUT)
-        return bool(poll.poll(milliseconds))
 
+class DirectHandler(logging.Handler):
+    """Writes log records at once, and drops them if that would block. `message`: converts a record."""
 
-class QueuedLogWriter:
-    """Writes messages on a separate thread, so that a slow disk or reader blocks no request."""
-
-    def __init__(self, writer: LogWriter) -> None:
+    def __init__(self, writer: LineWriter, message: Callable[[logging.LogRecord], Message]) -> None:
+        super().__init__()
         self._writer = writer
-        self._queue: SimpleQueue[EventDict | None] = SimpleQueue()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="log", daemon=True)
+        self._message = message
 
-    def put(self, message: EventDict) -> None:
-        """Queue the message, or drop it if MOST_WAITING messages are queued."""
-        if self._queue.qsize() < MOST_WAITING:
-            self._queue.put(message)
-        else:
-            self._writer.drop(1)
+    def emit(self, record: logging.LogRecord) -> None:
+        self._writer.write(self._message(record), wait=False)
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
 
-    def __exit__(self, *exc: object) -> None:
+class QueuedHandler(QueueHandler):
+    """Queues log records as messages, and drops them if MOST_WAITING messages are queued."""
+
+    queue: Queue[Message | None]
+
+    def __init__(self, writer: LineWriter, message: Callable[[logging.LogRecord], Message]) -> None:
+        super().__init__(Queue(MOST_WAITING))
+        self._writer = writer
+        self._message = message
+
+    def prepare(self, record: logging.LogRecord) -> Message:
+        return self._message(record)
+
+    def enqueue(self, message: Message) -> None:  # type: ignore[override]  # what `prepare` returns
+        try:
+            self.queue.put_nowait(message)
+        except Full:
+            self._writer.drop()
+
+
+class Listener(QueueListener):
+    """Writes queued messages on a thread, so that a slow disk or reader blocks no request. Use it in a `with` block."""
+
+    queue: Queue[Message | None]
+
+    def __init__(self, handler: QueuedHandler, writer: LineWriter) -> None:
+        super().__init__(handler.queue)
+        self._writer = writer
+
+    def dequeue(self, block: bool) -> Message | None:  # type: ignore[override]  # noqa: FBT001 - the library's signature
+        gathers = self.queue.empty()
+        message = self.queue.get(block)
+        if gathers and message is not None:
+            time.sleep(GATHERING_SECONDS)  # waking up for each line would cost more than writing it
+        return message
+
+    def handle(self, message: Message) -> None:  # type: ignore[override]  # what `dequeue` returns
+        self._writer.write(message)
+
+    def stop(self) -> None:
         """Write the queued messages, for at most FLUSH_SECONDS."""
-        self._ended.set()
-        self._queue.put(None)
-        self._thread.join(FLUSH_SECONDS)
-
-    def _run(self) -> None:
-        while (first := self._queue.get()) is not None:
-            # Collect more lines: waking up for each line would cost more than writing it.
-            self._ended.wait(GATHERING_SECONDS)
-            messages = [first]
-            with suppress(Empty):
-                while len(messages) < AT_ONCE and (message := self._queue.get_nowait()) is not None:
-                    messages.append(message)
-            self._writer.write(messages)
-            if self._ended.is_set():
-                self._queue.put(None)  # the end marker may be in this batch
-
-
-def _chunks(lines: Iterator[bytes]) -> Iterator[tuple[bytes, int]]:
-    """Join lines into chunks that one write to a pipe accepts whole. Yield each chunk and its number of lines."""
-    chunk, count = b"", 0
-    for line in lines:
-        if count and len(chunk) + len(line) > LONGEST:
-            yield chunk, count
-            chunk, count = b"", 0
-        chunk, count = chunk + line, count + 1
-    if count:
-        yield chunk, count
+        with suppress(Full):
+            self.queue.put(None, timeout=FLUSH_SECONDS)
+        if self._thread is not None:
+            self._thread.join(FLUSH_SECONDS)
+            self._thread = None

@@ -7,7 +7,7 @@ from musicsvc.clock import SECOND, Clock
 from musicsvc.config import Settings
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
-from musicsvc.server.logs.writer import LogWriter
+from musicsvc.server.logs.writer import LineWriter
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network import tls
 from musicsvc.server.network.acceptor import Acceptor
@@ -100,7 +100,7 @@ def add_installation(metrics: Metrics, settings: Settings) -> None:
     metrics.on_scrape("musicsvc_data_disk_free_bytes", text, lambda: shutil.disk_usage(folder).free)
 
 
-def add_logs(metrics: Metrics, writer: LogWriter) -> None:
+def add_logs(metrics: Metrics, writer: LineWriter) -> None:
     """Add a metric of lost log lines."""
     text = "Log lines that could not be written to stderr."
     metrics.counter("musicsvc_log_lines_dropped", text, lambda: writer.dropped)

@@ -10,7 +10,6 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from structlog.typing import EventDict
 
 from musicsvc.clock import MovableClock, isoformat
 from musicsvc.server.logs import setup as log_setup
@@ -43,17 +42,9 @@ def fail(text: str) -> NoReturn:
     raise ValueError(text)
 
 
-class Kept(list[EventDict]):
-    """A sink that keeps its messages."""
-
-    put = list[EventDict].append
-
-
 def written(found: logging.LogRecord, *, plain: bool) -> bytes:
     """Return the line that is written for a record."""
-    kept = Kept()
-    log_setup.Handler(kept, MovableClock(NOW, speed=0)).emit(found)
-    return Formatter(text=plain).render(kept[0])
+    return Formatter(text=plain).render(log_setup.message_of(MovableClock(NOW, speed=0), found))
 
 
 def line(found: logging.LogRecord) -> dict[str, Any]:

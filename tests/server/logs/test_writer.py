@@ -1,19 +1,21 @@
 """Log writers: nobody waits for a reader of stderr, and lost lines are counted."""
 
 import json
+import logging
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from structlog.typing import EventDict
 
 from musicsvc.clock import MovableClock, isoformat
-from musicsvc.server.logs.formatting import Formatter
-from musicsvc.server.logs.writer import MOST_WAITING, LogWriter, QueuedLogWriter
+from musicsvc.server.logs.formatting import Formatter, Message
+from musicsvc.server.logs.writer import MOST_WAITING, LineWriter, Listener, QueuedHandler
 from tests.conftest import NOW
 from tests.support.program import until
 
@@ -23,15 +25,14 @@ HELLO = {"time": NOW, "level": "warning", "message": "hello", "logger": "musicsv
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 def test_dropped_lines_are_counted_and_reported_once_writing_works_again(tmp_path: Path, clock: MovableClock) -> None:
     descriptor = os.open("/dev/full", os.O_WRONLY)
-    writer = LogWriter(descriptor, Formatter(text=False), clock)
-    for _ in range(3):
-        writer.put(HELLO)
-    writer.write([HELLO] * 40)
+    writer = LineWriter(descriptor, Formatter(text=False), clock)
+    for number in range(43):
+        writer.write(HELLO, wait=number % 2 == 0)
     assert writer.dropped == 43
     with (tmp_path / "log").open("wb") as file:
         os.dup2(file.fileno(), descriptor)
     for _ in range(2):
-        writer.put(HELLO)
+        writer.write(HELLO, wait=False)
     os.close(descriptor)
     found = [json.loads(each) for each in (tmp_path / "log").read_text().splitlines()]
     assert [each["message"] for each in found] == [
@@ -44,11 +45,11 @@ def test_dropped_lines_are_counted_and_reported_once_writing_works_again(tmp_pat
 
 def test_a_reader_that_stops_reading_blocks_no_caller(clock: MovableClock) -> None:
     reading, writing = os.pipe()
-    writer = LogWriter(writing, Formatter(text=False), clock)
-    with QueuedLogWriter(writer) as queued:
+    writer = LineWriter(writing, Formatter(text=False), clock)
+    with listening(writer) as handler:
         began = time.monotonic()
         for _ in range(2 * MOST_WAITING):
-            queued.put(HELLO)
+            handler.handle(logging.makeLogRecord({}))
         assert time.monotonic() - began < 5
         until(lambda: writer.dropped > 0)
         lost = writer.dropped
@@ -68,6 +69,16 @@ def test_a_reader_that_stops_reading_blocks_no_caller(clock: MovableClock) -> No
     assert sum(each["message"] == "hello" for each in got) == 2 * MOST_WAITING - lost
 
 
+@contextmanager
+def listening(writer: LineWriter) -> Iterator[QueuedHandler]:
+    """Write what the handler queues on a thread, as a worker does."""
+    handler = QueuedHandler(writer, lambda _: dict(HELLO))
+    listener = Listener(handler, writer)
+    listener.start()
+    yield handler
+    listener.stop()
+
+
 def _available(reading: int) -> Iterator[bytes]:
     while True:
         try:
@@ -78,14 +89,14 @@ def _available(reading: int) -> Iterator[bytes]:
 
 def test_a_process_without_threads_does_not_wait_for_a_reader(clock: MovableClock) -> None:
     reading, writing = os.pipe()
-    writer = LogWriter(writing, Formatter(text=False), clock)
+    writer = LineWriter(writing, Formatter(text=False), clock)
     for _ in range(2000):
-        writer.put(HELLO | {"more": "x" * 100})
+        writer.write(HELLO | {"more": "x" * 100}, wait=False)
     assert writer.dropped > 0
     os.close(reading)
-    writer.put(HELLO)  # nobody will ever read it
+    writer.write(HELLO, wait=False)  # nobody will ever read it
     os.close(writing)
-    writer.put(HELLO)
+    writer.write(HELLO, wait=False)
 
 
 @pytest.fixture
@@ -106,8 +117,9 @@ LOST = "log lines lost: {}; stderr was blocked or closed"
 
 def test_a_message_that_cannot_be_formatted_is_dropped_alone(log: tuple[int, Path], clock: MovableClock) -> None:
     descriptor, file = log
-    writer = LogWriter(descriptor, Formatter(text=False), clock)
-    writer.write([HELLO, {"time": NOW}, HELLO])
+    writer = LineWriter(descriptor, Formatter(text=False), clock)
+    for message in (HELLO, HELLO | {"time": "now"}, HELLO):
+        writer.write(message)
     assert writer.dropped == 1
     assert lines(file) == [("hello", None), ("hello", None), (LOST.format(1), 1)]
     assert json.loads(file.read_text().splitlines()[2]) == {
@@ -127,23 +139,25 @@ def test_a_report_of_dropped_lines_that_fails_is_repeated(log: tuple[int, Path],
     class Filling(Formatter):
         """A formatter that is called for a report when the disk becomes full."""
 
-        def render(self, message: EventDict) -> bytes:
+        def render(self, message: Message) -> bytes:
             if "lost" in message:
                 full = os.open("/dev/full", os.O_WRONLY)
                 os.dup2(full, descriptor)
                 os.close(full)
             return super().render(message)
 
-    writer = LogWriter(descriptor, Filling(text=False), clock)
-    writer.drop(2)
-    writer.write([HELLO])
+    writer = LineWriter(descriptor, Filling(text=False), clock)
+    for _ in range(2):
+        writer.drop()
+    writer.write(HELLO)
     os.dup2(kept, descriptor)
     os.close(kept)
     assert lines(file) == [("hello", None)]
     writer.formatter = Formatter(text=False)
-    writer.drop(3)
-    writer.write([HELLO])
-    writer.write([HELLO])
+    for _ in range(3):
+        writer.drop()
+    for _ in range(2):
+        writer.write(HELLO)
     assert lines(file)[1:] == [("hello", None), (LOST.format(5), 5), ("hello", None)]
     assert writer.dropped == 5
 
@@ -151,9 +165,9 @@ def test_a_report_of_dropped_lines_that_fails_is_repeated(log: tuple[int, Path],
 def test_a_stderr_that_does_not_block_is_waited_for(clock: MovableClock) -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    writer = LogWriter(writing, Formatter(text=False), clock)
+    writer = LineWriter(writing, Formatter(text=False), clock)
     count = 1_000
-    thread = threading.Thread(target=writer.write, args=([HELLO] * count,))
+    thread = threading.Thread(target=lambda: deque(map(writer.write, [HELLO] * count)))
     thread.start()
     with os.fdopen(reading, "rb") as pipe:
         assert [json.loads(pipe.readline())["message"] for _ in range(count)] == ["hello"] * count
