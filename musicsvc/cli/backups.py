@@ -101,7 +101,7 @@ def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | 
             saved.append(made.file)
 
     with progress.bar(session, "upgrade") as on_progress:
-        migrations = schema.upgrade(settings.store_url, save, on_progress)
+        migrations = schema.upgrade(settings.store_url, save, on_progress, session.migrations)
     return migrations, str(saved[0]) if saved else None
 
 
@@ -119,6 +119,7 @@ def restore(
     """Replace the SQLite database by a backup. Stop the server first."""
     from musicsvc.store.backups import create
     from musicsvc.store.backups import restore as restore_backup
+    from musicsvc.store.schema import schema
 
     session = Session.from_context(context)
     path = create.database_file(session.settings().store_url)
@@ -129,7 +130,8 @@ def restore(
     _ask(path, file, yes=yes)
     with progress.bar(session, "restore") as on_progress:
         done = restore_backup.restore(file, path, now=session.clock.now(), keep=keep, on_progress=on_progress)
-    _report(session, path, file, done)
+    older = bool(schema.missing(done.facts.migrations, session.migrations))
+    _report(session, path, file, done, older=older)
     if json:
         output.print_json(
             {
@@ -137,7 +139,7 @@ def restore(
                 "restored": str(file),
                 "rows": done.facts.rows,
                 "schema": done.facts.migrations[-1],
-                "current": not done.facts.older,
+                "current": not older,
                 "kept": None if done.kept is None else str(done.kept),
                 "valid_again": None if done.regained is None else asdict(done.regained),
             }
@@ -154,11 +156,11 @@ def _ask(path: Path, file: Path, *, yes: bool) -> None:
     )
 
 
-def _report(session: Session, path: Path, file: Path, done: RestoreResult) -> None:
+def _report(session: Session, path: Path, file: Path, done: RestoreResult, *, older: bool) -> None:
     session.echo(f"Restored {quantity(done.facts.rows, 'row')} from {file} to {path}.")
     if done.kept is not None:
         session.echo(f"The replaced database is kept as {done.kept}")
-    if done.facts.older:
+    if older:
         session.echo(f"Its schema is older ({done.facts.migrations[-1]}). Run: musicsvc db upgrade")
     if done.regained is None:
         session.echo("Tokens and rights are those of the backup. Repeat the revocations made since then.")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from musicsvc.cli import backups, output, users
+from musicsvc.cli import backups, output
 from musicsvc.cli.command import group
 from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
@@ -33,9 +33,8 @@ def upgrade(
     migrations, saved = backups.upgrade(session, backup=backup)
     session.create_activity_log()
     session.echo(f"Applied: {', '.join(migrations)}." if migrations else "The schema is up to date.")
-    shared = users.report_shared_mailboxes(session)
     if json:
-        output.print_json({"migrations": migrations, "backup": saved, "shared_mailboxes": shared})
+        output.print_json({"migrations": migrations, "backup": saved})
 
 
 @app.command()

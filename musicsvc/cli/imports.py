@@ -45,7 +45,7 @@ def list_(context: typer.Context, json: AsJson = False) -> None:
     shown = found if json else [row | {name: _total(row, name) for name in ("new", "changed")} for row in found]
     output.print_table(session, shown, columns, json=json)
     if not found:
-        session.echo(f"No imports yet. {runs.EARLIER}")
+        session.echo("No imports yet.")
 
 
 def undo(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from musicsvc.cli import backups, output, users
+from musicsvc.cli import backups, output
 from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.store.engine.url import without_password
@@ -35,7 +35,5 @@ def init(context: typer.Context, json: AsJson = False) -> None:
         session.echo(f"The database {place} exists already and its schema is up to date.")
     if warning:
         session.echo(warning)
-    shared = users.report_shared_mailboxes(session)
     if json:
-        result = {"database_url": place, "created": created, "migrations": migrations, "backup": saved}
-        output.print_json(result | {"shared_mailboxes": shared})
+        output.print_json({"database_url": place, "created": created, "migrations": migrations, "backup": saved})

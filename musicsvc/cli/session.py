@@ -30,6 +30,7 @@ class Session:
     traceback: bool = False
     user: str | None = None
     demo: bool = False  # the command serves the demo
+    migrations: Path | None = None  # their folder, if not that of this version of the service
     clock: Clock = field(default_factory=Clock)
     _echoed: set[str] = field(default_factory=set)
 
@@ -62,7 +63,7 @@ class Session:
         """Open the database for the `with` block. Raises Failure unless its schema is current."""
         from musicsvc.store import opening
 
-        with opening.connect(self.settings().store_url) as store:
+        with opening.connect(self.settings().store_url, self.migrations) as store:
             yield store
 
     def read(self, unit: Callable[[], T]) -> T:

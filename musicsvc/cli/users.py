@@ -175,16 +175,6 @@ def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User
     return unit
 
 
-def report_shared_mailboxes(session: Session) -> list[JSON]:
-    """Print a warning for each pair of accounts whose addresses are the same mailbox. Return the pairs as JSON."""
-    from musicsvc.store.accounts import email_addresses
-
-    pairs = session.read(email_addresses.shared_mailboxes)
-    for pair in pairs:
-        session.echo(f"Warning: {pair.finding} {pair.hint}")
-    return [pair._asdict() for pair in pairs]
-
-
 def _hash(password: str, email: str, settings: "Settings") -> str:
     from musicsvc.store.accounts import passwords
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from musicsvc import extras
@@ -11,13 +12,16 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
 
 
-def connect(url: str) -> Store:
-    """Open the database at `url`. Raises Failure, with a remedy, if it is unusable or has another schema version."""
+def connect(url: str, migrations: Path | None = None) -> Store:
+    """Open the database at `url`. Raises Failure, with a remedy, if it is unusable or has another schema version.
+
+    `migrations`: the folder of the migrations that it must have. Default: those of this version of the service.
+    """
     from musicsvc.store.schema import schema  # noqa: PLC0415 - loads the drivers when a store is opened
 
     store = open_unchecked(url)
     try:
-        schema.require_current(store)
+        schema.require_current(store, migrations)
     except BaseException:
         store.close()
         raise

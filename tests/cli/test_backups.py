@@ -2,14 +2,13 @@
 
 import json
 import re
-import shutil
 import signal
 import stat
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
-import apsw
 import pytest
 
 from musicsvc.clock import DAY, Clock
@@ -19,6 +18,7 @@ from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import verify
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.engine.sqlite import file_locks
+from musicsvc.store.engine.url import describe
 from musicsvc.store.models import ReportLink, User
 from musicsvc.store.plays.periods import between
 from musicsvc.store.plays.subjects import Subject
@@ -26,6 +26,7 @@ from musicsvc.store.schema import schema
 from tests.cli.conftest import Json, Run
 from tests.cli.test_terminal import Terminal
 from tests.support import old_databases, upgrades
+from tests.support.command import run_in_process
 from tests.support.program import Program
 
 sqlite = pytest.mark.only_on("sqlite")
@@ -198,77 +199,92 @@ def test_a_lost_or_damaged_database_cannot_be_backed_up_but_restored(run: Run, f
     assert _emails(file) == [EMAIL]
 
 
+Upgraded = Callable[..., Any]
+
+
+@pytest.fixture
+def next_version(run: Run, tmp_path: Path) -> Upgraded:  # noqa: ARG001 - it names the database
+    """Return a function that runs a command of a made next version of the program and returns its JSON value."""
+    folder = upgrades.make_next(tmp_path / "next")
+
+    def run_next(*arguments: str) -> Any:
+        done = run_in_process([*arguments, "--json"], migrations=folder)
+        assert done.returncode == 0, done
+        return {**json.loads(done.stdout), "stderr": done.stderr}
+
+    return run_next
+
+
 @pytest.fixture
 def outdated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Create a database with the schema of the first release."""
+    """Create a database of the first version, with rows."""
     file = tmp_path / "old" / "musicsvc.db"
-    old_databases.make(file, 1)
+    old_databases.make(file)
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", f"sqlite:///{file}")
     return file
 
 
 @sqlite
 @pytest.mark.parametrize("command", [("db", "upgrade"), ("init",)])
-def test_an_upgrade_makes_a_backup_first(bare: Run, outdated: Path, command: tuple[str, ...]) -> None:
+def test_an_upgrade_makes_a_backup_first(next_version: Upgraded, outdated: Path, command: tuple[str, ...]) -> None:
     columns = old_databases.columns(outdated)
     before = old_databases.rows(outdated, columns)
-    done = bare(*command, "--json")
+    done = next_version(*command)
     (entry,) = backup_folder.entries(outdated.parent / "backups")
-    assert json.loads(done.stdout)["backup"] == str(entry.file)
-    assert str(entry.file) in done.stderr
-    assert entry.kind == f"before-{schema.available()[1]}"
+    assert (done["migrations"], done["backup"]) == ([*upgrades.NEXT], str(entry.file))
+    assert str(entry.file) in done["stderr"]
+    assert entry.kind == "before-9001_moods"
     assert old_databases.rows(entry.file, columns) == before
+    assert "mood" in old_databases.columns(outdated)
+    again = next_version(*command)
+    assert (again["migrations"], again["backup"]) == ([], None)
     if command == ("init",):
         return
-    assert "Its schema is older (0001_catalog). Run: musicsvc db upgrade" in (
-        bare("db", "restore", str(entry.file), "--yes").stderr
-    )
-    assert json.loads(bare("db", "upgrade", "--no-backup", "--json").stdout)["backup"] is None
-    assert old_databases.rows(outdated, columns) == before
-
-
-@pytest.fixture
-def one_behind(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Create a database that lacks one migration, which changes rows."""
-    _add(file)
-    folder = tmp_path / "migrations"
-    shutil.copytree(schema.MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "9998_next.py").write_text(
-        "def up(migrator, db):\n    db.execute_sql(\"UPDATE account SET display_name = 'changed'\")\n"
-    )
-    monkeypatch.setattr(schema, "MIGRATIONS", folder)
-    return file
-
-
-def _names(file: Path) -> list[str]:
-    connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
-    names = [str(name) for (name,) in connection.execute("SELECT display_name FROM account")]
-    connection.close()
-    return names
+    restored = next_version("db", "restore", str(entry.file), "--yes")
+    assert f"Its schema is older ({schema.available()[-1]}). Run: musicsvc db upgrade" in restored["stderr"]
+    assert not restored["current"]
+    assert next_version("db", "upgrade", "--no-backup")["backup"] is None
+    after = old_databases.rows(outdated, columns)
+    assert after.pop("security_event") != before.pop("security_event")  # the restore
+    assert after == before
 
 
 @sqlite
-@pytest.mark.parametrize("command", [("db", "upgrade"), ("init",)])
-def test_an_upgrade_of_a_single_step_makes_a_backup_first(run: Run, one_behind: Path, command: tuple[str, ...]) -> None:
-    done = json.loads(run(*command, "--json").stdout)
-    (entry,) = backup_folder.entries(one_behind.parent / "backups")
-    assert (done["migrations"], done["backup"]) == (["9998_next"], str(entry.file))
-    assert entry.kind == "before-9998_next"
-    assert (_names(entry.file), _names(one_behind)) == (["ann"], ["changed"])
-    again = json.loads(run(*command, "--json").stdout)
-    assert (again["migrations"], again["backup"]) == ([], None)
-    assert len(backup_folder.entries(one_behind.parent / "backups")) == 1
+def test_without_a_backup_nothing_is_migrated_unless_no_backup_is_given(
+    run: Run, tmp_path: Path, next_version: Upgraded, outdated: Path
+) -> None:
+    (outdated.parent / "backups").write_text("in the way")
+    refused = run_in_process(["db", "upgrade"], migrations=tmp_path / "next")
+    assert refused.returncode == 1
+    assert "backups cannot be created: " in refused.stderr
+    assert refused.stderr.endswith("To upgrade without a backup, run: musicsvc db upgrade --no-backup\n")
+    assert json.loads(run("db", "check", "--json").stdout) == {"ok": True, "problems": []}
+    assert next_version("db", "upgrade", "--no-backup")["stderr"].endswith(
+        "Applied: 9001_moods, 9002_moods_of_albums.\n"
+    )
+    assert "mood" in old_databases.columns(outdated)
 
 
-@sqlite
-def test_without_a_backup_nothing_is_migrated_unless_no_backup_is_given(run: Run, one_behind: Path) -> None:
-    (one_behind.parent / "backups").write_text("in the way")
-    said = run("db", "upgrade", expect=1).stderr
-    assert "backups cannot be created: " in said
-    assert said.endswith("To upgrade without a backup, run: musicsvc db upgrade --no-backup\n")
-    assert _names(one_behind) == ["ann"]
-    assert run("db", "upgrade", "--no-backup").stderr == "Applied: 9998_next.\n"
-    assert _names(one_behind) == ["changed"]
+@pytest.mark.parametrize(
+    "command",
+    [
+        "init",
+        "db upgrade",
+        "db check",
+        pytest.param("db backup", marks=sqlite),
+        "user list",
+        "activity",
+        "serve --port 0",
+    ],
+)
+def test_a_database_of_before_the_first_version_is_refused_by_every_command(
+    run: Run, store_url: str, command: str
+) -> None:
+    upgrades.make_older(store_url)
+    assert run(*command.split(), expect=1).stderr == (
+        f"Error: {describe(store_url)} was written before version 0.1.0 and cannot be upgraded:"
+        " move it away, run musicsvc init, and import your files again.\n"
+    )
 
 
 @pytest.mark.only_on("postgres")
@@ -281,13 +297,8 @@ def test_postgres_databases_are_left_to_pg_dump(run: Run, tmp_path: Path) -> Non
 
 @pytest.mark.only_on("postgres")
 @pytest.mark.parametrize("option", ["--backup", "--no-backup"])
-def test_an_upgrade_of_a_postgres_database_says_that_it_made_no_backup(
-    bare: Run, new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch, option: str
-) -> None:
-    url = new_database(migrated=False)
-    upgrades.migrate_to(url, schema.available()[-2])
-    monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
-    done = bare("db", "upgrade", option, "--json")
-    assert re.search("^No backup was made: .*pg_dump", done.stderr)
-    assert json.loads(done.stdout)["backup"] is None
-    assert "backup" not in bare("db", "upgrade").stderr
+def test_an_upgrade_of_a_postgres_database_says_that_it_made_no_backup(next_version: Upgraded, option: str) -> None:
+    done = next_version("db", "upgrade", option)
+    assert re.search("^No backup was made: .*pg_dump", done["stderr"])
+    assert done["backup"] is None
+    assert "backup" not in next_version("db", "upgrade")["stderr"]

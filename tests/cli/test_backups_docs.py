@@ -30,7 +30,7 @@ def test_the_commands_of_the_page_do_what_it_says(
     assert [len(backup_folder.entries(place)) for place in (folder / "backups", tmp_path / "other-disk")] == [1, 1]
     assert [entry.kind for entry in kept] == ["before-restore"]
     assert (tmp_path / "rehearsal" / "musicsvc.db").exists()
-    for pattern in ("musicsvc-scheduled-", "musicsvc-before-restore-", "musicsvc-before-0006_events-"):
+    for pattern in ("musicsvc-scheduled-", "musicsvc-before-restore-", "musicsvc-before-0002_labels-"):
         assert backup_folder.NAME.fullmatch(f"{pattern}20260131T120000Z.db")
         assert pattern in PAGE
 

@@ -8,6 +8,7 @@ import apsw
 import pytest
 
 from tests.cli.conftest import Run
+from tests.support import upgrades
 from tests.support.command import run_in_process
 
 pytestmark = pytest.mark.only_on("sqlite")
@@ -27,6 +28,10 @@ def _newer(file: Path) -> None:
     _sql(file, "INSERT INTO schema_migration (name, applied) VALUES ('9999_later', '2030-01-01 00:00:00')")
 
 
+def _older(file: Path) -> None:
+    upgrades.make_older(f"sqlite:///{file}")
+
+
 def _cut(file: Path) -> None:
     _sql(file, "CREATE TABLE filling AS SELECT zeroblob(100000)")  # so that the schema is not in the last page
     file.write_bytes(file.read_bytes()[:-1])
@@ -34,8 +39,14 @@ def _cut(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
-    [(_dangling, "foreign keys"), (_newer, "newer musicsvc"), (_cut, "is cut short"), (Path.unlink, "musicsvc init")],
-    ids=["dangling", "newer", "cut", "missing"],
+    [
+        (_dangling, "foreign keys"),
+        (_newer, "newer musicsvc"),
+        (_older, "before version 0.1.0"),
+        (_cut, "is cut short"),
+        (Path.unlink, "musicsvc init"),
+    ],
+    ids=["dangling", "newer", "older", "cut", "missing"],
 )
 def test_every_problem_is_reported_as_one_json_value(
     bare: Run, tmp_path: Path, spoil: Callable[[Path], None], message: str

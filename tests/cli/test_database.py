@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.cli.conftest import Json, Run
-from tests.support import upgrades
 from tests.support.command import run_in_process
 from tests.support.damage import add_dangling_row
 
@@ -17,7 +17,7 @@ from tests.support.damage import add_dangling_row
 def test_init_creates_the_database_and_is_safe_to_repeat(bare: Run, tmp_path: Path) -> None:
     assert "Run: musicsvc init" in bare("user", "list", expect=1).stderr
     first = json.loads(bare("init", "--json").stdout)
-    assert (first["created"], first["migrations"][0]) == (True, "0001_catalog")
+    assert (first["created"], first["migrations"][0]) == (True, "0001_baseline")
     bare("user", "create", "ada@example.test")
     again = bare("init", "--json")
     assert json.loads(again.stdout) == {**first, "created": False, "migrations": []}
@@ -43,41 +43,27 @@ def test_an_empty_database_is_upgraded(
 ) -> None:
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", new_database(migrated=False))
     assert "musicsvc init" in bare("user", "list", expect=1).stderr
-    assert json.loads(bare("db", "upgrade", "--json").stdout)["migrations"][0] == "0001_catalog"
+    assert json.loads(bare("db", "upgrade", "--json").stdout)["migrations"][0] == "0001_baseline"
     again = bare("db", "upgrade")
     assert (again.stdout, again.stderr) == ("", "The schema is up to date.\n")
     assert json.loads(bare("init", "--json").stdout)["migrations"] == []
 
 
-def test_an_upgrade_lists_accounts_that_share_a_mailbox(
-    bare: Run, new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.only_on("sqlite")
+def test_an_activity_log_of_before_the_first_version_is_kept_under_another_name(
+    bare: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    url = new_database(migrated=False)
-    accounts = (
-        "INSERT INTO account (id, email, email_key, display_name, created_at) VALUES"
-        " (4, 'eva@exämple.test', 'eva@exämple.test', 'Eva', 1), (5, 'ann@label.test', 'ann@label.test', 'Ann', 2),"
-        " (6, 'eva@xn--exmple-cua.test', 'eva@xn--exmple-cua.test', 'Eva', 3)"
-    )
-    upgrades.migrate_to(url, "0008_collaborations", accounts)
-    monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
-    done = bare("db", "upgrade", "--json")
-    finding = (
-        "Accounts 4 (eva@exämple.test) and 6 (eva@xn--exmple-cua.test) share a mailbox."
-        " Account 6 is found only by its e-mail exactly as written."
-    )
-    hint = (
-        "Suspend the account that is no longer used:"
-        " musicsvc user suspend 'eva@exämple.test', or: musicsvc user suspend eva@xn--exmple-cua.test"
-    )
-    assert f"Warning: {finding} {hint}\n" in done.stderr
-    assert json.loads(done.stdout)["shared_mailboxes"] == [
-        {"account_id": 6, "email": "eva@xn--exmple-cua.test", "owner_id": 4, "owner_email": "eva@exämple.test"}
-    ]
-    for line in (("db", "upgrade"), ("init",)):
-        assert bare(*line).stderr.endswith(f"Warning: {finding} {hint}\n")
-    bare("user", "suspend", "eva@xn--exmple-cua.test")
-    assert json.loads(bare("user", "show", "eva@exämple.test", "--json").stdout)["suspended_at"] is None
-    assert bare("db", "upgrade").stderr == "The schema is up to date.\n"
+    bare("init")
+    log = tmp_path / "folder" / "activity.db"
+    connection = apsw.Connection(str(log))
+    connection.execute("UPDATE activity_migration SET name = '0001_activity'")
+    connection.close()
+    before = log.read_bytes()
+    assert "another version of musicsvc. Run: musicsvc db upgrade" in bare("activity", expect=1).stderr
+    bare("db", "upgrade")
+    assert log.with_name("activity.db.aside-1").read_bytes() == before
+    assert f"{log} was created by another version of musicsvc; renamed it to {log}.aside-1" in caplog.text
+    bare("activity")
 
 
 def test_a_database_without_problems_passes_the_check(ask: Json) -> None:

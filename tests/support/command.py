@@ -3,6 +3,7 @@
 import io
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
@@ -18,10 +19,12 @@ def run_in_process(
     output: io.TextIOWrapper | None = None,
     errors: io.TextIOWrapper | None = None,
     clock: Clock | None = None,
+    migrations: Path | None = None,
 ) -> CompletedProcess[str]:
     """Run `musicsvc` with these arguments, at the time of `clock`; its stdin is not a terminal.
 
-    With `output` or `errors`, stdout or stderr is written there and empty in the result.
+    With `output` or `errors`, stdout or stderr is written there and empty in the result. `migrations`: the folder of
+    the migrations of a made next version.
     """
     given, out, err = (io.TextIOWrapper(io.BytesIO(part), "utf-8") for part in (stdin.encode(), b"", b""))
     with pytest.MonkeyPatch.context() as patch:
@@ -29,7 +32,7 @@ def run_in_process(
         for name, stream in (("stdin", given), ("stdout", output or out), ("stderr", errors or err)):
             patch.setattr(sys, name, stream)
         with pytest.raises(SystemExit) as end:
-            main(Session(clock=clock) if clock else None)
+            main(Session(clock=clock or Clock(), migrations=migrations))
     code = end.value.code
     assert isinstance(code, int)
     return CompletedProcess(["musicsvc", *arguments], code, _written(out), _written(err))

@@ -1,16 +1,15 @@
-"""Databases of earlier versions, with rows."""
+"""A database of the first version, with rows that later ones must keep."""
 
 from pathlib import Path
 from typing import Any
 
 import apsw
-from playhouse.migrations import Runner
 
-from musicsvc.store.engine.binding import bound
+from musicsvc.store import opening
+from musicsvc.store.engine.sql import run
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.schema import schema
 
-# Rows of the first version, which later ones must keep.
 ROWS = """
 INSERT INTO account (id, email, email_key, display_name, api_access, created_at) VALUES
     (1, 'ann@label.test', 'ann@label.test', 'Ann', 1, 1000), (2, 'ben@label.test', 'ben@label.test', 'Бен', 0, 2000);
@@ -29,31 +28,30 @@ INSERT INTO comment (id, track_id, user_id, content, position, depth, place, cre
     VALUES (1, 1, 2, 'ah', 50, 0, 1, 6);
 INSERT INTO genre (name, display_name)
     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 300) SELECT i, i FROM n;
-"""
-# Rows of the second version.
-SOCIAL_ROWS = """
 INSERT INTO playlist (id, owner_id, name, public, created_at) VALUES (1, 1, 'Mornings', 1, 7);
 INSERT INTO playlist_track (playlist_id, track_id, added_by_id, added_at) VALUES (1, 2, 1, 8), (1, 1, 1, 9);
 INSERT INTO follow (follower_id, followed_id, created_at) VALUES (1, 2, 10);
 INSERT INTO track_like (track_id, user_id, created_at) VALUES (1, 2, 11);
 INSERT INTO conversation (id, created_at, last_at) VALUES (1, 12, 13);
 INSERT INTO participant (conversation_id, user_id) VALUES (1, 1), (1, 2);
-INSERT INTO message (conversation_id, user_id, message_text, created_at) VALUES (1, 1, 'hello', 13);
+INSERT INTO message (conversation_id, user_id, message_text, created_at) VALUES (1, 1, 'hello', 13)
 """
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
 
-def make(file: Path, migrations: int) -> None:
-    """Create a SQLite database after a number of migrations, with rows."""
+def make(file: Path) -> None:
+    """Create a SQLite database with rows."""
     files.create(file)
-    with schema.migrating(f"sqlite:///{file}") as database, bound(database):
-        Runner(database, str(schema.MIGRATIONS), table_name=schema.HISTORY).up(schema.available()[migrations - 1])
-    connection = apsw.Connection(str(file))
-    connection.execute(ROWS)
-    if migrations > 1:
-        connection.execute(SOCIAL_ROWS)
-    connection.close()
+    url = f"sqlite:///{file}"
+    schema.upgrade(url)
+
+    def fill() -> None:
+        for statement in ROWS.split(";"):
+            run(statement)
+
+    with opening.connect(url) as store:
+        store.write(fill).result()
 
 
 def columns(file: Path) -> dict[str, list[str]]:

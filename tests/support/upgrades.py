@@ -1,19 +1,46 @@
-"""Databases of earlier schemas on both stores, and upgrades in a separate process that can be killed."""
+"""Made next versions of the schema, databases of other versions, and upgrades in a process that can be killed."""
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
-from playhouse.migrations import Runner
-
-from musicsvc.store.engine.binding import bound
+from musicsvc.store import opening
+from musicsvc.store.engine.sql import run
 from musicsvc.store.schema import schema
 from tests.support import preloaded
 
+# A table that is filled from rows, with progress; then another one in place of a table, and a column.
+NEXT = {
+    "9001_moods": """
+from musicsvc.store.schema import schema
+
+def up(migrator, db):
+    db.execute_sql("CREATE TABLE mood (track_id BIGINT PRIMARY KEY, name TEXT NOT NULL)")
+    tracks = db.execute_sql("SELECT id FROM track ORDER BY id").fetchall()
+    for done, (track,) in enumerate(tracks):
+        schema.report_progress(done, len(tracks))
+        db.execute_sql(f"INSERT INTO mood (track_id, name) VALUES ({track}, 'mood of {track}')")
+""",
+    "9002_moods_of_albums": """
+def up(migrator, db):
+    db.execute_sql("CREATE TABLE mood_new (track_id BIGINT PRIMARY KEY, name TEXT NOT NULL, album_id BIGINT)")
+    db.execute_sql("INSERT INTO mood_new SELECT mood.track_id, mood.name, track.album_id FROM mood, track"
+                   " WHERE track.id = mood.track_id")
+    db.execute_sql("DROP TABLE mood")
+    db.execute_sql("ALTER TABLE mood_new RENAME TO mood")
+    db.execute_sql("ALTER TABLE album ADD COLUMN mood TEXT")
+    db.execute_sql("UPDATE album SET mood = 'mood of ' || name")
+""",
+}
+MOODS = "SELECT track_id, name, album_id FROM mood ORDER BY track_id"
+ALBUM_MOODS = "SELECT name, mood FROM album ORDER BY id"
 UPGRADE = """
 import os, signal, sys, peewee
+from pathlib import Path
 from musicsvc.store.engine.sqlite.database import SqliteDatabase
 from musicsvc.store.schema import schema
-url, statements = sys.argv[1], int(sys.argv[2])
+url, folder, statements = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 def counting(execute):
     def count(database, sql, params=None):
         global statements
@@ -26,24 +53,37 @@ def counting(execute):
 for kind in (SqliteDatabase, peewee.Database):
     kind.execute_sql = counting(kind.execute_sql)
 sys.stdin.readline()
-print(*schema.upgrade(url), flush=True)
+print(*schema.upgrade(url, folder=folder), flush=True)
 """
 
 
-def start(url: str) -> "subprocess.Popen[str]":
+def make_next(folder: Path, made: dict[str, str] = NEXT, *, like: Path = schema.MIGRATIONS) -> Path:
+    """Create a folder with the migrations of the folder `like` and `made` ones; return it."""
+    folder.mkdir()
+    for name in schema.available(like):
+        shutil.copy(like / f"{name}.py", folder)
+    for name, text in made.items():
+        (folder / f"{name}.py").write_text(text)
+    return folder
+
+
+def make_older(url: str) -> None:
+    """Give the database the history of a commit before version 0.1.0."""
+
+    def rename() -> None:
+        run(f"UPDATE {schema.HISTORY} SET name = '0001_catalog'")
+        run(f"INSERT INTO {schema.HISTORY} (name, applied) VALUES ('0002_social', '2026-01-01 00:00:00')")
+
+    with opening.open_unchecked(url) as store:
+        store.write(rename).result()
+
+
+def start(url: str, folder: Path) -> "subprocess.Popen[str]":
     """Start an upgrade that waits for a line."""
-    command = [sys.executable, "-c", UPGRADE, url, "0"]
+    command = [sys.executable, "-c", UPGRADE, url, str(folder), "0"]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def kill(url: str, after: int) -> int:
+def kill(url: str, folder: Path, after: int) -> int:
     """Upgrade in a process that is killed after this many statements, unless it ends before; return its exit code."""
-    return preloaded.start(["-c", UPGRADE, url, str(after)]).wait(60)
-
-
-def migrate_to(url: str, migration: str, *statements: str) -> None:
-    """Apply the migrations up to this one, then run the statements."""
-    with schema.migrating(url) as database, bound(database):
-        Runner(database, str(schema.MIGRATIONS), table_name=schema.HISTORY).up(migration)
-        for statement in statements:
-            database.execute_sql(statement)
+    return preloaded.start(["-c", UPGRADE, url, str(folder), str(after)]).wait(60)

@@ -79,14 +79,10 @@ def list(*, limit: int | None = None, text: str | None = None) -> Sequence[Acces
     """
     requests = tuple(AccessRequest.select().order_by(AccessRequest.id.desc()))
     asked = AccessRequest.select(AccessRequest.email_key)
-    concerned = User.select().where(User.api_access | User.email_key.is_null() | User.email_key.in_(asked))
+    concerned = User.select().where(User.api_access | User.email_key.in_(asked))
     accounts = tuple(concerned.order_by(User.id.desc()))
-    exact = {user.email: user for user in accounts if user.email_key is None}
-    keyed = {user.email_key: user for user in accounts}
-    entries = [
-        AccessEntry(request, exact.get(request.email) or keyed.get(email_addresses.normalize(request.email)))
-        for request in requests
-    ]
+    by_key = {user.email_key: user for user in accounts}
+    entries = [AccessEntry(request, by_key.get(request.email_key)) for request in requests]
     listed = {entry.user.id for entry in entries if entry.user}
     found = newest(entries, limit, text, _texts)
     others = (AccessEntry(None, user) for user in accounts if user.api_access and user.id not in listed)
@@ -142,7 +138,7 @@ def request(
 
 def latest_request(user: User) -> AccessRequest | None:
     """Return the newest access request with the account's e-mail, or None."""
-    found = AccessRequest.select().where(email_addresses.matches(AccessRequest, user.email))
+    found = AccessRequest.select().where(AccessRequest.email_key == user.email_key)
     latest: AccessRequest | None = found.order_by(AccessRequest.id.desc()).first()
     return latest
 
@@ -181,9 +177,9 @@ def _find(asked: int | str, *, granting: bool = False) -> AccessRequest:
     account has no request, the error says how to give it access.
     """
     by_id = isinstance(asked, int)
-    wanted = AccessRequest.id == asked if by_id else email_addresses.matches(AccessRequest, str(asked))
-    exact = email_addresses.exact_first(AccessRequest)
-    order = (AccessRequest.state == "pending").desc(), exact, AccessRequest.id.desc()
+    key = None if by_id else email_addresses.normalize(str(asked))
+    wanted = AccessRequest.id == asked if by_id else AccessRequest.email_key == key
+    order = (AccessRequest.state == "pending").desc(), AccessRequest.id.desc()
     found: AccessRequest | None = lock_rows(AccessRequest.select().where(wanted).order_by(*order)).first()
     if found is None:
         user = users.find_by_email(str(asked)) if granting and not by_id else None

@@ -8,12 +8,10 @@ from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import batches
 from musicsvc.store.engine.names.name_index import NameIndex, fold
-from musicsvc.store.engine.sql import run
 from musicsvc.store.models import User
 
 Row = TypeVar("Row")
 INDEX = NameIndex("account_search")
-BATCH = 10_000
 
 
 def find(query: str, limit: int) -> list[UserSummary]:
@@ -36,19 +34,6 @@ def add(people: Iterable[tuple[int, str]]) -> None:
 def remove(user_id: int, display_name: str) -> None:
     """Remove an account from the search index, if the index contains the account."""
     INDEX.remove([(user_id, display_name)])
-
-
-def rebuild() -> None:
-    run("DELETE FROM account_search")
-    last = 0
-    while people := _after(last):
-        add(people)
-        last = people[-1][0]
-
-
-def _after(last: int) -> list[tuple[int, str]]:
-    query = User.select(User.id, User.display_name).where(User.id > last, User.suspended_at.is_null())
-    return list(query.order_by(User.id).limit(BATCH).tuples().iterator())
 
 
 def newest(

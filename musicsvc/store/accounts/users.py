@@ -92,9 +92,8 @@ def get(user_id: int) -> User:
 
 
 def find_by_email(email: str) -> User | None:
-    """Return the account with this e-mail in any spelling, or None. An exact match takes precedence."""
-    found = User.select().where(email_addresses.matches(User, email))
-    user: User | None = found.order_by(email_addresses.exact_first(User)).first()
+    """Return the account with this e-mail in any spelling, or None."""
+    user: User | None = User.get_or_none(User.email_key == email_addresses.normalize(email))
     return user
 
 
@@ -104,12 +103,6 @@ def by_email(email: str) -> User:
     if user is None:
         raise NotFound(f"There is no account {email}.")
     return user
-
-
-def without_key() -> dict[int, str]:
-    """Return id → e-mail of the accounts whose normalized e-mail belongs to an older account (`email_key` is NULL)."""
-    rows: Any = User.select(User.id, User.email).where(User.email_key.is_null()).order_by(User.id).tuples()
-    return dict(rows)
 
 
 def emails(ids: Collection[int]) -> dict[int, str]:

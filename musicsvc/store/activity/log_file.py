@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from musicsvc.errors import Damaged, Failure, Unavailable
-from musicsvc.store.activity.log_store import Log, exists, migrate
+from musicsvc.store.activity.log_store import Log, Outdated, exists, migrate
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.database import SqliteDatabase
 from musicsvc.store.engine.sqlite.store import SqliteStore
@@ -56,7 +56,7 @@ class LogFile(Log):
             if self._store is not None:
                 with _exclusive(self.path):
                     if self._store.in_place():
-                        _rename_unusable(self.path)
+                        _rename(self.path, "is damaged")
                 self._close()
         self.prepare()
 
@@ -93,8 +93,10 @@ def _open_or_create(path: Path) -> SqliteStore:
         with _exclusive(path):
             try:
                 return _open_migrated(path)
+            except Outdated:
+                _rename(path, "was created by another version of musicsvc")
             except Damaged:
-                _rename_unusable(path)
+                _rename(path, "is damaged")
             files.create(path, files.LOG_ID)
             return _open_migrated(path)
     except files.Foreign:
@@ -136,11 +138,11 @@ def _exclusive(path: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _rename_unusable(path: Path) -> None:
-    """Rename the unusable log file and its WAL, so that a new log can be created."""
+def _rename(path: Path, reason: str) -> None:
+    """Rename the log file and its WAL, so that a new log can be created."""
     names = (path.with_name(f"{path.name}.aside-{number}") for number in itertools.count(1))
     aside = next(name for name in names if not name.exists())
     for side in SIDES:
         with suppress(FileNotFoundError):
             path.with_name(path.name + side).rename(aside.with_name(aside.name + side))
-    log.warning("the activity log %s is unusable; renamed it to %s and created a new one", path, aside)
+    log.warning("the activity log %s %s; renamed it to %s and created a new one", path, reason, aside)

@@ -6,12 +6,12 @@ from peewee import Database
 from playhouse.migrations import Runner
 from playhouse.schema_diff import diff_models
 
-from musicsvc.errors import Damaged, Failure
+from musicsvc.errors import Failure
 from musicsvc.store.engine.binding import bound, current
 from musicsvc.store.engine.dialect import is_sqlite
-from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Activity
+from musicsvc.store.schema import schema
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations" / "log"
 HISTORY = "activity_migration"
@@ -39,35 +39,27 @@ class Log(Store):
         """Return None, because the log has no cache that changes could invalidate."""
 
 
-def migrate(database: Database) -> list[str]:
-    """Migrate the log to the current schema, in one transaction. Return the names of the applied migrations.
+def migrate(database: Database, folder: Path = MIGRATIONS) -> list[str]:
+    """Apply the missing migrations of `folder` to the log, in one transaction. Return their names.
 
-    The caller must prevent concurrent migrations. Raises Damaged if a newer version of musicsvc created the log.
+    The caller must prevent concurrent migrations. Raises Outdated if the log cannot be upgraded.
     """
     with bound(database), database.atomic():
-        have, want = applied(), known()
-        if have - want:
-            raise Damaged("The activity log was created by a newer musicsvc.")
-        names: list[str] = Runner(database, str(MIGRATIONS), table_name=HISTORY).up() if want - have else []
+        have = schema.applied(HISTORY)
+        if schema.refusal("", have, folder):
+            raise Outdated("The activity log was created by another version of musicsvc.")
+        if not schema.missing(have, folder):
+            return []
+        names: list[str] = Runner(database, str(folder), table_name=HISTORY).up()
         return names
 
 
 def exists() -> bool:
     """Return True if the current database contains a log. Raises Outdated if its schema is of another version."""
-    have = applied()
-    if have and have != known():
+    have = schema.applied(HISTORY)
+    if have and have != schema.available(MIGRATIONS):
         raise Outdated("The activity log was created by another version of musicsvc. Run: musicsvc db upgrade")
     return bool(have)
-
-
-def known() -> set[str]:
-    return {path.stem for path in MIGRATIONS.glob("[0-9]*.py")}
-
-
-def applied() -> set[str]:
-    if HISTORY not in current().get_tables():
-        return set()
-    return {name for (name,) in fetch(f"SELECT name FROM {HISTORY}")}  # noqa: S608 - a constant
 
 
 def schema_problems() -> list[str]:

@@ -54,14 +54,9 @@ def find(database: Path, before: Path, *, now: int) -> RegainedRights | None:
             connection.execute("ATTACH ? AS was", (address(before),))
             tokens = [int(row[0]) for row in connection.execute(TOKENS)]
             accounts = [str(row[0]) for row in connection.execute(ACCOUNTS)]
-            return RegainedRights(tokens, accounts, _share_links(connection, now))
+            share_links = [ShareLink(*row) for row in connection.execute(SHARE_LINKS, (now,))]
+            return RegainedRights(tokens, accounts, share_links)
         finally:
             connection.close()
     except apsw.Error:
         return None
-
-
-def _share_links(connection: apsw.Connection, now: int) -> list[ShareLink]:
-    """Return the share links that work again: none if one of the databases is older than share links."""
-    tables = [connection.table_exists(schema, "report_link") for schema in ("main", "was")]
-    return [ShareLink(*row) for row in connection.execute(SHARE_LINKS, (now,))] if all(tables) else []

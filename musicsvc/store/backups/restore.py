@@ -15,6 +15,7 @@ from musicsvc.store.backups.create import MEGABYTE
 from musicsvc.store.backups.regained_rights import RegainedRights
 from musicsvc.store.backups.verify import Facts, OnProgress
 from musicsvc.store.engine.sqlite import file_locks, files
+from musicsvc.store.schema import schema
 from musicsvc.wording import quantity
 
 SUFFIXES = ("-wal", "-shm", "-journal")
@@ -121,23 +122,30 @@ def _staged(file: Path, path: Path, now: int, on_progress: OnProgress | None) ->
         try:
             _set_journal_mode(staged, "delete")
             facts = verify.check(staged, on_progress)
-            _adapt(staged, f"{quantity(facts.rows, 'row')} from {file.name}", now)
-            _set_journal_mode(staged, "wal")
+            problem = _refusal(facts, file)
+            if problem is None:
+                _adapt(staged, f"{quantity(facts.rows, 'row')} from {file.name}", now)
+                _set_journal_mode(staged, "wal")
         except Failure as failure:
             raise Failure(f"{failure.message.replace(str(staged), str(file))} {HINT}") from None
         except (apsw.CorruptError, apsw.NotADBError):
             raise Failure(f"{file} is damaged. {HINT}") from None
         except apsw.Error as error:
             raise Failure(f"A copy of {file} cannot be opened in {path.parent}: {error}. {UNCHANGED}") from None
-        if facts.newer:
-            raise Failure(f"{file} was written by a newer musicsvc. Install that version, or name an older backup.")
-        if not facts.migrations:
-            raise Failure(f"{file} has no tables of musicsvc. {HINT}")
+        if problem is not None:
+            raise Failure(problem)
         _sync(staged)
         yield staged, facts
     finally:
         for suffix in ("", *SUFFIXES):
             _with(staged, suffix).unlink(missing_ok=True)
+
+
+def _refusal(facts: Facts, file: Path) -> str | None:
+    """Return an error message if no database can be made of the backup."""
+    if not facts.migrations:
+        return f"{file} has no tables of musicsvc. {HINT}"
+    return schema.refusal(str(file), facts.migrations)
 
 
 def _copy_whole(file: Path, path: Path, on_progress: OnProgress | None) -> None:
@@ -231,11 +239,8 @@ def _adapt(file: Path, source: str, now: int) -> None:
     connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.pragma("journal_mode", "memory")  # the file is a copy, and is synced before it takes its place
-        for table in ("session", "password_link"):
-            if connection.table_exists("main", table):
-                connection.execute(f"DELETE FROM {table}")  # noqa: S608 - one of the two names
-        if connection.table_exists("main", "security_event"):
-            connection.execute(LOG, (now, source.encode(errors="replace").decode()))
+        connection.execute("DELETE FROM session; DELETE FROM password_link")
+        connection.execute(LOG, (now, source.encode(errors="replace").decode()))
     finally:
         connection.close()
 

@@ -9,7 +9,7 @@ import apsw
 
 from musicsvc.errors import Damaged, Failure
 from musicsvc.store.engine.sqlite.files import APPLICATION_ID, HEADER, HEADER_BYTES, Foreign
-from musicsvc.store.schema.schema import HISTORY, available
+from musicsvc.store.schema.schema import HISTORY
 
 STEPS = 100_000  # instructions of SQLite's virtual machine between two calls of on_progress
 OnProgress = Callable[[float, float], None]  # takes the amount done and the total; may raise to stop the work
@@ -25,16 +25,6 @@ class Facts:
     @property
     def rows(self) -> int:
         return sum(self.counts.values())
-
-    @property
-    def newer(self) -> bool:
-        """True if a newer version of the service wrote the database."""
-        return bool(set(self.migrations) - set(available()))
-
-    @property
-    def older(self) -> bool:
-        """True if some migrations of this version of the service are not applied to the database."""
-        return bool(set(available()) - set(self.migrations))
 
 
 class DanglingRows(Damaged):

@@ -7,7 +7,6 @@ import apsw
 from musicsvc.clock import MINUTE, SECOND, isoformat, to_datetime
 from musicsvc.errors import Failure
 from musicsvc.store import models
-from musicsvc.store.accounts import email_addresses
 from musicsvc.store.doctor.finding import Finding, failed, ok, problem, warning
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.binding import current
@@ -41,7 +40,7 @@ def _check_open(store: Store, now: int) -> Iterator[Finding]:
     yield from _check_postgres(store, now) if path_of(store.url) is None else _check_sqlite(store)
     fault = store.read(schema.fault).result()
     if fault:
-        yield failed("schema", Failure(fault))
+        yield failed("schema", Failure(fault), "See docs/operating.md, Upgrades.")
         return
     differences = store.read(schema.differences).result()
     if differences:
@@ -53,8 +52,6 @@ def _check_open(store: Store, now: int) -> Iterator[Finding]:
             yield problem("counts", _listed(counts), "Run: musicsvc db recount")
         else:
             yield ok("counts", "The stored lengths of lists are correct.")
-        for pair in store.read(email_addresses.shared_mailboxes).result():
-            yield warning("accounts", pair.finding, pair.hint)
     last = store.read(newest_row).result()
     if last is not None and last > now + ROW_AHEAD:
         finding = f"The newest row is dated {isoformat(last)}, after the time of this machine's clock."

@@ -1,7 +1,7 @@
 """Find the length and any page of a long list without reading the whole list, from stored row counts of its blocks.
 
 A list of more than 4,096 rows is divided into blocks of 2,048 to 4,096 rows, in ascending order of its sort key.
-Triggers in the database (migration 0012) update the row count of a block in every transaction that changes the list, so
+Triggers in the database update the row count of a block in every transaction that changes the list, so
 the counts are always exact. Shorter lists have no blocks: their rows are counted.
 """
 

@@ -6,11 +6,11 @@ from musicsvc.store.models.table import Table, link
 
 
 class User(Table):
-    """An account. `email_key` is the normalized e-mail, or NULL if an older account has the same normalized e-mail."""
+    """An account. `email_key` is the normalized e-mail, by which it is found."""
 
     id = BigAutoField()
     email = TextField()
-    email_key = TextField(null=True, unique=True)
+    email_key = TextField(unique=True)
     display_name = TextField()
     avatar = TextField(null=True)
     password_hash = TextField(null=True)
@@ -31,7 +31,7 @@ class AccessRequest(Table):
 
     id = BigAutoField()
     email = TextField()
-    email_key = TextField(null=True, index=True)
+    email_key = TextField(index=True)
     use_case = TextField()
     volume = TextField()
     organization = TextField()

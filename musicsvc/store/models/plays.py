@@ -30,7 +30,7 @@ class Play(Table):
     reporter = BigIntegerField(default=0)  # the account that reported it through the API
     import_id = BigIntegerField(null=True)  # the `ImportRun` that brought it
     named = BigIntegerField(null=True)  # a hash of the names by which an imported row named its track
-    reported_at = BigIntegerField(null=True)  # or imported; None before migration 0027, and of fixtures
+    reported_at = BigIntegerField(null=True)  # or imported; None for fixtures
 
     class Meta:
         primary_key = CompositeKey("slot", "track", "listener", "client_key")

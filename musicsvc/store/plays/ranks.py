@@ -1,6 +1,6 @@
 """Store the tracks of artists with thousands of tracks in order of plays (table `track_rank`).
 
-Triggers (migration 0013) add an artist's tracks to the table when their list becomes long (`list_blocks`), and then
+Triggers add an artist's tracks to the table when their list becomes long (`list_blocks`), and then
 add and remove single tracks. Numbers of plays change far more often, and a trigger would take 2 µs for every play. So
 functions that change a number of plays call `moving` instead.
 """

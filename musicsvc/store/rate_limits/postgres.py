@@ -13,14 +13,14 @@ CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 NOW = f"coalesce(%(now)s::bigint, {CLOCK})"
 COUNT = f"""
     WITH moment (now) AS MATERIALIZED (SELECT {NOW}), counted AS (
-        INSERT INTO quota (key, began, taken, earlier, ends)
+        INSERT INTO quota (key, began, requests, previous, ends)
         SELECT %(key)s, now, %(number)s, 0, now + 2 * %(window)s::bigint FROM moment WHERE %(number)s <= %(amount)s
         {UPSERT.format(window="%(window)s::bigint", amount="%(amount)s::bigint", least="least", greatest="greatest")}
     )
-    SELECT moment.now, counted.began, counted.taken, counted.earlier FROM moment LEFT JOIN counted ON true
+    SELECT moment.now, counted.began, counted.requests, counted.previous FROM moment LEFT JOIN counted ON true
 """  # noqa: S608 - composed of constants
-SELECT = "SELECT began, taken, earlier FROM quota WHERE key = %(key)s"
-UNCOUNT = "UPDATE quota SET taken = greatest(0, taken - %(number)s) WHERE key = %(key)s"
+SELECT = "SELECT began, requests, previous FROM quota WHERE key = %(key)s"
+UNCOUNT = "UPDATE quota SET requests = greatest(0, requests - %(number)s) WHERE key = %(key)s"
 # Rows that a request is updating are skipped until the next purge.
 DELETE_OVER = f"""
     DELETE FROM quota WHERE key IN (

@@ -18,19 +18,19 @@ from musicsvc.store.rate_limits.window import PURGED, SECOND, UPSERT, Count, Hit
 
 T = TypeVar("T")
 APPLICATION_ID = 0x4D535651  # "MSVQ"
-VERSION = 1
+VERSION = 2
 TABLE = """
     CREATE TABLE IF NOT EXISTS quota (
-        key TEXT PRIMARY KEY, began INTEGER NOT NULL, taken INTEGER NOT NULL, earlier INTEGER NOT NULL,
+        key TEXT PRIMARY KEY, began INTEGER NOT NULL, requests INTEGER NOT NULL, previous INTEGER NOT NULL,
         ends INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID
 """
 COUNT = f"""
-    INSERT INTO quota (key, began, taken, earlier, ends) SELECT ?1, ?2, ?5, 0, ?2 + 2 * ?3 WHERE ?5 <= ?4
+    INSERT INTO quota (key, began, requests, previous, ends) SELECT ?1, ?2, ?5, 0, ?2 + 2 * ?3 WHERE ?5 <= ?4
     {UPSERT.format(window="?3", amount="?4", least="min", greatest="max")}
 """
-SELECT = "SELECT began, taken, earlier FROM quota WHERE key = ?"
-UNCOUNT = "UPDATE quota SET taken = max(0, taken - ?2) WHERE key = ?1"
+SELECT = "SELECT began, requests, previous FROM quota WHERE key = ?"
+UNCOUNT = "UPDATE quota SET requests = max(0, requests - ?2) WHERE key = ?1"
 # Keys are read without a lock and deleted in small batches, so counting never waits long.
 SELECT_OVER = f"SELECT key FROM quota WHERE ends <= ?1 OR began > ?2 LIMIT {PURGED}"  # noqa: S608 - a constant
 SELECT_OLDEST = "SELECT key FROM quota ORDER BY ends LIMIT max(0, (SELECT count(*) FROM quota) - ?)"

@@ -18,9 +18,9 @@ AHEAD = 5 * SECOND  # a window that begins further in the future was stored befo
 # rounded. A client that keeps exactly to the rate is never rejected.
 GRACE = 2
 
-# The rule as an upsert into `quota (key, began, taken, earlier, ends)`: `taken` counts the current window, `earlier`
-# the previous one, `excluded.began` is now, and `excluded.taken` the number of requests to count. Rejected requests
-# change nothing and return no row.
+# The rule as an upsert into `quota (key, began, requests, previous, ends)`: `requests` counts the current window,
+# `previous` the one before, `excluded.began` is now, and `excluded.requests` the number of requests to count. Rejected
+# requests change nothing and return no row.
 RESTART = f"(quota.began > excluded.began + {AHEAD} OR excluded.began >= quota.began + 2 * {{window}})"
 NEXT = "excluded.began >= quota.began + {window}"
 ELAPSED_OF_NEXT = f"{{least}}({{window}}, excluded.began - quota.began - {{window}} + {GRACE})"
@@ -28,14 +28,14 @@ ELAPSED = f"{{least}}({{window}}, {{greatest}}(0, excluded.began - quota.began) 
 UPSERT = f"""
     ON CONFLICT (key) DO UPDATE SET
         began = CASE WHEN {RESTART} THEN excluded.began WHEN {NEXT} THEN quota.began + {{window}} ELSE quota.began END,
-        taken = CASE WHEN {RESTART} OR {NEXT} THEN excluded.taken ELSE quota.taken + excluded.taken END,
-        earlier = CASE WHEN {RESTART} THEN 0 WHEN {NEXT} THEN quota.taken ELSE quota.earlier END,
+        requests = CASE WHEN {RESTART} OR {NEXT} THEN excluded.requests ELSE quota.requests + excluded.requests END,
+        previous = CASE WHEN {RESTART} THEN 0 WHEN {NEXT} THEN quota.requests ELSE quota.previous END,
         ends = CASE WHEN {RESTART} OR {NEXT} THEN excluded.ends ELSE quota.ends END
-    WHERE excluded.taken + CASE
+    WHERE excluded.requests + CASE
         WHEN {RESTART} THEN 0
-        WHEN {NEXT} THEN quota.taken * ({{window}} - {ELAPSED_OF_NEXT}) / {{window}}
-        ELSE quota.earlier * ({{window}} - {ELAPSED}) / {{window}} + quota.taken END <= {{amount}}
-    RETURNING began, taken, earlier
+        WHEN {NEXT} THEN quota.requests * ({{window}} - {ELAPSED_OF_NEXT}) / {{window}}
+        ELSE quota.previous * ({{window}} - {ELAPSED}) / {{window}} + quota.requests END <= {{amount}}
+    RETURNING began, requests, previous
 """
 
 

@@ -1,7 +1,8 @@
 """Apply migrations, and check the database schema against the migrations and the models."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 
@@ -19,42 +20,63 @@ from musicsvc.store.engine.names import changed_names
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import describe, path_of
-from musicsvc.store.schema import progress
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 HISTORY = "schema_migration"
+BASELINE = "0001_baseline"  # the first migration, also of the activity log
 ADVISORY_LOCK = 0x4D535643
+BEGIN_ANEW = "move it away, run musicsvc init, and import your files again."
+_listener: ContextVar[Callable[[float, float], None] | None] = ContextVar("musicsvc_migration", default=None)
 VIRTUAL_TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'"
 
 
-def available() -> list[str]:
-    """Return the names of all migrations in this version of the service, oldest first."""
-    return sorted(path.stem for path in MIGRATIONS.glob("[0-9]*.py"))
+def available(folder: Path | None = None) -> list[str]:
+    """Return the names of the migrations in `folder`, oldest first. Default: all of this version of the service."""
+    return sorted(path.stem for path in (folder or MIGRATIONS).glob("[0-9]*.py"))
 
 
-def applied() -> list[str]:
+def applied(history: str = HISTORY) -> list[str]:
     """Return the names of the migrations that were applied to the current database, oldest first."""
-    if HISTORY not in current().get_tables():
+    if history not in current().get_tables():
         return []
-    rows = current().execute_sql(f"SELECT name FROM {HISTORY}").fetchall()  # noqa: S608 - a constant
+    rows = current().execute_sql(f"SELECT name FROM {history}").fetchall()  # noqa: S608 - a constant
     return sorted(name for (name,) in rows)
 
 
-def require_current(store: Store) -> None:
+def missing(have: Sequence[str], folder: Path | None = None) -> list[str]:
+    """Return the names of the migrations in `folder` that are not in `have`, oldest first."""
+    return [name for name in available(folder) if name not in have]
+
+
+def too_old(name: str, have: Sequence[str]) -> str | None:
+    """Return an error message, beginning with `name`, if a database with the migrations `have` precedes the first."""
+    if not have or BASELINE in have:
+        return None
+    return f"{name} was written before version 0.1.0 and cannot be upgraded: {BEGIN_ANEW}"
+
+
+def refusal(name: str, have: Sequence[str], folder: Path | None = None) -> str | None:
+    """Return an error message, beginning with `name`, if a database with the migrations `have` cannot be upgraded."""
+    if problem := too_old(name, have):
+        return problem
+    if set(have) - set(available(folder)):
+        return f"{name} was written by a newer musicsvc. Install that version, or restore an older backup."
+    return None
+
+
+def require_current(store: Store, folder: Path | None = None) -> None:
     """Raise Failure, with a remedy, if the database schema is older or newer than this version of the service."""
-    if problem := store.read(lambda: fault(describe(store.url))).result():
+    if problem := store.read(lambda: fault(describe(store.url), folder)).result():
         raise Failure(problem)
 
 
-def fault(name: str = "The database") -> str | None:
+def fault(name: str = "The database", folder: Path | None = None) -> str | None:
     """Return an error message, beginning with `name`, if this version cannot use the current database, else None."""
-    have, want = applied(), available()
-    if have == want:
-        return None
-    if set(have) - set(want):
-        return f"{name} was written by a newer musicsvc. Install that version, or restore an older backup."
+    have = applied()
     if not have:
         return f"{name} has no tables yet. Run: musicsvc init"
+    if (problem := refusal(name, have, folder)) or not missing(have, folder):
+        return problem
     return f"{name} is of an older schema ({have[-1]}). Run: musicsvc db upgrade"
 
 
@@ -62,29 +84,40 @@ def upgrade(
     url: str,
     save: Callable[[str], None] | None = None,
     on_progress: Callable[[float, float], None] = lambda _done, _total: None,
+    folder: Path | None = None,
 ) -> list[str]:
-    """Apply the missing migrations and return their names. Raises Failure if the database is too new or in use.
+    """Apply the missing migrations of `folder` and return their names.
 
     Before an existing database is changed, `save` is called with the first missing migration's name to create a backup.
     `on_progress` gets the number of applied migrations, with a fraction for the running one, and of all missing ones.
+    Raises Failure if the database is too old, too new or in use.
     """
     with migrating(url) as database, bound(database):
         have = applied()
-        if set(have) - set(available()):
-            raise Failure(str(fault(describe(url))))
-        missing = [name for name in available() if name not in have]
-        if not missing:
+        if problem := refusal(describe(url), have, folder):
+            raise Failure(problem)
+        names = missing(have, folder)
+        if not names:
             return []
         with _exclusive(url):
             if have and save is not None:
-                save(missing[0])
-            runner = Runner(database, str(MIGRATIONS), table_name=HISTORY)
-            for number, name in enumerate(missing):
-                on_progress(number, len(missing))
-                with progress.reported_to(partial(_pass_on, on_progress, number, len(missing))):
+                save(names[0])
+            runner = Runner(database, str(folder or MIGRATIONS), table_name=HISTORY)
+            for number, name in enumerate(names):
+                on_progress(number, len(names))
+                token = _listener.set(partial(_pass_on, on_progress, number, len(names)))
+                try:
                     runner.up(name)
-            on_progress(len(missing), len(missing))
-            return missing
+                finally:
+                    _listener.reset(token)
+            on_progress(len(names), len(names))
+            return names
+
+
+def report_progress(done: float, total: float) -> None:
+    """Report how much of the running migration is done. For migrations that take long."""
+    if (listener := _listener.get()) is not None:
+        listener(done, total)
 
 
 def _pass_on(on_progress: Callable[[float, float], None], before: int, count: int, done: float, total: float) -> None:

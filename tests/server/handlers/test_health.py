@@ -34,8 +34,8 @@ async def test_a_service_that_can_work_says_so_without_a_token(anonymous: Client
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        (f"UPDATE {schema.HISTORY} SET name = '9999_later' WHERE name = '0001_catalog'", "newer musicsvc"),
-        (f"DELETE FROM {schema.HISTORY} WHERE name <> '0001_catalog'", "Run: musicsvc db upgrade"),
+        (f"INSERT INTO {schema.HISTORY} (name, applied) VALUES ('9999_later', '2030-01-01')", "newer musicsvc"),
+        (f"UPDATE {schema.HISTORY} SET name = '0001_catalog'", "was written before version 0.1.0"),
         (f"DELETE FROM {schema.HISTORY}", "Run: musicsvc init"),
     ],
 )

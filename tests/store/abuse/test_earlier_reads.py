@@ -1,32 +1,26 @@
 """Denials of resources that the account has read before, looked up on an index of the log."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import pytest
-from playhouse.migrations import Runner
 
 from musicsvc.clock import DAY, SECOND
 from musicsvc.store.abuse import earlier_reads
 from musicsvc.store.abuse.earlier_reads import Denial
-from musicsvc.store.activity import calls, log_store
+from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.activity.log_store import Log
-from musicsvc.store.engine.binding import bound, current
+from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.dialect import is_sqlite
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
-from musicsvc.store.schema import schema
 
 KEEP_DAYS = 7
 NOW = 100 * DAY
 PLAYLIST, TRACK = "/api/v1/playlists/{id}", "/api/v1/tracks/{id}"
-OLD_ROW = (
-    "INSERT INTO activity (at, request_id, account_id, token_id, address, method, route, resource, status,"
-    " milliseconds, size, judged) VALUES ({})"
-)
 INSIGHTS = "/api/v1/producer-intelligence/insights/tracks/{trackId}"
 
 
@@ -101,28 +95,3 @@ def test_each_denial_costs_a_search_in_an_index_however_large_the_log_is(log: Lo
     lines = log.read(plan).result()
     assert any("activity_read" in line for line in lines), lines
     assert not any("SCAN r" in line or "Seq Scan" in line for line in lines), lines
-
-
-def test_a_migration_marks_logged_calls_of_private_resources(new_database: Callable[..., str]) -> None:
-    rows = [
-        (PLAYLIST, "playlists/1", True),
-        (INSIGHTS, "tracks/2", True),
-        ("/api/v1/messaging/messages", "conversations/3", True),
-        ("/api/v1/collections/{id}", "collections/4", True),
-        ("/api/v1/notifications/{user}/subscriptions", "notifications/5", True),
-        (TRACK, "tracks/6", False),
-        ("/api/v1/albums", "artists/7", False),
-        (INSIGHTS, None, False),
-        (None, None, False),
-    ]
-    with schema.migrating(new_database(migrated=False)) as opened, bound(opened):
-        Runner(opened, str(log_store.MIGRATIONS), table_name=log_store.HISTORY).up("0001_activity")
-        for number, (route, resource, _) in enumerate(rows):
-            values = (NOW + number, f"r{number}", 3, 7, "", "GET", route, resource, 200, 1.0, 10, True)
-            opened.execute_sql(OLD_ROW.format(", ".join([opened.param] * len(values))), values)
-
-        assert log_store.migrate(opened)[0] == "0002_private"
-
-        assert [(entry.route, entry.resource, entry.private) for entry in calls.find(limit=20)] == rows
-        assert {(entry.calls, entry.is_count) for entry in calls.find(limit=20)} == {(1, False)}
-        assert log_store.schema_problems() == []

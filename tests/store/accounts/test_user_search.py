@@ -1,18 +1,12 @@
 """Search for accounts by name: matching, ranking, and updates of the index."""
 
-import shutil
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Failure
-from musicsvc.store import opening
 from musicsvc.store.accounts import user_search, users
-from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.names import name_index
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import User
@@ -174,54 +168,3 @@ def test_a_rolled_back_account_is_not_found(store: Store, clock: Clock) -> None:
     with pytest.raises(UndoError):
         store.write(unit).result()
     assert store.read(lambda: user_search.find("ada", 10)).result() == []
-
-
-def test_the_index_can_be_rebuilt(store: Store, clock: Clock) -> None:
-    made = store.write(lambda: users.create("ada@example.test", now=clock.now())).result()
-    store.write(lambda: User.update(display_name="Grace").where(User.id == made.id).execute()).result()
-    store.write(user_search.rebuild).result()
-    assert store.read(lambda: user_search.find("ada", 10)).result() == []
-    assert store.read(lambda: user_search.find("grace", 10)).result() == [(made.id, "Grace", None)]
-
-
-def test_accounts_of_an_older_database_are_found_after_its_upgrade(
-    new_database: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    url = new_database(migrated=False)
-    newer = [name for name in schema.available() if name >= "0003"]
-    folder = tmp_path / "older"
-    shutil.copytree(
-        schema.MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__", *(f"{n}.py" for n in newer))
-    )
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "MIGRATIONS", folder)
-        schema.upgrade(url)
-
-    def fill() -> None:
-        sql = (
-            "INSERT INTO account (email, email_key, display_name, suspended_at, created_at) VALUES ({0},{0},{0},{0},0)"
-        )
-        for row in [("a@x.test", "a@x.test", "Ada Lovelace", None), ("b@x.test", "b@x.test", "Adam", 1)]:
-            current().execute_sql(sql.format(current().param), row)
-
-    with opening.open_unchecked(url) as store:
-        store.write(fill).result()
-
-    assert schema.upgrade(url) == newer
-
-    with opening.connect(url) as store:
-        assert store.read(lambda: user_search.find("ada", 10)).result() == [(1, "Ada Lovelace", None)]
-        assert store.read(schema.problems).result() == []
-
-
-@pytest.mark.only_on("postgres")
-def test_names_are_found_without_the_trigram_extension_too(store: Store) -> None:
-    store.write(lambda: current().execute_sql("DROP INDEX IF EXISTS account_search_name") and None).result()
-    assert _found(store, ["Anna", "Joanna"], "ann") == ["Anna", "Joanna"]
-
-
-@pytest.mark.only_on("sqlite")
-def test_a_damaged_index_is_a_problem(store: Store, clock: Clock) -> None:
-    store.write(lambda: users.create("ada@example.test", now=clock.now()) and None).result()
-    store.write(lambda: current().execute_sql("DELETE FROM account_search_data WHERE id > 10") and None).result()
-    assert any(line.startswith("integrity: ") for line in store.read(schema.problems).result())

@@ -217,7 +217,7 @@ def test_databases_of_one_folder_have_separate_logs() -> None:
 
 
 @sqlite
-@pytest.mark.parametrize("damage", ["empty", "text", "torn", "cut", "newer"])
+@pytest.mark.parametrize("damage", ["empty", "text", "torn", "cut", "newer", "older"])
 def test_an_unusable_log_is_renamed_and_a_new_one_created(
     store: Store, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -234,14 +234,18 @@ def test_an_unusable_log_is_renamed_and_a_new_one_created(
         assert found(log) == [PLAIN]
 
     assert file.with_name("activity.db.aside-1").read_bytes() == before
-    assert "renamed it to" in caplog.text
+    reason = "was created by another version of musicsvc" if damage in {"newer", "older"} else "is damaged"
+    assert f"the activity log {file} {reason}; renamed it to" in caplog.text
 
 
 def spoil(file: Path, damage: str) -> None:
     whole = file.read_bytes()
-    if damage == "newer":
+    if damage in {"newer", "older"}:
         connection = apsw.Connection(str(file))
-        connection.execute("INSERT INTO activity_migration (name, applied) VALUES ('9999_next', '')")
+        if damage == "newer":
+            connection.execute("INSERT INTO activity_migration (name, applied) VALUES ('9999_next', '')")
+        else:
+            connection.execute("UPDATE activity_migration SET name = '0001_activity'")
         connection.close()
         return
     ends = {"empty": b"", "text": b"12:00 GET /\n" * 99, "torn": whole[:8192] + b"\xff" * 8192 + whole[16_384:]}

@@ -1,16 +1,27 @@
-"""The activity log is created by one process while others try to read it."""
+"""The activity log is created by one process while others try to read it, and is upgraded with its rows."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from musicsvc.store.activity import calls, log_store
 from musicsvc.store.activity.log_file import LogFile
 from musicsvc.store.activity.log_store import migrate
+from musicsvc.store.engine.binding import bound
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.sqlite.database import SqliteDatabase
+from musicsvc.store.schema import schema
+from tests.store.activity.test_calls import PLAIN
+from tests.support import upgrades
 
-pytestmark = pytest.mark.only_on("sqlite")
+NEXT = """
+def up(migrator, db):
+    db.execute_sql("ALTER TABLE activity ADD COLUMN seconds INTEGER")
+    db.execute_sql("UPDATE activity SET seconds = at / 1000000")
+"""
 
 
 class ObservedDatabase(SqliteDatabase):
@@ -26,6 +37,7 @@ class ObservedDatabase(SqliteDatabase):
         return result
 
 
+@pytest.mark.only_on("sqlite")
 def test_a_reader_sees_no_log_or_a_whole_one_while_a_server_creates_it(tmp_path: Path) -> None:
     path = tmp_path / "activity.db"
     files.create(path, files.LOG_ID)
@@ -33,7 +45,23 @@ def test_a_reader_sees_no_log_or_a_whole_one_while_a_server_creates_it(tmp_path:
         database = ObservedDatabase(path, reader)
         applied = migrate(database)
         database.close_all()
-        assert len(applied) == 3
+        assert applied[0] == "0001_baseline"
         assert database.seen == [False] * len(database.seen)
-        assert len(database.seen) > 2 * len(applied)
+        assert len(database.seen) > 4
         assert reader.open_existing()
+
+
+def test_a_log_of_an_older_version_is_upgraded_with_its_rows(new_database: Callable[..., str], tmp_path: Path) -> None:
+    folder = upgrades.make_next(tmp_path / "next", {"9001_seconds": NEXT}, like=log_store.MIGRATIONS)
+    with schema.migrating(new_database(migrated=False)) as opened:
+        assert migrate(opened)[0] == "0001_baseline"
+        with bound(opened):
+            calls.add([PLAIN._replace(at=seconds * 1_000_000) for seconds in (3, 7)])
+
+        assert migrate(opened, folder) == ["9001_seconds"]
+        assert migrate(opened, folder) == []
+        with pytest.raises(log_store.Outdated):
+            migrate(opened)
+
+        with bound(opened):
+            assert [tuple(row) for row in fetch("SELECT id, seconds FROM activity ORDER BY id")] == [(1, 3), (2, 7)]

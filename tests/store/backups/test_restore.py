@@ -17,6 +17,7 @@ from musicsvc.store.models import PasswordLink, Session, Tag, User
 from musicsvc.store.schema import schema
 from musicsvc.store.security import sessions
 from tests.store.backups.killed_restoring import NOW, contents, names
+from tests.support import upgrades
 from tests.support.backed_up import add, killed_beside_its_wal, restore
 from tests.support.damage import add_dangling_row, overwrite_middle_page
 
@@ -125,6 +126,10 @@ def _newer(file: Path) -> None:
     connection.close()
 
 
+def _older(file: Path) -> None:
+    upgrades.make_older(f"sqlite:///{file}")
+
+
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
@@ -135,9 +140,10 @@ def _newer(file: Path) -> None:
         (add_dangling_row, "is damaged: a row refers to a missing row"),
         (_foreign, "belongs to another program"),
         (_newer, "was written by a newer musicsvc. Install that version"),
+        (_older, r"was written before version 0\.1\.0 and .*: move it away, .* import your files again\.$"),
         (lambda file: file.unlink(), "There is no file"),
     ],
-    ids=["empty", "short", "text", "middle", "dangling", "foreign", "newer", "missing"],
+    ids=["empty", "short", "text", "middle", "dangling", "foreign", "newer", "older", "missing"],
 )
 def test_an_invalid_backup_changes_nothing(
     path: Path, backup: Path, spoil: Callable[[Path], object], says: str
@@ -170,13 +176,13 @@ def test_a_database_of_another_program_is_not_replaced(path: Path, backup: Path)
     assert path.read_bytes() == before
 
 
-def test_an_older_backup_is_restored_and_then_upgraded(path: Path, backup: Path) -> None:
-    connection = apsw.Connection(str(backup))
-    connection.execute("DELETE FROM schema_migration WHERE name = ?", (schema.available()[-1],))
-    connection.close()
-    assert restore(backup, path).facts.older
+def test_an_older_backup_is_restored_and_then_upgraded(path: Path, backup: Path, tmp_path: Path) -> None:
+    folder = upgrades.make_next(tmp_path / "next")
+    assert schema.missing(restore(backup, path).facts.migrations, folder) == [*upgrades.NEXT]
     with pytest.raises(Failure, match=r"Run: musicsvc db upgrade"):
-        opening.connect(f"sqlite:///{path}")
+        opening.connect(f"sqlite:///{path}", folder)
+    schema.upgrade(f"sqlite:///{path}", folder=folder)
+    opening.connect(f"sqlite:///{path}", folder).close()
 
 
 def test_a_database_that_left_wal_mode_opens_as_before(path: Path) -> None:

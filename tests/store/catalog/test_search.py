@@ -9,7 +9,6 @@ from typing import Any
 from peewee import Model
 
 from musicsvc.errors import Failure
-from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import search
 from musicsvc.store.engine import bulk
@@ -20,7 +19,6 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Playlist, Track, User
 from musicsvc.store.playlists import playlists
 from musicsvc.store.schema import schema
-from tests.support import upgrades
 
 WORDS = ["love", "Löve", "LOVER", "glove", "clover", "100%", "o'love", "blue", "Rüby", "ruby_x", "a", "b", "ab", "zoë"]
 TEXTS = ("love", "LÖV", "ov", "o", "a b", "100%", "%", "_x", "ruby", "y_", "zoe ", "e l", "none of these")
@@ -153,18 +151,3 @@ def test_units_that_write_at_the_same_time_leave_exact_indexes(store: Store, see
     assert store.read(changed_names.differences).result() == []
     rows = store.read(lambda: dict(Artist.select(Artist.id, Artist.name).tuples().iterator())).result()
     assert store.read(lambda: ids(search.find_artists("lov"))).result() == expected(rows, "lov")
-
-
-def test_an_upgrade_indexes_what_an_old_database_contains(new_database: Callable[..., str]) -> None:
-    url = new_database(migrated=False)
-    upgrades.migrate_to(
-        url,
-        "0022_track_lists",
-        "INSERT INTO artist (name, verified, created_at) VALUES ('Trio', '0', 1), ('Solo', '0', 1)",
-        "INSERT INTO album (name, created_at, upc, imported_for) VALUES ('Suite for trio', 1, '036000291452', 0)",
-    )
-    assert "0023_catalog_search" in schema.upgrade(url)
-    with opening.connect(url) as store:
-        assert store.read(lambda: ids(search.find_artists("tri"))).result() == [1]
-        assert store.read(lambda: ids(search.find_albums("TRIO"))).result() == [1]
-        assert store.read(schema.problems).result() == []

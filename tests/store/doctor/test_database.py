@@ -13,7 +13,7 @@ from musicsvc.store.doctor import database
 from musicsvc.store.doctor.finding import Finding, problem
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sqlite import files as sqlite_files
-from tests.support import old_databases
+from tests.support import upgrades
 from tests.support.damage import add_dangling_row, overwrite_middle_page
 
 sqlite = pytest.mark.only_on("sqlite")
@@ -72,12 +72,14 @@ def by_check(found: list[Finding]) -> dict[str, Finding]:
 
 
 @sqlite
-def test_another_schema_is_a_problem(tmp_path: Path) -> None:
-    path = tmp_path / "data" / "musicsvc.db"
-    old_databases.make(path, 1)
-    found = by_check(database.check_database(f"sqlite:///{path}", now=NOW))
+def test_another_schema_is_a_problem(store_url: str) -> None:
+    upgrades.make_older(store_url)
+    found = by_check(database.check_database(store_url, now=NOW))
     assert found["schema"] == problem(
-        "schema", "The database is of an older schema (0001_catalog).", "Run: musicsvc db upgrade"
+        "schema",
+        "The database was written before version 0.1.0 and cannot be upgraded:"
+        " move it away, run musicsvc init, and import your files again.",
+        "See docs/operating.md, Upgrades.",
     )
 
 

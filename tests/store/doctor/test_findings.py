@@ -104,22 +104,6 @@ def replaced(*findings: Finding) -> list[Finding]:
             id="counts",
         ),
         pytest.param(
-            execute(
-                f"{ACCOUNTS} (4, 'eva@exämple.test', 'eva@xn--exmple-cua.test', 'Eva', 1),"
-                " (6, 'eva@xn--exmple-cua.test', NULL, 'Eva', 3)"
-            ),
-            replaced(
-                warning(
-                    "accounts",
-                    "Accounts 4 (eva@exämple.test) and 6 (eva@xn--exmple-cua.test) share a mailbox."
-                    " Account 6 is found only by its e-mail exactly as written.",
-                    "Suspend the account that is no longer used:"
-                    " musicsvc user suspend 'eva@exämple.test', or: musicsvc user suspend eva@xn--exmple-cua.test",
-                )
-            ),
-            id="mailboxes",
-        ),
-        pytest.param(
             execute(f"{ACCOUNTS} (4, 'eva@label.test', 'eva@label.test', 'Eva', {NOW + DAY})"),
             replaced(
                 problem(

@@ -13,6 +13,7 @@ from musicsvc.store import opening
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.store import Store
 from musicsvc.store.schema import schema
+from tests.support import upgrades
 from tests.support.program import until
 
 pytestmark = pytest.mark.only_on("sqlite")
@@ -79,16 +80,11 @@ def test_a_store_opens_if_the_lock_file_cannot_be_created(store_url: str, file: 
         assert store.read(schema.applied).result() == schema.available()
 
 
-def test_a_migration_is_refused_while_a_server_runs(
-    store: Store, store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in schema.available():
-        (tmp_path / f"{name}.py").touch()
-    (tmp_path / "9998_next.py").write_text("def up(migrator, db):\n    pass\n")
-    monkeypatch.setattr(schema, "MIGRATIONS", tmp_path)
+def test_a_migration_is_refused_while_a_server_runs(store: Store, store_url: str, tmp_path: Path) -> None:
+    folder = upgrades.make_next(tmp_path / "next")
 
     with pytest.raises(Failure, match=r"is in use by a server or another command\. Stop it"):
-        schema.upgrade(store_url)
-    assert "9998_next" not in store.read(schema.applied).result()
+        schema.upgrade(store_url, folder=folder)
+    assert store.read(schema.applied).result() == schema.available()
     store.close()
-    assert schema.upgrade(store_url) == ["9998_next"]
+    assert schema.upgrade(store_url, folder=folder) == [*upgrades.NEXT]

@@ -1,7 +1,7 @@
 """Totals and pages of lists that are long enough to be counted in blocks, whatever is written in between."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import wait
 from contextlib import suppress
 from functools import partial
@@ -9,13 +9,12 @@ from functools import partial
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store import opening
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums, artists, genres, tracks
 from musicsvc.store.engagement import comments
 from musicsvc.store.engine import bulk, list_blocks
 from musicsvc.store.engine.binding import savepoint
-from musicsvc.store.engine.list_blocks import LISTS, LONGEST
+from musicsvc.store.engine.list_blocks import LONGEST
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.engine.store import Store
@@ -34,7 +33,6 @@ from musicsvc.store.playlists import playlists
 from musicsvc.store.plays import ingest, verify
 from musicsvc.store.schema import schema
 from tests.paging import world as worlds
-from tests.support import upgrades
 from tests.support.page_checks import SIZES, check_pages
 
 MANY = 9_001
@@ -250,28 +248,6 @@ def test_rows_that_may_be_there_already_are_counted_too(store: Store) -> None:
     store.write(partial(genres.ensure, [*names[:9], "another", "one"])).result()
     assert store.read(list_blocks.differences).result() == []
     assert sum(store.read(partial(blocks, 0, list_blocks.GENRES.number)).result()) == MANY + 2
-
-
-def test_an_upgrade_counts_the_lists_of_an_old_database(new_database: Callable[..., str]) -> None:
-    url = new_database(migrated=False)
-    numbers = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) SELECT"
-    upgrades.migrate_to(
-        url,
-        "0009_email_keys",
-        f"INSERT INTO artist (name, verified, created_at) {numbers.format(MANY)} i, '0', 1 FROM n",
-        f"INSERT INTO genre (name, display_name) {numbers.format(LONGEST)} i, i FROM n",
-        "INSERT INTO track (name, duration, currency, licensing_type, exclusive_status, fingerprint_status, created_at)"
-        f" {numbers.format(MANY + 1)} i, 1, 'USD', 'both', 'sold', 'failed', 1 FROM n",
-        f"INSERT INTO track_genre (genre_id, track_id) {numbers.format(LONGEST + 2)} 3, i FROM n",
-    )
-    schema.upgrade(url)
-    with opening.connect(url) as store:
-        assert store.read(schema.problems).result() == []
-        found = [store.read(partial(blocks, 0, each.number)).result() for each in LISTS]
-        many = [2048, 2048, 2048, 2048]
-        assert found == [[], [*many, MANY - 8192], *[[]] * 12, [*many, MANY + 1 - 8192], []]
-        assert store.read(partial(blocks, 3, list_blocks.GENRE_TRACKS.number)).result() == [2048, 2048, 2]
-        assert store.read(lambda: artists.list_all(Page(250, 20)).ids[0]).result() == MANY - 249 * 20
 
 
 def test_wrong_counts_are_reported_and_corrected(store: Store, owner: Identity) -> None:

@@ -203,12 +203,11 @@ def test_a_migration_waits_for_another_without_limit(new_database: Callable[...,
     assert done == [schema.available()]
 
 
-def test_a_migration_waits_for_a_table_as_long_as_a_unit_does(new_database: Callable[..., str]) -> None:
-    url = new_database(migrated=False)
-    upgrades.migrate_to(url, schema.available()[0])
-    with psycopg.connect(url) as other, ThreadPoolExecutor() as thread:
-        other.execute("LOCK TABLE account")
-        upgrade = thread.submit(schema.upgrade, url)
+def test_a_migration_waits_for_a_table_as_long_as_a_unit_does(store_url: str, tmp_path: Path) -> None:
+    folder = upgrades.make_next(tmp_path / "next")
+    with psycopg.connect(store_url) as other, ThreadPoolExecutor() as thread:
+        other.execute("LOCK TABLE album")
+        upgrade = thread.submit(schema.upgrade, store_url, folder=folder)
         try:
             with pytest.raises(Failure):
                 upgrade.result(20)

@@ -117,7 +117,7 @@ def test_a_log_that_cannot_be_opened_is_one_sentence(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(Failure) as failed:
         log.prepare()
-    assert failed.value.message == f'The activity log {log.path} cannot be created: table "activity" already exists.'
+    assert failed.value.message == f"The activity log {log.path} cannot be created: table activity already exists."
 
 
 def test_a_closed_store_reports_no_changes(store_url: str) -> None:

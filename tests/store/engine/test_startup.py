@@ -17,6 +17,7 @@ from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.url import describe
 from musicsvc.store.models import Genre, Tag
 from musicsvc.store.schema import schema
+from tests.support import upgrades
 
 LOCKS = (".migrating", ".in-use")
 sqlite = pytest.mark.only_on("sqlite")
@@ -177,19 +178,22 @@ def test_a_file_to_which_another_process_begins_to_write_is_not_cut_short(tmp_pa
     writer.close()
 
 
-def test_a_database_of_an_older_version_is_refused_with_the_command_to_run(
-    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in schema.available():
-        (tmp_path / f"{name}.py").touch()
-    (tmp_path / "9998_next.py").touch()
-    monkeypatch.setattr(schema, "MIGRATIONS", tmp_path)
-
+def test_a_database_of_an_older_version_is_refused_with_the_command_to_run(store_url: str, tmp_path: Path) -> None:
     with pytest.raises(
         Failure,
         match=rf"^{re.escape(describe(store_url))} is of an older schema \(.*\)\. Run: musicsvc db upgrade$",
     ):
-        opening.connect(store_url)
+        opening.connect(store_url, upgrades.make_next(tmp_path / "next"))
+
+
+def test_a_database_of_before_the_first_version_is_refused_in_one_sentence(store_url: str) -> None:
+    upgrades.make_older(store_url)
+
+    for message in _refusals(store_url):
+        assert message == (
+            f"{describe(store_url)} was written before version 0.1.0 and cannot be upgraded:"
+            " move it away, run musicsvc init, and import your files again."
+        )
 
 
 def test_a_database_without_tables_is_refused_with_the_command_to_run(new_database: Callable[..., str]) -> None:

@@ -149,10 +149,10 @@ def test_damage_of_an_open_file_is_unavailable(path: Path) -> None:
     with opened(path) as counter:
         counter.count([HIT])
         other = apsw.Connection(str(path))
-        assert other.pragma("user_version") == 1
+        assert other.pragma("user_version") == 2
         other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         path.write_bytes(path.read_bytes()[:1024] + b"\xff" * 1024)
-        other.pragma("user_version", 1)  # invalidates the page cache
+        other.pragma("user_version", 2)  # invalidates the page cache
         with pytest.raises(Unavailable, match="is damaged"):
             counter.count([HIT])
         other.close()

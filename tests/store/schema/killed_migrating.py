@@ -1,7 +1,6 @@
 """Upgrades of an old database, killed before each of their steps.
 
-`python -m tests.store.schema.killed_migrating FOLDER MIGRATIONS EVERY`: MIGRATIONS have been applied before.
-Prints the number of steps at which an upgrade was killed.
+`python -m tests.store.schema.killed_migrating FOLDER EVERY` prints the number of steps at which an upgrade was killed.
 """
 
 import shutil
@@ -11,23 +10,24 @@ from pathlib import Path
 from musicsvc.store import opening
 from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.schema import schema
 from tests.faults import killing
-from tests.support import old_databases
+from tests.support import old_databases, upgrades
 
 
 class Scene:
     """An old database whose upgrade is killed repeatedly."""
 
-    def __init__(self, folder: Path, migrations: int) -> None:
+    def __init__(self, folder: Path) -> None:
         self._origin = folder / "origin"
-        old_databases.make(self._origin / "musicsvc.db", migrations)
+        self._migrations = upgrades.make_next(folder / "next")
+        old_databases.make(self._origin / "musicsvc.db")
         self._columns = old_databases.columns(self._origin / "musicsvc.db")
         self._rows = old_databases.rows(self._origin / "musicsvc.db", self._columns)
         self._data = folder / "data"
         self._path = self._data / "musicsvc.db"
         self._url = f"sqlite:///{self._path}"
-        self._had = schema.available()[:migrations]
 
     def killed_before(self, step: int) -> bool:
         """Kill the upgrade, check the result, and finish the upgrade. Return whether it was killed."""
@@ -42,7 +42,7 @@ class Scene:
         return killed
 
     def _upgrade(self) -> None:
-        schema.upgrade(self._url, self._save)
+        schema.upgrade(self._url, self._save, folder=self._migrations)
 
     def _save(self, first: str) -> None:
         create.create(self._path, backup_folder.new_name(self._data, 0, f"before-{first}"))
@@ -51,25 +51,26 @@ class Scene:
         """Check that a number of migrations is complete, the next one has no effect, and no row has changed."""
         with opening.open_unchecked(self._url) as store:
             have = store.read(schema.applied).result()
-        assert have == schema.available()[: len(have)], step
-        assert have[: len(self._had)] == self._had, step
+        assert have == schema.available(self._migrations)[: len(have)], step
+        assert have[: len(schema.available())] == schema.available(), step
         assert old_databases.rows(self._path, self._columns) == self._rows, step
 
     def _problems(self) -> list[str]:
-        with opening.connect(self._url) as store:
-            return store.read(schema.problems).result()
+        with opening.connect(self._url, self._migrations) as store:
+            assert len(store.read(lambda: fetch(upgrades.MOODS)).result()) == len(self._rows["track"])
+            return store.read(schema.damage).result()
 
     def _check_backups(self, step: int) -> None:
         made = backup_folder.entries(self._data)
         assert made, step
         for entry in made:
-            assert verify.check(entry.file).older, step
+            assert schema.missing(verify.check(entry.file).migrations, self._migrations), step
         assert old_databases.rows(made[-1].file, self._columns) == self._rows, step
 
 
-def main(folder: str, migrations: str, every: str) -> None:
+def main(folder: str, every: str) -> None:
     """Kill upgrades until one finishes."""
-    scene = Scene(Path(folder), int(migrations))
+    scene = Scene(Path(folder))
     killed = 0
     for step in killing.rounds(int(every)):
         if not scene.killed_before(step):

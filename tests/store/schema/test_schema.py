@@ -1,7 +1,6 @@
 """Migrations run once, atomically, in one process at a time; and the checks of `db check`."""
 
 import itertools
-import shutil
 import signal
 import stat
 from collections.abc import Callable
@@ -15,10 +14,13 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.store import models, opening
 from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
 from musicsvc.store.schema import schema
+from tests.conftest import Sample
 from tests.support import upgrades
+from tests.support.upgrades import MOODS
 
 sqlite = pytest.mark.only_on("sqlite")
 
@@ -36,10 +38,36 @@ def test_an_upgrade_applies_everything_and_a_second_one_nothing(new_database: Ca
     assert _problems(url) == []
 
 
+def test_an_upgrade_changes_the_tables_and_keeps_the_rows(sample: Sample, store_url: str, tmp_path: Path) -> None:
+    folder = upgrades.make_next(tmp_path / "next")
+    saved: list[str] = []
+    reported: list[tuple[float, float]] = []
+
+    names = schema.upgrade(store_url, saved.append, lambda done, count: reported.append((done, count)), folder)
+
+    assert (names, saved) == ([*upgrades.NEXT], ["9001_moods"])
+    assert schema.upgrade(store_url, saved.append, folder=folder) == []
+    with opening.connect(store_url, folder) as store:
+        tracks, moods = store.read(lambda: (fetch("SELECT id, album_id FROM track ORDER BY id"), fetch(MOODS))).result()
+        assert moods == [(track, f"mood of {track}", album) for track, album in tracks]
+        albums = store.read(lambda: fetch(upgrades.ALBUM_MOODS)).result()
+        assert {mood.removeprefix("mood of ") == name for name, mood in albums} == {True}
+        assert store.read(schema.damage).result() == []
+    assert len(tracks) == sample.made.tracks
+    assert reported == sorted(reported)
+    steps = [each / len(tracks) for each in range(len(tracks))]
+    assert [done for done, _ in reported] == [0.0, *steps, 1.0, 2.0]
+    assert {count for _, count in reported} == {2}
+    with pytest.raises(Failure, match="was written by a newer musicsvc"):
+        opening.connect(store_url)
+
+
 @pytest.mark.slow
-def test_concurrent_processes_migrate_once(new_database: Callable[..., str]) -> None:
-    url = new_database(migrated=False)
-    processes = [upgrades.start(url) for _ in range(2)]
+@pytest.mark.parametrize("migrated", [False, True])
+def test_concurrent_processes_migrate_once(new_database: Callable[..., str], tmp_path: Path, *, migrated: bool) -> None:
+    url = new_database(migrated=migrated)
+    folder = upgrades.make_next(tmp_path / "next")
+    processes = [upgrades.start(url, folder) for _ in range(2)]
     for process in processes:
         assert process.stdin
         process.stdin.write("\n")
@@ -47,25 +75,50 @@ def test_concurrent_processes_migrate_once(new_database: Callable[..., str]) -> 
 
     said = sorted(process.communicate(timeout=60)[0].split() for process in processes)
 
-    assert said == [[], schema.available()]
+    assert said == [[], schema.available(folder)[len(schema.available()) if migrated else 0 :]]
     assert [process.returncode for process in processes] == [0, 0]
-    assert _problems(url) == []
+    with opening.connect(url, folder) as store:
+        assert store.read(schema.damage).result() == []
 
 
 @pytest.mark.slow
-def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
+def test_a_creation_killed_after_any_statement_is_finished_by_the_next(
     new_database: Callable[..., str], *, long: bool
 ) -> None:
     counts = itertools.count(1) if long else iter((4, 9, 30))
     killed = -signal.SIGKILL
     while killed == -signal.SIGKILL and (statements := next(counts, 0)):
         url = new_database(migrated=False)
-        killed = upgrades.kill(url, statements)
+        killed = upgrades.kill(url, schema.MIGRATIONS, statements)
 
         schema.upgrade(url)
 
         assert _problems(url) == []
     assert killed == (0 if long else -signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("sample")
+def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
+    new_database: Callable[..., str], tmp_path: Path, *, long: bool
+) -> None:
+    folder = upgrades.make_next(tmp_path / "next")
+    counts = itertools.count(6, 1 if long else 9)
+    killed, applied = -signal.SIGKILL, set[int]()
+    while killed == -signal.SIGKILL:
+        url = new_database()
+        killed = upgrades.kill(url, folder, next(counts))
+
+        with opening.open_unchecked(url) as store:
+            applied.add(len(store.read(schema.applied).result()))
+        schema.upgrade(url, folder=folder)
+
+        with opening.connect(url, folder) as store:
+            tracks, moods = store.read(lambda: (fetch("SELECT id FROM track"), fetch(MOODS))).result()
+            assert {track for (track,) in tracks} == {row[0] for row in moods}
+            assert store.read(schema.damage).result() == []
+    released = len(schema.available())
+    assert (killed, applied) == (0, {released, released + 1, released + 2})
 
 
 def test_an_upgrade_leaves_the_models_unbound(new_database: Callable[..., str]) -> None:
@@ -75,20 +128,16 @@ def test_an_upgrade_leaves_the_models_unbound(new_database: Callable[..., str]) 
         current()
 
 
-def test_a_failing_migration_changes_nothing_and_is_reported_in_one_line(
-    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "migrations"
-    shutil.copytree(schema.MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "9998_next.py").write_text(
+def test_a_failing_migration_changes_nothing_and_is_reported_in_one_line(store_url: str, tmp_path: Path) -> None:
+    failing = (
         "def up(migrator, db):\n"
         "    db.execute_sql('CREATE TABLE half (x INTEGER)')\n"
         "    db.execute_sql('INSERT INTO nowhere VALUES (1)')\n"
     )
-    monkeypatch.setattr(schema, "MIGRATIONS", folder)
+    folder = upgrades.make_next(tmp_path / "next", {"9998_next": failing})
 
     with pytest.raises(Failure, match="could not be upgraded"):
-        schema.upgrade(store_url)
+        schema.upgrade(store_url, folder=folder)
 
     with opening.open_unchecked(store_url) as store:
         assert "half" not in store.read(lambda: current().get_tables()).result()
@@ -128,7 +177,7 @@ def test_an_index_that_differs_from_its_table_is_a_problem(store_url: str) -> No
     connection = apsw.Connection(store_url.removeprefix("sqlite:///"))
     connection.execute("INSERT INTO tag (name) VALUES ('calm'), ('loud')")
     connection.execute("PRAGMA writable_schema = ON")
-    connection.execute("UPDATE sqlite_schema SET sql = replace(sql, '(\"name\")', '(id)') WHERE name = 'tag_name'")
+    connection.execute("UPDATE sqlite_schema SET sql = replace(sql, '(name)', '(id)') WHERE name = 'tag_name'")
     connection.execute("PRAGMA writable_schema = RESET")
     connection.close()
 

@@ -19,7 +19,7 @@ def test_files_are_recognized_by_their_application_id() -> None:
     found = {files.APPLICATION_ID: b"MSVC", files.LOG_ID: b"MSVL", sqlite.APPLICATION_ID: b"MSVQ"}
     assert {number.to_bytes(4, "big") for number in found} == set(found.values())
     assert all(number.to_bytes(4, "big") == name for number, name in found.items())
-    assert sqlite.VERSION == 1
+    assert sqlite.VERSION == 2
 
 
 def test_processes_of_all_versions_lock_the_same_numbers() -> None:

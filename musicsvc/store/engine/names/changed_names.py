@@ -1,10 +1,10 @@
 """Keeps the search indexes of artists, albums, tracks and public playlists up to date.
 
-Triggers (migration 0023) insert each name that a transaction adds, changes or deletes into the table `name_change`.
+Triggers insert each name that a transaction adds, changes or deletes into the table `name_change`.
 Before COMMIT, the transaction updates the indexes and empties this table, so other transactions never see its rows.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from musicsvc.store.engine.dialect import in_list, is_sqlite
 from musicsvc.store.engine.names.name_index import NameIndex
@@ -52,25 +52,17 @@ def differences() -> list[str]:
     return found
 
 
-def rebuild(on_progress: Callable[[float, float], None] = lambda _done, _total: None) -> None:
+def rebuild() -> None:
     """Index all names again, in a write transaction."""
     if not is_sqlite():
         run(f"LOCK TABLE {', '.join(INDEXES)} IN SHARE MODE")
     run(f"DELETE FROM {NOTES}")  # noqa: S608 - a constant
-    total = sum(_rows(source) for source in INDEXES)
-    done = 0
     for source, index in INDEXES.items():
         run(f"DELETE FROM {index.table}")  # noqa: S608 - our own names
         last = 0
         while names := fetch(NEXT.format(source=source, indexed=_indexed(source)), last, BATCH):
             index.add(names)
             last = names[-1][0]
-            done += len(names)
-            on_progress(done, total)
-
-
-def _rows(source: str) -> int:
-    return int(fetch(f"SELECT count(*) FROM {source} WHERE {_indexed(source)}")[0][0])  # noqa: S608 - our own names
 
 
 def _indexed(source: str) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from musicsvc.store.accounts import email_addresses, users
@@ -12,7 +12,7 @@ from musicsvc.store.models import User
 
 PLACEHOLDER_DOMAIN = "import.test"  # never receives mail
 PLAIN_ID = re.compile(r"[a-z0-9]{1,60}")
-Key = tuple[str, str]  # ("email", normalized address), ("exact", address as stored) or ("id", external id)
+Key = tuple[str, str]  # ("email", normalized address) or ("id", external id)
 
 
 @dataclass(slots=True)
@@ -24,19 +24,12 @@ class ResolvedAccounts:
     problems: dict[Key, str] = field(default_factory=dict)
 
 
-def load_exact() -> dict[Key, int]:
-    """Return account ids by key ("exact", e-mail), for accounts whose normalized e-mail belongs to an older account."""
-    return {("exact", email): user_id for user_id, email in users.without_key().items()}
-
-
-def get_key(name: str, known: Container[Key]) -> Key:
+def get_key(name: str) -> Key:
     """Return the key of the account with this `name`: an e-mail address, or an id in another service.
 
     All spellings of an address have the same key. A placeholder address that was generated for an id has the key of
-    the id. `known`: keys of existing accounts, in particular those that are found only by their exact e-mail.
+    the id.
     """
-    if ("exact", name) in known:
-        return "exact", name
     if "@" not in name:
         return "id", name
     key = email_addresses.normalize(name)
@@ -44,15 +37,12 @@ def get_key(name: str, known: Container[Key]) -> Key:
     return ("id", local) if domain == PLACEHOLDER_DOMAIN and PLAIN_ID.fullmatch(local) else ("email", key)
 
 
-def resolve(names: Iterable[str], known: Mapping[Key, int], *, create: bool, now: int) -> ResolvedAccounts:
-    """Find accounts by name: an e-mail address, or an id in another service. If `create` is set, create missing ones.
-
-    `known`: the result of `load_exact`.
-    """
+def resolve(names: Iterable[str], *, create: bool, now: int) -> ResolvedAccounts:
+    """Find accounts by name: an e-mail address, or an id in another service. With `create`, create missing ones."""
     spelled: dict[Key, str] = {}
     for name in names:
-        spelled.setdefault(get_key(name, known), name)
-    found = ResolvedAccounts({key: known[key] for key in spelled if key in known} | _find(list(spelled)))
+        spelled.setdefault(get_key(name), name)
+    found = ResolvedAccounts(_find(list(spelled)))
     missing = {key: name for key, name in spelled.items() if key not in found.ids}
     if not create:
         found.problems = dict.fromkeys(missing, "no such account; --create-missing creates it")

@@ -40,8 +40,8 @@ class Follows(Kind[FollowRow]):
     fields = FIELDS
     required = FIELDS
 
-    def load(self, user: int | None) -> None:  # noqa: ARG002 - follows are nobody's
-        self._exact = accounts.load_exact()
+    def load(self, user: int | None) -> None:
+        """Do nothing: follows are nobody's."""
 
     def forget(self) -> None:
         """Do nothing: batches do not depend on each other."""
@@ -54,14 +54,14 @@ class Follows(Kind[FollowRow]):
         if row.faults:
             raise RefusedError("; ".join(f"{name} {row.faults[name]}" for name in FIELDS if name in row.faults))
         follower, followed = (text or "" for text in found)
-        keys = accounts.get_key(follower, self._exact), accounts.get_key(followed, self._exact)
+        keys = accounts.get_key(follower), accounts.get_key(followed)
         if keys[0] == keys[1]:
             raise RefusedError(SELF_FOLLOW)
         return FollowRow(record.line, (follower, followed), keys)
 
     def write(self, batch: Sequence[FollowRow], scope: Scope) -> Outcome:
         names = [name for row in batch for name in row.names]
-        people = accounts.resolve(names, self._exact, create=self.options.create_missing, now=scope.now)
+        people = accounts.resolve(names, create=self.options.create_missing, now=scope.now)
         runs.made(scope.run, User, people.created)
         outcome = Outcome()
         pairs: dict[tuple[int, int], None] = {}

@@ -21,7 +21,6 @@ from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Kind
 from musicsvc.wording import quantity
 
-EARLIER = "Imports made before this list existed (database schema 0017) are not in it and cannot be undone."
 # Two concurrent imports would both find an item missing and both create it. On PostgreSQL, this lock prevents that.
 LOCK_KEY = 0x6D737663
 Changes = dict[str, Any]  # by field: [old value, new value], or a list of added ids if the field begins with ADDED
@@ -179,7 +178,7 @@ def list_all() -> list[RunRow]:
 def get(run: int) -> RunRow:
     for values in _select().where(ImportRun.id == run).tuples().iterator():
         return _row(values)
-    raise NotFound(f"There is no import {run}; musicsvc import list shows all. {EARLIER}")
+    raise NotFound(f"There is no import {run}; musicsvc import list shows all.")
 
 
 def _select() -> Any:

@@ -1,6 +1,18 @@
-"""Counts of long lists in blocks, kept by triggers; indexes in the order of playlists, collections and genres."""
+"""Counts of long lists in blocks, kept by triggers."""
 
 from peewee import *
+
+TABLES = """
+CREATE TABLE list_block (
+    list INTEGER NOT NULL,
+    owner BIGINT NOT NULL,
+    first_key BIGINT NOT NULL,
+    first_id BIGINT NOT NULL,
+    slot INTEGER NOT NULL,
+    size BIGINT NOT NULL,
+    PRIMARY KEY (list, owner, first_key, first_id, slot)
+) WITHOUT ROWID;
+"""
 
 # number: (table, owner of the list, the one or two columns by which its rows are sorted into blocks, an id)
 LISTS = {
@@ -17,6 +29,9 @@ LISTS = {
     11: ("message", "conversation_id", "id", "0", "id"),
     12: ("participant", "user_id", "conversation_id", "0", "conversation_id"),
     13: ("collection", "user_id", "id", "0", "id"),
+    14: ("track_rank", "artist_id", "plays", "track_id", "track_id"),
+    15: ("track", "0", "id", "0", "id"),
+    16: ("track_genre", "genre_id", "track_id", "0", "track_id"),
 }
 # In all statements, names in <> are replaced. A list of at most 4,096 rows has no blocks.
 COLUMNS = "list_block (list, owner, first_key, first_id, slot, size)"
@@ -36,9 +51,6 @@ DIVIDE = f"""
         ORDER BY list_key, list_id LIMIT <block>.size
     ) AS numbered
     WHERE (at & 2047) = 0
-"""
-FILL = f"""
-    INSERT INTO {COLUMNS} SELECT <list>, <owner>, 0, 0, 0, count(*) FROM <table> GROUP BY 2 HAVING count(*) > 4096
 """
 
 SQLITE_COUNT = f"""
@@ -86,8 +98,6 @@ SQLITE = [
         """,
         {"block": "NEW"},
     ),
-    (FILL, {}),
-    ("UPDATE list_block SET size = size WHERE list = <list>", {}),
 ]
 SQLITE_EMPTY = """
     CREATE TRIGGER list_block_empty AFTER UPDATE OF size ON list_block
@@ -187,44 +197,18 @@ POSTGRES = [
         """,
         {"row": "NEW"},
     ),
-    (FILL, {}),
-    ("SELECT list_<list>_divide(owner) FROM (SELECT owner FROM list_block WHERE list = <list>) AS long", {}),
 ]
 
 
-def up(migrator, db):
+def create_triggers(db):
     sqlite = isinstance(db, SqliteDatabase)
-
-    class ListBlock(Model):
-        list = IntegerField()
-        owner = BigIntegerField()
-        first_key = BigIntegerField()
-        first_id = BigIntegerField()
-        slot = IntegerField()
-        size = BigIntegerField()
-
-        class Meta:
-            database = db
-            table_name = "list_block"
-            strict_tables = sqlite
-            without_rowid = sqlite
-            primary_key = CompositeKey("list", "owner", "first_key", "first_id", "slot")
-
-    db.create_tables([ListBlock], safe=False)
-    db.execute_sql("CREATE INDEX playlist_owner_id_id ON playlist (owner_id, id)")
-    db.execute_sql("CREATE INDEX collection_user_id_id ON collection (user_id, id)")
-    db.execute_sql("DROP INDEX collection_user_id")
-    if sqlite:
-        db.execute_sql(SQLITE_EMPTY)
-    else:
-        db.execute_sql(POSTGRES_SLOT)
-        db.execute_sql('ALTER TABLE genre ALTER COLUMN name TYPE text COLLATE "C"')  # the list's order
+    db.execute_sql(SQLITE_EMPTY if sqlite else POSTGRES_SLOT)
     for number, columns in LISTS.items():
         for statement, names in SQLITE if sqlite else POSTGRES:
-            db.execute_sql(filled_in(statement, names, number, *columns))
+            db.execute_sql(_filled_in(statement, names, number, *columns))
 
 
-def filled_in(statement, names, number, table, owner, key, row_id, sample):
+def _filled_in(statement, names, number, table, owner, key, row_id, sample):
     columns = {"owner": owner, "key": key, "id": row_id}
     row = names.get("row", "")
     values = {f"row.{name}": column if column == "0" else f"{row}.{column}" for name, column in columns.items()}

@@ -1,12 +1,15 @@
 """The tracks of artists with very many tracks, sorted by plays. Triggers add and remove tracks."""
 
-from importlib import import_module
-
 from peewee import *
 
-lists = import_module("musicsvc.store.migrations.0012_list_blocks")
-
-COLUMNS = ("track_rank", "artist_id", "plays", "track_id", "track_id")
+TABLES = """
+CREATE TABLE track_rank (
+    artist_id BIGINT NOT NULL,
+    plays BIGINT NOT NULL,
+    track_id BIGINT NOT NULL,
+    PRIMARY KEY (artist_id, plays, track_id)
+) WITHOUT ROWID;
+"""
 # An artist has ranks once the list of the artist's tracks is counted in blocks (number 7).
 FILL = """
     INSERT INTO track_rank (artist_id, plays, track_id)
@@ -83,24 +86,6 @@ POSTGRES = [
 ]
 
 
-def up(migrator, db):
-    sqlite = isinstance(db, SqliteDatabase)
-
-    class TrackRank(Model):
-        artist = BigIntegerField(column_name="artist_id")
-        plays = BigIntegerField()
-        track = BigIntegerField(column_name="track_id")
-
-        class Meta:
-            database = db
-            table_name = "track_rank"
-            strict_tables = sqlite
-            without_rowid = sqlite
-            primary_key = CompositeKey("artist", "plays", "track")
-
-    db.create_tables([TrackRank], safe=False)
-    db.execute_sql(f"{FILL} IN (SELECT owner FROM list_block WHERE list = 7)")
-    for statement in SQLITE if sqlite else POSTGRES:
+def create_triggers(db):
+    for statement in SQLITE if isinstance(db, SqliteDatabase) else POSTGRES:
         db.execute_sql(statement)
-    for statement, names in lists.SQLITE if sqlite else lists.POSTGRES:
-        db.execute_sql(lists.filled_in(statement, names, 14, *COLUMNS))

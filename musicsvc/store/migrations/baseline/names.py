@@ -1,97 +1,78 @@
-"""Search indexes of artists, albums, tracks and public playlists; an index of UPCs.
+"""Search indexes of the names of accounts, artists, albums, tracks and public playlists.
 
-Triggers note changed names (`musicsvc/store/engine/names/changed_names.py`).
+Triggers note the changed names of all but accounts (`musicsvc/store/engine/names/changed_names.py`).
 """
 
 from peewee import *
 
-from musicsvc.store.engine.names import changed_names
-from musicsvc.store.schema import progress
-
-SOURCES = ("artist", "album", "track", "playlist")
-SQLITE = (
-    """
+NOTED = ("artist", "album", "track", "playlist")
+SOURCES = ("account", *NOTED)
+SQLITE_INDEX = """
     CREATE VIRTUAL TABLE {source}_search
         USING fts5 (name, content = '', contentless_delete = 1, tokenize = 'trigram case_sensitive 1')
-    """,
-    """
+"""
+# The first characters: one of two characters that marks the beginning of a word, and one to three of the name.
+POSTGRES_INDEX = """
+    CREATE TABLE {source}_search (key BIGINT PRIMARY KEY, name TEXT COLLATE "C" NOT NULL);
+    CREATE INDEX {source}_search_3 ON {source}_search (left(name, 3), key);
+    CREATE INDEX {source}_search_4 ON {source}_search (left(name, 4), key);
+    CREATE INDEX {source}_search_5 ON {source}_search (left(name, 5), key)
+"""
+SQLITE_TRIGGERS = """
     CREATE TRIGGER {source}_name_added AFTER INSERT ON {source} BEGIN
         INSERT INTO name_change VALUES ('{source}', NEW.id, NULL);
-    END
-    """,
-    """
+    END;
     CREATE TRIGGER {source}_name_changed AFTER UPDATE OF {columns} ON {source}
     WHEN ({old}) IS NOT ({new}) BEGIN
         INSERT INTO name_change VALUES ('{source}', OLD.id, OLD.name);
-    END
-    """,
-    """
+    END;
     CREATE TRIGGER {source}_name_removed AFTER DELETE ON {source} BEGIN
         INSERT INTO name_change VALUES ('{source}', OLD.id, OLD.name);
     END
-    """,
-)
-POSTGRES_FUNCTIONS = (
-    """
+"""
+POSTGRES_FUNCTIONS = """
     CREATE FUNCTION name_added() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         INSERT INTO name_change SELECT TG_TABLE_NAME, id, NULL FROM changed;
         RETURN NULL;
-    END $$
-    """,
-    """
+    END $$;
     CREATE FUNCTION name_removed() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         INSERT INTO name_change SELECT TG_TABLE_NAME, id, name FROM changed;
         RETURN NULL;
-    END $$
-    """,
-    """
+    END $$;
     CREATE FUNCTION name_changed() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         INSERT INTO name_change VALUES (TG_TABLE_NAME, OLD.id, OLD.name);
         RETURN NULL;
     END $$
-    """,
-)
-POSTGRES = (
-    'CREATE TABLE {source}_search (key BIGINT PRIMARY KEY, name TEXT COLLATE "C" NOT NULL)',
-    "CREATE INDEX {source}_search_3 ON {source}_search (left(name, 3), key)",
-    "CREATE INDEX {source}_search_4 ON {source}_search (left(name, 4), key)",
-    "CREATE INDEX {source}_search_5 ON {source}_search (left(name, 5), key)",
-    """
+"""
+POSTGRES_TRIGGERS = """
     CREATE TRIGGER name_added AFTER INSERT ON {source} REFERENCING NEW TABLE AS changed
-        FOR EACH STATEMENT EXECUTE FUNCTION name_added()
-    """,
-    """
+        FOR EACH STATEMENT EXECUTE FUNCTION name_added();
     CREATE TRIGGER name_removed AFTER DELETE ON {source} REFERENCING OLD TABLE AS changed
-        FOR EACH STATEMENT EXECUTE FUNCTION name_removed()
-    """,
-    """
+        FOR EACH STATEMENT EXECUTE FUNCTION name_removed();
     CREATE TRIGGER name_changed AFTER UPDATE OF {columns} ON {source}
         FOR EACH ROW WHEN (({old}) IS DISTINCT FROM ({new})) EXECUTE FUNCTION name_changed()
-    """,
-)
+"""
 
 
-def up(migrator, db):
-    sqlite = isinstance(db, SqliteDatabase)
-    db.execute_sql("CREATE INDEX album_upc ON album (upc)")
+def create(db):
     # The notes of a transaction are deleted before its end, so a crash loses none.
-    if sqlite:
+    if isinstance(db, SqliteDatabase):
         db.execute_sql("CREATE TABLE name_change (source TEXT NOT NULL, id INTEGER NOT NULL, name TEXT) STRICT")
+        index, triggers = SQLITE_INDEX, SQLITE_TRIGGERS
     else:
         db.execute_sql("CREATE UNLOGGED TABLE name_change (source TEXT NOT NULL, id BIGINT NOT NULL, name TEXT)")
-    for statement in () if sqlite else POSTGRES_FUNCTIONS:
-        db.execute_sql(statement)
+        db.execute_sql(POSTGRES_FUNCTIONS)
+        index, triggers = POSTGRES_INDEX, POSTGRES_TRIGGERS
     for source in SOURCES:
+        db.execute_sql(index.format(source=source))
+    for source in NOTED:
         columns = ("name", "public") if source == "playlist" else ("name",)
         old, new = (", ".join(f"{row}.{column}" for column in columns) for row in ("OLD", "NEW"))
-        for statement in SQLITE if sqlite else POSTGRES:
-            db.execute_sql(statement.format(source=source, columns=", ".join(columns), old=old, new=new))
-    # The indexes are derived data: if their rules change, a later migration rebuilds them.
-    changed_names.rebuild(progress.report)
-    if not sqlite:
+        db.execute_sql(triggers.format(source=source, columns=", ".join(columns), old=old, new=new))
+    if not isinstance(db, SqliteDatabase):
         _index_trigrams(db)
 
 
