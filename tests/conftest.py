@@ -3,6 +3,8 @@
 import gc
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from tests.support.serving import Client, ServiceServer, StartServer, connector,
 NOW = parse("2026-03-01T12:00:00Z")
 SERVER = pytest.StashKey[postgres.Server]()
 ADDRESS = pytest.StashKey[str]()
+TESTS = Path(__file__).parent
 # The same examples in every run. Shrinking a failing example can take minutes, so only `--long` does it.
 QUICK = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.shrink]
 hypothesis.settings.register_profile(
@@ -84,6 +87,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_configure_node(node: Any) -> None:
     """Pass the address of PostgreSQL to a worker of xdist."""
     node.workerinput["postgres"] = node.config.stash[ADDRESS]
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Import a share of the tests first in each worker of xdist, which then finds those of the others compiled."""
+    given = getattr(session.config, "workerinput", None)
+    if given is None or session.config.args != session.config.getini("testpaths"):
+        return
+    for file in sorted(TESTS.rglob("test_*.py"))[int(given["workerid"][2:]) :: given["workercount"]]:
+        with suppress(Exception, pytest.skip.Exception):  # it is reported when pytest collects the file
+            import_module(".".join(file.relative_to(TESTS.parent).with_suffix("").parts))
 
 
 @pytest.hookimpl(trylast=True)
