@@ -74,6 +74,7 @@ def test_there_are_at_least_six_templates_with_ids_from_one() -> None:
     assert all(template.description for template in known)
 
 
+@pytest.mark.slow
 def test_a_cover_is_a_png_of_1000_by_1000_and_always_the_same(template: covers.Template) -> None:
     first = covers.cover(template.id, *TEXTS["mixed"])
     assert opened(first).size == (1000, 1000)

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import aiohttp
@@ -73,6 +74,9 @@ class Client:
         return await self("DELETE", path, body, **more)
 
 
+default_settings = lru_cache(Settings)  # of the environment of the run; reading it takes a tenth of a server's start
+
+
 class ServiceServer(BaseTestServer):
     """The service in the process of the test, on a free port, with TLS if the settings name a certificate."""
 
@@ -80,7 +84,7 @@ class ServiceServer(BaseTestServer):
         super().__init__()
         self._store = store
         self._clock = clock
-        self._settings = settings or Settings()
+        self._settings = settings or default_settings()
         self.service: App | None = None
 
     async def start_server(self, loop: asyncio.AbstractEventLoop | None = None, **_options: Any) -> None:

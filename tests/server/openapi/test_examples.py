@@ -66,6 +66,7 @@ async def test_the_examples_of_reading_can_be_sent_as_they_stand(
             conforms(await send_example(anonymous, document, route), "GET", route.path, public=True)
 
 
+@pytest.mark.slow
 @each([route for route in SHOWN if route.method != "GET"])
 async def test_the_example_of_a_change_can_be_sent_as_it_stands(
     anonymous: Client, store: Store, world: dict[str, str], document: dict[str, Any], route: Route

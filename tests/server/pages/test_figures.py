@@ -71,6 +71,7 @@ def is_recent(world: World, kind: str, number: int, period: str) -> bool:
     return bool(days) and max(days) < 2 * LENGTHS[period] - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["artist", "album", "track"])
 @pytest.mark.parametrize("period", PERIODS)
 async def test_every_number_on_the_page_is_that_of_the_api(world: World, kind: str, period: str) -> None:

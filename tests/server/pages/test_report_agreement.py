@@ -70,6 +70,7 @@ async def expected(world: World, query: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("period", PERIODS)
 async def test_every_figure_of_listening_is_the_same_everywhere(
     world: World, command: Command, tmp_path: Path, period: str

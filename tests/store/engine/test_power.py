@@ -30,7 +30,7 @@ CALLERS = 6
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make each round a separate test, so that a failing one can be rerun."""
     if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(1000 if metafunc.config.getoption("--long") else 20))
+        metafunc.parametrize("number", range(1000 if metafunc.config.getoption("--long") else 8))
 
 
 @contextmanager
