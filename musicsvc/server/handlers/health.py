@@ -1,8 +1,15 @@
-"""Health checks, without a token."""
+"""Health checks without a token, and metrics for this machine and the allowed networks."""
 
-from musicsvc.errors import Unavailable
-from musicsvc.server.shapes.envelope import JSON
+import ipaddress
+from collections.abc import Callable
+
+from musicsvc.config import Settings
+from musicsvc.errors import NotFound, Unavailable
+from musicsvc.server.peer import Peer
+from musicsvc.server.shapes.envelope import JSON, Download
 from musicsvc.store.schema import schema
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def alive() -> JSON:
@@ -15,3 +22,21 @@ def ready() -> JSON:
     if problem := schema.fault():
         raise Unavailable(here=problem)
     return {"status": "ok"}
+
+
+def expose_metrics(peer: Peer, settings: Settings, read_metrics: Callable[[], bytes]) -> Download:
+    """Return the metrics in Prometheus format. Raises NotFound for clients that are not allowed."""
+    if not _is_allowed(peer, settings):
+        raise NotFound("There is nothing at this path.")
+    return Download(read_metrics(), TEXT, {"Cache-Control": "no-store"})
+
+
+def _is_allowed(peer: Peer, settings: Settings) -> bool:
+    try:
+        address = ipaddress.ip_address(peer.address)
+    except ValueError:
+        return False
+    if address.is_loopback and not peer.forwarded:
+        return True
+    networks = [ipaddress.ip_network(name, strict=False) for name in settings.metrics.allow]
+    return any(address in network for network in networks)

@@ -12,7 +12,7 @@ from musicsvc.clock import MINUTE, SECOND, MovableClock
 from musicsvc.config import Backups, Limits, Metrics, Server, Settings
 from musicsvc.errors import NotFound
 from musicsvc.server.call import Call
-from musicsvc.server.handlers.metrics import expose
+from musicsvc.server.handlers.health import expose_metrics
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import METHODS, OTHER, UNKNOWN
 from musicsvc.server.metrics.registry import Metrics as Counting
@@ -232,7 +232,7 @@ def test_the_age_of_the_last_good_backup_is_shown(store: Store, clock: MovableCl
 def test_a_client_whose_address_is_unknown_sees_nothing() -> None:
     peer = Peer("", secure=True, local=True, forwarded=False, encrypted=True, hsts=False, judged=False)
     with pytest.raises(NotFound):
-        expose(peer, Settings(), lambda: b"")
+        expose_metrics(peer, Settings(), lambda: b"")
 
 
 def test_there_are_no_backups_of_postgresql(clock: MovableClock) -> None:

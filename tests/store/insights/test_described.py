@@ -21,3 +21,9 @@ def test_notes_and_growth_name_figures(rows: tuple[Figure, ...]) -> None:
     assert named <= paths
     assert not named & {each.path for each in rows if each.card}
     assert len(paths) == len({each.name for each in rows}) == len(rows)
+
+
+def test_columns_with_decimals_have_a_name_that_excel_and_parquet_know() -> None:
+    assert {each.name for each in FIGURES if isinstance(each.example, float)} == {
+        each.name for each in FIGURES if each.name.endswith("_change")
+    }
