@@ -63,6 +63,7 @@ class App:
         self._settings = settings
         self._store = store
         self._executors = Executors()
+        self._pictures, self._reports = Drawings(), Drawings(REPORTS_CAPACITY, HTML_TYPE, REPORTS_LIFETIME)
         self.counter = counter = RateLimitCounter(store.url, clock, settings.server.workers)
         freshness = Freshness(store)
         self._authenticator = Authenticator(store, clock, settings, RateLimiter(settings.limits, counter), freshness)
@@ -95,6 +96,7 @@ class App:
         dispatcher = self._dispatcher
         answers = (dispatcher.answer_memory, dispatcher.answer_cache, dispatcher.first_steps)
         collectors.add_answers(self._metrics, *answers)
+        collectors.add_caches(self._metrics, self._authenticator, self._pictures, self._reports)
         collectors.add_activity(self._metrics, self._activity_writer, self._abuse_monitor)
 
     def _sources(self, root: str, log: Log) -> dict[str, Any]:
@@ -110,8 +112,8 @@ class App:
             "temporary": self._temporary,
             "replay_token": partial(replay.replay_token, self._store, log, settings.abuse, keep_days=keep_days),
             "site": Site(root),
-            "pictures": Drawings(),
-            "drawn_reports": Drawings(REPORTS_CAPACITY, HTML_TYPE, REPORTS_LIFETIME),
+            "pictures": self._pictures,
+            "drawn_reports": self._reports,
             "read_metrics": self._metrics.text,
             "openapi_document": partial(openapi.encoded_document, root),
         }

@@ -21,7 +21,7 @@ from musicsvc.store.engine.tables import recorded
 CachedIdentity = tuple[Identity | None, Stamp, frozenset[str]]  # with the tables that it was read from
 
 log = logging.getLogger("musicsvc")
-CACHE_SIZE = 10_000
+CACHE_SIZE, TOKEN_BYTES = 10_000, 1024  # the most tokens that are kept, and the memory of one, about
 NEVER = Stamp(-1, 0.0)
 STRANGER: CachedIdentity = None, NEVER, frozenset()  # a header without a token, or with one that cannot exist
 EXPIRY_HEADER = "Token-Expires-At"
@@ -54,6 +54,11 @@ class Authenticator:
         self._used: dict[int, int] = {}
         self._written: dict[int, int] = {}
         self._blocked: set[int] = set()
+
+    @property
+    def size(self) -> int:
+        """The bytes of the tokens that are kept, about."""
+        return len(self._cache) * TOKEN_BYTES
 
     def block(self, token_id: int) -> None:
         """Refuse the token until `unblock` is called, even if the database says that it is valid."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from musicsvc.clock import SECOND, Clock
 from musicsvc.config import Settings
+from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.server.logs.writer import LineWriter
@@ -15,6 +16,7 @@ from musicsvc.server.network.http_server import HttpServer
 from musicsvc.server.network.protocol import HttpConnection
 from musicsvc.server.request.first_steps import FirstSteps
 from musicsvc.server.responses.answer_cache import AnswerCache
+from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.responses.memory_budget import AnswerMemory
 from musicsvc.store.backups.folder import BackupFile, known_damaged, newest
 from musicsvc.store.engine.sqlite.files import database_bytes, wal_bytes
@@ -65,6 +67,17 @@ def add_answers(metrics: Metrics, memory: AnswerMemory, cache: AnswerCache, firs
     metrics.counter("musicsvc_answer_cache_misses", "Reads that were not in the response cache.", lambda: cache.misses)
     text = "Requests answered from memory without an asyncio task."
     metrics.counter("musicsvc_immediate_answers", text, lambda: first_steps.answered)
+    text = "Memory of the rows of pages, which is a part of that of the response cache."
+    metrics.gauge("musicsvc_row_cache_bytes", text, lambda: cache.fragments.size)
+    text = "Memory of parsed heads of requests, about."
+    metrics.gauge("musicsvc_head_cache_bytes", text, lambda: first_steps.size)
+
+
+def add_caches(metrics: Metrics, authenticator: Authenticator, pictures: Drawings, reports: Drawings) -> None:
+    """Add metrics of the caches of tokens, pictures and shared reports."""
+    metrics.gauge("musicsvc_token_cache_bytes", "Memory of tokens, about.", lambda: authenticator.size)
+    metrics.gauge("musicsvc_picture_cache_bytes", "Memory of drawn pictures.", lambda: pictures.size)
+    metrics.gauge("musicsvc_report_cache_bytes", "Memory of shared reports.", lambda: reports.size)
 
 
 def add_backups(metrics: Metrics, settings: Settings, clock: Clock) -> None:

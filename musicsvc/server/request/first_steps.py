@@ -27,7 +27,7 @@ from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Negotiation, 
 from musicsvc.server.shapes.representation import Representation
 
 log = logging.getLogger("musicsvc")
-HEADS = 4096
+HEADS, HEAD_BYTES = 4096, 1536  # the most that are kept, and the memory of one, about
 LONGEST_HEAD = 2048  # bytes; longer heads are not kept
 RAW_REQUEST_ID = REQUEST_ID_HEADER.lower().encode()
 LONGEST_BODY = 64 * 1024  # bytes; the dispatcher sends longer bodies in pieces, as the client reads them
@@ -81,6 +81,11 @@ class FirstSteps:
         self._heads: LRUCache[object, KnownHead] = LRUCache(HEADS)
         self._offers: list[Offer] = []
         self.answered = 0
+
+    @property
+    def size(self) -> int:
+        """The bytes of the heads that are kept, about."""
+        return len(self._heads) * HEAD_BYTES
 
     def take(self, exchange: Exchange, head: Head) -> Awaitable[None] | None:
         """Check the token and the rate limits. Return None if that is done, else an awaitable that does the rest."""

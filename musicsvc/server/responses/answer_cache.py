@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
+from operator import attrgetter
 from typing import NamedTuple, TypeVar
+
+from cachetools import LRUCache
 
 from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.responses.fragments import LARGE, Fragments, Source
@@ -21,6 +23,7 @@ class Entry(NamedTuple):
     answer: Representation
     stamp: Stamp
     tables: frozenset[str]
+    size: int  # bytes of memory that the response takes at most: its gzip form is not larger than its body
 
 
 class Slot:
@@ -51,7 +54,9 @@ class Slot:
             return body
         answer = represent_json(body)
         stamp = min([self.stamp, *(part.stamp for part in parts)])
-        self._cache.add(self._key, Entry(answer, stamp, self._tables.union(*(part.tables for part in parts))))
+        tables = self._tables.union(*(part.tables for part in parts))
+        size = OVERHEAD + len(self._key[0]) + (2 if answer.compressible else 1) * len(answer.content)
+        self._cache.add(self._key, Entry(answer, stamp, tables, size))
         return answer
 
 
@@ -65,52 +70,36 @@ class AnswerCache:
     """The most recently used responses of a process. Use it on the event loop only."""
 
     def __init__(self, capacity: int, freshness: Freshness) -> None:
-        """`capacity`: the maximum size in bytes of responses and fragments together; fragments get half of it."""
-        self._capacity = capacity
+        """`capacity`: the maximum size in bytes of responses and fragments together; each get half of it."""
         self._freshness = freshness
         self.fragments = Fragments(capacity // 2, freshness)
-        self._entries: OrderedDict[Key, Entry] = OrderedDict()
-        self.size = self.hits = self.misses = 0
+        self._entries: LRUCache[Key, Entry] = LRUCache(capacity // 2, getsizeof=attrgetter("size"))
+        self.hits = self.misses = 0
+
+    @property
+    def size(self) -> float:
+        """The bytes of the responses."""
+        return self._entries.currsize
 
     def find(self, target: str, audience: Hashable = None) -> Representation | Slot | None:
         """Return the cached response for this path and query, or a slot to store it, or None if nothing may be cached.
 
         `audience`: a value that is equal for callers who get equal responses.
         """
-        answer = self.get(target, audience)
-        stamp = self._freshness.now() if self._capacity and answer is None else None
+        stamp = self._freshness.now() if self._entries.maxsize else None
         if stamp is None:
-            return answer
-        key = target, audience
-        self._drop(key)
-        self.misses += 1
-        return Slot(self, key, stamp)
-
-    def get(self, target: str, audience: Hashable = None) -> Representation | None:
-        """Return the response for this path and query, or None if the cache has none that is valid."""
-        if self._freshness.now() is None:
             return None
         key = target, audience
         entry = self._entries.get(key)
-        if entry is None or not self._freshness.holds(entry.stamp, entry.tables):
-            return None
-        self.hits += 1
-        self._entries.move_to_end(key)
-        return entry.answer
+        if entry is not None:
+            if self._freshness.holds(entry.stamp, entry.tables):
+                self.hits += 1
+                return entry.answer
+            del self._entries[key]
+        self.misses += 1
+        return Slot(self, key, stamp)
 
     def add(self, key: Key, entry: Entry) -> None:
-        self._drop(key)
-        self._entries[key] = entry
-        self.size += _size(key, entry.answer)
-        while self._entries and self.size + self.fragments.size > self._capacity:
-            self._drop(next(iter(self._entries)))
-
-    def _drop(self, key: Key) -> None:
-        entry = self._entries.pop(key, None)
-        if entry is not None:
-            self.size -= _size(key, entry.answer)
-
-
-def _size(key: Key, answer: Representation) -> int:
-    """Return the bytes of memory that a response takes at most: its gzip form is not larger than its body."""
-    return OVERHEAD + len(key[0]) + (2 if answer.compressible else 1) * len(answer.content)
+        self._entries.pop(key, None)
+        if entry.size <= self._entries.maxsize:
+            self._entries[key] = entry

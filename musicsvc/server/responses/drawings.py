@@ -1,9 +1,11 @@
 """A cache of drawn pictures and pages with bounded memory, shared by the threads of a process."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from operator import attrgetter
 from typing import NamedTuple
+
+from cachetools import LRUCache
 
 from musicsvc.server.shapes.representation import Representation, represent
 
@@ -28,20 +30,22 @@ class Drawings:
 
         `lifetime`: microseconds after which drawings are drawn again; None: never.
         """
-        self._capacity = capacity
         self._type = content_type
         self._lifetime = lifetime
-        self._size = 0
         self._lock = threading.Lock()
         self._constant: dict[Hashable, Representation] = {}
-        self._recent: OrderedDict[Hashable, Drawing] = OrderedDict()
+        self._recent: LRUCache[Hashable, Drawing] = LRUCache(capacity, getsizeof=attrgetter("size"))
+
+    @property
+    def size(self) -> float:
+        """The bytes of the drawings that may be dropped."""
+        return self._recent.currsize
 
     def get(self, key: Hashable, now: int = 0) -> Representation | None:
         with self._lock:
             kept = self._recent.get(key)
             if kept is None or not (self._lifetime is None or 0 <= now - kept.at < self._lifetime):
                 return self._constant.get(key)
-            self._recent.move_to_end(key)
             return kept.drawn
 
     def draw(self, key: Hashable, draw: Callable[[], bytes], now: int = 0, *, constant: bool = False) -> Representation:
@@ -52,16 +56,6 @@ class Drawings:
         with self._lock:
             if constant:
                 self._constant[key] = drawn
-            else:
-                self._keep(key, Drawing(drawn, now))
+            elif (drawing := Drawing(drawn, now)).size <= self._recent.maxsize:
+                self._recent[key] = drawing
         return drawn
-
-    def _keep(self, key: Hashable, drawing: Drawing) -> None:
-        if drawing.size > self._capacity:
-            return
-        replaced = self._recent.pop(key, None)
-        self._size += drawing.size - (replaced.size if replaced is not None else 0)
-        self._recent[key] = drawing
-        while self._size > self._capacity:
-            _, dropped = self._recent.popitem(last=False)
-            self._size -= dropped.size

@@ -8,9 +8,11 @@ that the cached answer is valid no longer than they are.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
+
+from cachetools import LRUCache
 
 from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.shapes.representation import compact
@@ -34,17 +36,25 @@ class Fragment(NamedTuple):
     content: bytes
     source: Source
 
+    @property
+    def size(self) -> int:
+        """The bytes of memory that the fragment takes."""
+        return OVERHEAD + len(self.content)
+
 
 class Fragments:
     """The most recently used fragments of a process. Safe to use from any thread."""
 
     def __init__(self, capacity: int, freshness: Freshness) -> None:
         """`capacity`: the maximum size of all fragments in bytes."""
-        self._capacity = capacity
         self._freshness = freshness
-        self._fragments: OrderedDict[Key, Fragment] = OrderedDict()
+        self._fragments: LRUCache[Key, Fragment] = LRUCache(capacity, getsizeof=attrgetter("size"))
         self._lock = threading.Lock()
-        self.size = 0
+
+    @property
+    def size(self) -> float:
+        """The bytes of all fragments."""
+        return self._fragments.currsize
 
     def at(self, stamp: Stamp) -> FragmentReader:
         """Return a reader for a request. `stamp`: a moment before the request reads from the database."""
@@ -64,22 +74,15 @@ class Fragments:
                     source = fragment.source
                     valid = self._freshness.holds(source.stamp, source.tables)
                 if valid:
-                    self._fragments.move_to_end(key)
                     found[row_id] = fragment
         return found
 
     def add(self, kind: Hashable, fragments: Mapping[int, Fragment]) -> None:
         with self._lock:
             for row_id, fragment in fragments.items():
-                self._drop((kind, row_id))
-                self._fragments[kind, row_id] = fragment
-                self.size += OVERHEAD + len(fragment.content)
-            while self.size > self._capacity:
-                self._drop(next(iter(self._fragments)))
-
-    def _drop(self, key: Key) -> None:
-        if (fragment := self._fragments.pop(key, None)) is not None:
-            self.size -= OVERHEAD + len(fragment.content)
+                self._fragments.pop((kind, row_id), None)
+                if fragment.size <= self._fragments.maxsize:
+                    self._fragments[kind, row_id] = fragment
 
 
 class FragmentReader:

@@ -40,7 +40,7 @@ def test_memory_is_bounded_and_the_picture_unused_for_longest_goes_first(asked: 
             order = [*(other for other in order if other != key), key]
         kept = list(pictures._recent)
         assert kept == order[len(order) - len(kept) :]
-        assert size(pictures) == pictures._size <= CAPACITY
+        assert size(pictures) == pictures.size <= CAPACITY
 
 
 def test_a_picture_that_fills_the_memory_is_kept_and_a_larger_one_drops_nothing() -> None:
@@ -53,7 +53,7 @@ def test_a_picture_that_fills_the_memory_is_kept_and_a_larger_one_drops_nothing(
 def test_a_picture_that_two_threads_draw_at_once_is_counted_once() -> None:
     pictures = Drawings(CAPACITY)
     pictures.draw("a", lambda: pictures.draw("a", lambda: bytes(30)).content * 2)
-    assert (size(pictures), pictures._size) == (60, 60)
+    assert (size(pictures), pictures.size) == (60, 60)
 
 
 async def test_accounts_with_the_same_initials_and_colour_share_their_picture(
