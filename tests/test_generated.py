@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from musicsvc.cli import reference
-from musicsvc.server import openapi
+from musicsvc.server.openapi import document as openapi
 from musicsvc.server.openapi import listing
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

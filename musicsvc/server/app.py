@@ -12,7 +12,7 @@ from musicsvc.clock import SECOND, Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.reports import scratch
-from musicsvc.server import doctor, openapi
+from musicsvc.server import doctor
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.access.rate_limit_counter import RateLimitCounter
 from musicsvc.server.access.rate_limits import RateLimiter
@@ -27,6 +27,7 @@ from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network.acceptor import Acceptor
 from musicsvc.server.network.connection_limits import ConnectionSlots
 from musicsvc.server.network.http_server import HttpServer
+from musicsvc.server.openapi import document
 from musicsvc.server.pages.html import HTML_TYPE
 from musicsvc.server.process import open_files
 from musicsvc.server.request.dispatch import Dispatcher
@@ -115,7 +116,7 @@ class App:
             "pictures": self._pictures,
             "drawn_reports": self._reports,
             "read_metrics": self._metrics.text,
-            "openapi_document": partial(openapi.encoded_document, root),
+            "openapi_document": partial(document.encoded_document, root),
         }
 
     def add_job(self, job: Job) -> None:

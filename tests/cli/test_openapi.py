@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from musicsvc.server import openapi
+from musicsvc.server.openapi import document as openapi
 from tests.cli.conftest import Run
 
 

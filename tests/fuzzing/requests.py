@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from musicsvc.server.openapi import document
+from musicsvc.server.openapi.document import document
 from musicsvc.server.routes.route import Route
 from musicsvc.server.routes.table import ROUTES
 from tests.fuzzing import values

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import jsonschema_rs
 
 from musicsvc.errors import MethodNotAllowed, NotFound
-from musicsvc.server import openapi
+from musicsvc.server.openapi import document as openapi
 from musicsvc.server.openapi import headers
 from musicsvc.server.routes.paths import INSIGHTS, V1
 from musicsvc.server.routes.route import JSON_MEDIA, Router

@@ -1,40 +1,97 @@
-"""One HTTP connection: its deadlines, JSON responses to invalid HTTP, and its orderly shutdown.
+"""One HTTP connection: its deadlines and limits, the first steps of its requests, and its orderly shutdown.
 
 The private attributes of aiohttp used here are listed and tested in tests/server/network/test_aiohttp_internals.py.
 """
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
+from aiohttp import hdrs
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
-from aiohttp.web import BaseRequest, Response, Server, StreamResponse
-from aiohttp.web_protocol import _ErrInfo
+from aiohttp.web import BaseRequest, RequestPayloadError, Response, Server, StreamResponse
+from aiohttp.web_protocol import RequestHandler, _ErrInfo
 
 from musicsvc.config import Server as ServerSettings
 from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
-from musicsvc.server.network.framing import Framing, ends_unread_chunks
-from musicsvc.server.network.offering import OfferingConnection
 from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, fault_of, refusal
-from musicsvc.server.network.timeouts import Deadline
 from musicsvc.server.peer import served_over_https
 from musicsvc.server.request.dispatch import Dispatcher
+from musicsvc.server.request.exchange import Exchange
 
 log = logging.getLogger("musicsvc.wire")
 LINGERING_SECONDS = 2.0  # for a client to finish sending a refused request, and for the TLS closing handshake
+MAX_FRAMING = 1024 * 1024  # bytes of chunk sizes, extensions and trailers, and of content that is not parsed yet
 WRITE_BUFFER = 64 * 1024
 READ_BUFFER = 64 * 1024
 QUEUE = 4  # pipelined requests that may wait; a single packet can contain more
 
 
-class HttpConnection(OfferingConnection):
+class Framing:
+    """Counts the bytes that arrive for one request body: its content and its framing."""
+
+    __slots__ = ("_arrived",)
+
+    def __init__(self) -> None:
+        self._arrived = 0
+
+    def exceeds(self, content: StreamReader, size: int) -> bool:
+        """Count `size` more bytes. If the framing exceeds MAX_FRAMING, make reading the body fail, and return True."""
+        self._arrived += size
+        if self._arrived <= content.total_bytes + MAX_FRAMING:
+            return False
+        content.set_exception(RequestPayloadError("more framing than content"))
+        return True
+
+
+class Deadline:
+    """Calls `on_timeout` once the deadline has passed, unless it is moved or cleared before."""
+
+    __slots__ = ("_at", "_loop", "_on_timeout", "_timer")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_timeout: Callable[[], None]) -> None:
+        self._loop = loop
+        self._on_timeout = on_timeout
+        self._at: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def set(self, seconds: float) -> None:
+        self._at = self._loop.time() + seconds
+        if self._timer is not None and self._timer.when() > self._at:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._at, self._check)
+
+    def clear(self) -> None:
+        """Clear the deadline. The timer keeps running, because cancelling it costs more."""
+        self._at = None
+
+    def end(self) -> None:
+        """Clear the deadline and cancel the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _check(self) -> None:
+        self._timer = None
+        if self._at is None:
+            return
+        if self._loop.time() < self._at:
+            self._timer = self._loop.call_at(self._at, self._check)
+            return
+        self._on_timeout()
+
+
+class HttpConnection(RequestHandler):
     """An HTTP connection with deadlines. Error responses never repeat anything that the client sent."""
 
     __slots__ = (
-        *("_deadline", "_framing", "_head_begun", "_head_size", "_idle_since", "_lost"),
-        *("_payload", "_settings", "_slot", "_slots"),
+        *("_answered", "_deadline", "_dispatcher", "_final", "_framing", "_head_begun", "_head_size", "_idle_since"),
+        *("_lost", "_offered", "_payload", "_refused", "_settings", "_slot", "_slots", "_unclosed", "begun", "origin"),
     )
 
     def __init__(
@@ -51,17 +108,19 @@ class HttpConnection(OfferingConnection):
         self._slot, self._slots = slot, slots
         self._settings = settings
         self._dispatcher = dispatcher
-        self.origin = slot.address, False
-        self._offered = self.begun = None
+        self.origin = slot.address, False  # the address of the other end, and whether the connection uses TLS
+        self._offered: Any = None  # the message that waits for `answer` or `decline`
+        self.begun: Exchange | None = None  # of the message offered last, until the dispatcher goes on with it
         self._deadline = Deadline(self._loop, self._on_timeout)
-        self._unclosed = None
+        # aiohttp drops its reference on close, even with unsent data.
+        self._unclosed: asyncio.Transport | None = None
         self._payload: StreamReader | None = None  # the body of the latest request
         self._lost: asyncio.Event | None = None  # set when the connection is lost; exists only while `_linger` waits
         self._idle_since = 0.0
         self._framing = Framing()
         self._head_size = 0  # bytes received of an incomplete head
-        self._answered, self._head_begun, self._refused = 0, False, False
-        self._final = False
+        self._answered, self._head_begun, self._refused = 0, False, False  # `_answered`: the number of responses sent
+        self._final = False  # the request in progress is the last one
 
     @property
     def busy(self) -> bool:
@@ -149,6 +208,60 @@ class HttpConnection(OfferingConnection):
         super().connection_lost(exc)
         if task is not None and not self.in_flight:
             task.cancel()
+
+    @property
+    def in_flight(self) -> int:
+        """The number of requests that have arrived and have no complete response yet."""
+        return self._request_count - self._answered
+
+    def _offer(self) -> bool:
+        """Offer the request that has arrived, to be answered from memory. Return whether the offer is accepted.
+
+        A request with a body is not offered, nor one that must wait for the response to an earlier request.
+        """
+        self._withdraw()
+        message, payload = self._messages[0]
+        alone = self.in_flight == 1 and not (self._refused or self._final)
+        if not alone or payload is not EMPTY_PAYLOAD or isinstance(message, _ErrInfo):
+            return False
+        if not self._dispatcher.first_steps.offer(self, message):
+            return False
+        self._offered = self._messages.popleft()  # or aiohttp would process it after the response before it
+        return True
+
+    def _withdraw(self) -> None:
+        if self._offered is not None:
+            self._messages.appendleft(self._offered)
+            self._offered = None
+
+    @property
+    def offering(self) -> bool:
+        """Whether a request was offered to be answered from memory, and its response is still awaited."""
+        waits = self._offered is not None and not self._final
+        return waits and self._unclosed is not None and not self._has_unsent(self._unclosed)
+
+    def answer(self, response: bytes) -> None:
+        assert self._parser is not None and self._unclosed is not None  # noqa: S101, PT018 - while it is open
+        self._offered = None
+        self._parser.message_consumed()
+        self._unclosed.write(response)
+        self._answer_sent()
+
+    def decline(self) -> None:
+        """Decline the offer if it is still open: let aiohttp pass the request to the dispatcher."""
+        self._withdraw()
+        if self._messages:
+            self._wake()
+
+    def _wake(self) -> None:
+        """Let aiohttp process the requests that have arrived."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    @staticmethod
+    def _has_unsent(transport: asyncio.Transport) -> bool:
+        """Return whether part of a response, or the end of the connection, must still be sent to the client."""
+        return transport.is_closing() or transport.get_write_buffer_size() > 0
 
     async def finish_response(
         self, request: BaseRequest, resp: StreamResponse, start_time: float | None
@@ -248,3 +361,11 @@ class HttpConnection(OfferingConnection):
         response = Response(status=status, body=body, headers=headers)
         response.force_close()
         return response
+
+
+def ends_unread_chunks(request: BaseRequest) -> bool:
+    """If a chunked body was not read to its end, make aiohttp stop parsing it, and return True."""
+    unread = not request.content.is_eof() and hdrs.TRANSFER_ENCODING in request.headers
+    if unread:
+        request.content.feed_eof()  # parsing small chunks would block the event loop for a second per MiB
+    return unread

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from musicsvc.server import openapi
+from musicsvc.server.openapi import document as openapi
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Route
 from musicsvc.server.routes.table import ROUTES

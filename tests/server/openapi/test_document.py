@@ -7,8 +7,8 @@ from typing import Any
 import openapi_spec_validator
 import pytest
 
-from musicsvc.server import openapi
 from musicsvc.server.access.rate_limits import HEADERS
+from musicsvc.server.openapi import document as openapi
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Route
 from tests.server.openapi.conftest import SHOWN, each, operation_of
 from tests.support.response_checks import conforms

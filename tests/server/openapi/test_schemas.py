@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from musicsvc.server import openapi
+from musicsvc.server.openapi import document as openapi
 from musicsvc.server.routes.route import JSON_MEDIA
 
 KEYWORDS = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import MovableClock
-from musicsvc.server import openapi
+from musicsvc.server.openapi import document as openapi
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import JSON_MEDIA, Family, Route
 from musicsvc.server.routes.table import ROUTES
