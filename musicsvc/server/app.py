@@ -92,13 +92,15 @@ class App:
         ]
         self._server: HttpServer | None = None
         self._acceptor: Acceptor | None = None
-        collectors.add_connections(self._metrics, lambda: self._server, lambda: self._acceptor)
-        collectors.add_store(self._metrics, store)
-        dispatcher = self._dispatcher
-        answers = (dispatcher.answer_memory, dispatcher.answer_cache, dispatcher.first_steps)
-        collectors.add_answers(self._metrics, *answers)
-        collectors.add_caches(self._metrics, self._authenticator, self._pictures, self._reports)
-        collectors.add_activity(self._metrics, self._activity_writer, self._abuse_monitor)
+        self._add_metrics()
+
+    def _add_metrics(self) -> None:
+        metrics, dispatcher = self._metrics, self._dispatcher
+        collectors.add_connections(metrics, lambda: self._server, lambda: self._acceptor)
+        collectors.add_store(metrics, self._store)
+        collectors.add_answers(metrics, dispatcher.answer_memory, dispatcher.answer_cache, dispatcher.first_steps)
+        collectors.add_caches(metrics, self._authenticator, self._pictures, self._reports)
+        collectors.add_activity(metrics, self._activity_writer, self._abuse_monitor)
 
     def _sources(self, root: str, log: Log) -> dict[str, Any]:
         """Map names of handler parameters, such as `site`, to values that are the same for all requests."""
