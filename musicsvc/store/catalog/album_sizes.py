@@ -14,27 +14,29 @@ from musicsvc.store.models import Album
 
 MOST_TRACKS = 1000
 LARGEST_ALBUM = 768 * 1024  # bytes
+LONGEST_ID = 1_234_567_890  # in place of all ids, so that an import can measure what has none yet
 
 ALBUM_ARTISTS = """
-    SELECT l.album_id, a.id, a.name, a.image_small
+    SELECT l.album_id, a.name, a.image_small
     FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE l.album_id {among}
 """
 TRACKS = """
-    SELECT t.album_id, t.id, t.name, t.release_date, COALESCE(t.image, a.image), t.duration, t.description
+    SELECT t.album_id, t.name, t.release_date, COALESCE(t.image, a.image), t.duration, t.description
     FROM track t JOIN album a ON a.id = t.album_id WHERE t.album_id {among}
 """
 TRACK_ARTISTS = """
-    SELECT t.album_id, a.id, a.name, a.image_small
+    SELECT t.album_id, a.name, a.image_small
     FROM track t JOIN track_artist l ON l.track_id = t.id JOIN artist a ON a.id = l.artist_id WHERE t.album_id {among}
 """
-ALBUMS = "SELECT id, id, name, image, release_date, description, upc, label FROM album WHERE id {among}"
+ALBUMS = "SELECT id, name, image, release_date, description, upc, label FROM album WHERE id {among}"
 # The JSON keys of the values after the first in each row, and the rest of the object, as long as it can become.
-ARTIST_KEYS = ("id", "name", "image_small")
-ARTIST_REST = {"verified": False}
-TRACK_REST: dict[str, Any] = {"artists": []}
-TRACK_KEYS = ("id", "name", "release_date", "image", "duration", "description")
-ALBUM_KEYS = ("id", "name", "image", "release_date", "description", "upc", "label")
+ARTIST_KEYS = ("name", "image_small")
+ARTIST_REST = {"id": LONGEST_ID, "verified": False}
+TRACK_REST: dict[str, Any] = {"id": LONGEST_ID, "artists": []}
+TRACK_KEYS = ("name", "release_date", "image", "duration", "description")
+ALBUM_KEYS = ("name", "image", "release_date", "description", "upc", "label")
 ALBUM_REST = {
+    "id": LONGEST_ID,
     "tracks": [],
     "artists": [],
     "model_type": "album",

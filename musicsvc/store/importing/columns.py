@@ -76,11 +76,11 @@ class Cells:
 
     def one(self, field: str, parse: Callable[[Any], Any]) -> Any:
         """Return the parsed cell of the field, or None if it is blank or invalid."""
-        cell = self.first(field)
-        if cell is None:
+        held = self._cells.get(field)
+        if held is None or held[0] is None:
             return None
         try:
-            return parse(cell)
+            return parse(held[0])
         except ValueError as error:
             self.faults[field] = str(error)
             return None

@@ -2,9 +2,11 @@
 
 import math
 import re
+from collections.abc import Callable
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from musicsvc.store.catalog import identifiers
@@ -17,6 +19,7 @@ NOTE = re.compile(r"([A-Ga-g])([#♯b♭]?)")
 SCALES = {"major": "Major", "maj": "Major", "1": "Major", "minor": "Minor", "min": "Minor", "0": "Minor"}
 FLAGS = dict.fromkeys(("true", "yes", "y", "explicit", "1"), True)
 FLAGS |= dict.fromkeys(("false", "no", "n", "clean", "0"), False)
+T = TypeVar("T")
 URL_LENGTH = 2048
 UNSAFE = re.compile(r"[\s\x00-\x1f\x7f]")
 SEPARATOR = ";"
@@ -29,6 +32,12 @@ class Day(NamedTuple):
     padded: str | None
 
 
+def _caching(parse: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Return `parse` with a cache of texts, for columns with few values."""
+    cached = lru_cache(1024)(parse)
+    return lambda value: cached(value) if isinstance(value, str) else parse(value)
+
+
 def is_blank(value: Any) -> bool:
     """Return True if the cell is empty, has only spaces, or is NaN (the empty value of data frames)."""
     if isinstance(value, str):
@@ -38,11 +47,14 @@ def is_blank(value: Any) -> bool:
 
 def text(value: Any, longest: int) -> str | None:
     """Return the cell as text without surrounding spaces. Texts longer than `longest` code points are invalid."""
-    if is_blank(value):
-        return None
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise ValueError("must be text")  # noqa: TRY004 - the caller handles ValueError
+    if not isinstance(value, str):
+        if is_blank(value):
+            return None
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError("must be text")  # noqa: TRY004 - the caller handles ValueError
     found = str(value).strip()
+    if not found:
+        return None
     if "\0" in found:
         raise ValueError("must not contain a NUL character")
     if len(found) > longest:
@@ -52,7 +64,7 @@ def text(value: Any, longest: int) -> str | None:
 
 def several(value: Any, longest: int) -> list[str]:
     """Return the distinct texts in a list, or in a text separated by semicolons. `longest`: limit in code points."""
-    parts = value if isinstance(value, list) else value.split(SEPARATOR) if isinstance(value, str) else [value]
+    parts = value.split(SEPARATOR) if isinstance(value, str) else value if isinstance(value, list) else [value]
     found = [part for each in parts if (part := text(each, longest)) is not None]
     return list(dict.fromkeys(found))
 
@@ -84,6 +96,7 @@ def whole(value: Any, lowest: int, highest: int) -> int | None:
     return rounded(found)
 
 
+@_caching
 def day(value: Any) -> Day | None:
     """Parse a date. A year becomes its January 1, a month its first day."""
     if is_blank(value):
@@ -100,6 +113,7 @@ def day(value: Any) -> Day | None:
     return Day(found_date.isoformat(), None if of_month else "day" if month else "month")
 
 
+@_caching
 def key(value: Any) -> str | None:
     """Parse a musical key: a note name, or a number from 0 (C) to 11 (B). Returns None for -1."""
     if is_blank(value):
@@ -124,6 +138,7 @@ def upc(value: Any) -> str | None:
     return None if found is None else identifiers.upc(found)
 
 
+@_caching
 def flag(value: Any) -> bool | None:
     """Parse a truth value: true, yes, explicit or 1; false, no, clean or 0."""
     if is_blank(value):
@@ -135,6 +150,7 @@ def flag(value: Any) -> bool | None:
     return found
 
 
+@_caching
 def scale(value: Any) -> str | None:
     """Parse a scale. Returns `Major` (also for 1) or `Minor` (also for 0)."""
     if is_blank(value):

@@ -46,8 +46,9 @@ async def test_an_album_takes_at_most_768_kib(client: Client, store: Store) -> N
     assert await total(client) == large_albums.NEARLY_FULL
     # What is left is used to the last bytes.
     left = 768 * KIBIBYTE - store.read(lambda: album_sizes.measure([1])).result()[1].bytes
-    around = len('{"id":14,"name":"One more","release_date":null,"image":null,"duration":1000,"description":"",')
-    around += len('"artists":[{"id":1,"name":"Erik Satie","image_small":null,"verified":false},]},')
+    around = len('{"id":1234567890,"name":"One more","release_date":null,"image":null,"duration":1000,')
+    around += len('"description":"",')
+    around += len('"artists":[{"id":1234567890,"name":"Erik Satie","image_small":null,"verified":false},]},')
     for length, status in ((left - around + 1, 422), (left - around, 201)):
         escaped, plain = divmod(length, 6)
         body = track(1, description="\x01" * escaped + "x" * plain)

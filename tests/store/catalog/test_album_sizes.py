@@ -15,7 +15,7 @@ from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 NASTY = "".join(map(chr, (*range(1, 0x180), 0x2028, 0x20AC))) + '🎵"\\/'
 LINK = "https://images.example.test/é.jpg"
 COMMAS = 8  # bytes: one is counted after the last entry of each list, too
-WIDEST = {"plays": 10**18, "verified": False}
+WIDEST = {"id": 10**9, "plays": 10**18, "verified": False}
 
 
 def fill() -> None:

@@ -138,7 +138,11 @@ def test_a_row_without_an_external_id_is_the_track_with_its_isrc(
     ]
     assert tally(imported(rows, dry_run=dry_run)) == (1, 2, 1, 0)
     if not dry_run:
-        assert tracks(store) == [(1, "A (remastered)", CODE), (2, "Bare", THIRD), (3, "A (remastered)", OTHER)]
+        assert [more for _, *more in tracks(store)] == [
+            ["A (remastered)", CODE],
+            ["Bare", THIRD],
+            ["A (remastered)", OTHER],
+        ]
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
@@ -154,7 +158,7 @@ def test_an_isrc_is_of_one_track_of_a_manager(store: Store, imported: Import, *,
     assert tally(summary) == (2, 0, 0, 1)
     if not dry_run:
         assert tally(imported(rows[:1], user=LABEL)) == (1, 0, 0, 0)
-        assert tracks(store) == [(1, "A", CODE), (2, "C", None), (3, "A", CODE)]
+        assert [more for _, *more in tracks(store)] == [["A", CODE], ["C", None], ["A", CODE]]
 
 
 def test_plays_are_matched_by_isrc_and_those_of_the_manager_go_first(store: Store, imported: Import) -> None:

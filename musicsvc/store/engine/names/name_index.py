@@ -5,6 +5,7 @@ id, so that the best matches of a search have the lowest keys. On SQLite it is a
 a table with a trigram index.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from musicsvc.store.engine.sql import fetch, run_many
 # Two characters each, so that a mark and one letter make a trigram. No normalized name contains them: `fold` turns
 # both into a and o.
 NAME_BEGINS, WORD_BEGINS = "ªª", "ºº"
+LATER_WORD = re.compile(r"(?<=[\W_])(?=[^\W_])")  # a place before a letter or digit and after another character
 TRIGRAM = 3
 ID_BITS, LONGEST = 53, 1023
 ID_MASK = (1 << ID_BITS) - 1
@@ -163,11 +165,7 @@ def _patterns(folded: str) -> tuple[list[str], list[str]]:
 
 def _marked(folded: str) -> str:
     """Return the text with the mark `WORD_BEGINS` before each word except the first."""
-    before = [True, *(char.isalnum() for char in folded)]
-    return "".join(
-        WORD_BEGINS + char if char.isalnum() and not within else char
-        for char, within in zip(folded, before, strict=False)
-    )
+    return LATER_WORD.sub(WORD_BEGINS, folded)
 
 
 def _phrase(pattern: str) -> str:

@@ -27,7 +27,7 @@ BY_NAME = f"""
 """  # noqa: S608 - our own names
 CREDITS = "SELECT album_id, artist_id FROM album_artist WHERE album_id {among} ORDER BY album_id, position"
 IMAGELESS = "SELECT album_id, count(*) FROM track WHERE album_id {among} AND image IS NULL GROUP BY album_id"
-EMPTY = album_sizes.of_album(1 << 31, *[None] * 6)  # bytes
+EMPTY = album_sizes.of_album(*[None] * 6)  # bytes
 MOVE = "UPDATE album_artist SET position = ? WHERE album_id = ? AND artist_id = ?"
 
 
@@ -88,8 +88,7 @@ class Albums(Index):
         if album is None:
             values = dict.fromkeys(FIELDS) | {"artists": {}}
             album = Item(next(self._ids), values, row.album_external_id, new=True, size=Size(bytes=EMPTY))
-        fields = {"name": row.album, "release_date": row.release_date, "image": row.image}
-        offer = album.compare(fields | {"upc": row.upc, "label": row.label})
+        offer = album.compare(zip(FIELDS, (row.album, row.release_date, row.image, row.upc, row.label), strict=True))
         return AlbumOffer(album, offer, album.lacks("artists", dict.fromkeys(self._artists.of(row.album_credits))))
 
     def take(self, row: CatalogRow, offer: AlbumOffer) -> None:

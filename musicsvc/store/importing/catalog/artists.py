@@ -53,7 +53,7 @@ class Artists:
                 self._names[artist_id], self._images[artist_id] = name, image
         for each in ids:
             if each not in self._sizes:
-                self._sizes[each] = album_sizes.of_artist(each, self._names[each], self._images.get(each))
+                self._sizes[each] = album_sizes.of_artist(self._names[each], self._images.get(each))
         return sum(self._sizes[each] for each in ids)
 
     def save(self, run: int, now: int) -> Counts:

@@ -19,13 +19,15 @@ class Offer(NamedTuple):
     given: int  # of all fields for which the row has a value
 
 
-@dataclass(slots=True)
-class Size:
+class Size(NamedTuple):
     """The number of tracks of an album, those of them that show the album's image, and the bytes of its JSON."""
 
     tracks: int = 0
     imageless: int = 0
     bytes: int = 0
+
+    def plus(self, tracks: int, imageless: int, more: int) -> "Size":
+        return Size(self.tracks + tracks, self.imageless + imageless, self.bytes + more)
 
 
 @dataclass(slots=True)
@@ -43,11 +45,11 @@ class Item:
     order_before: list[int] | None = None  # the artists of the album before this batch, if their order has changed
     size: Size = field(default_factory=Size)  # of an album
 
-    def compare(self, offered: Mapping[str, Any]) -> Offer:
-        """Return what `offered` would change. Fields that an earlier row of the import has set do not change."""
+    def compare(self, offered: Iterable[tuple[str, Any]]) -> Offer:
+        """Return what the fields in `offered` would change. Those that an earlier row has set do not change."""
         changes: dict[str, Any] = {}
         differs, given = False, 0
-        for place, (name, value) in enumerate(offered.items()):
+        for place, (name, value) in enumerate(offered):
             if value is None:
                 continue
             given |= 1 << place

@@ -2,7 +2,6 @@
 
 from collections import ChainMap
 from collections.abc import Mapping, MutableMapping
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -37,11 +36,10 @@ def require(
     for sign, values in ((-1, before), (1, before | offer.fields.changes)):
         home = values["album"]
         if home is not None:
-            size = sizes.setdefault(home, replace(known[home].size))
-            size.tracks += sign
-            size.imageless += sign * (values["image"] is None)
             image = values["image"] or images.get(home, known[home].values["image"])
-            size.bytes += sign * _of_track(offer.track.id, values, image, artists)
+            more = _of_track(values, image, artists)
+            size = sizes.get(home, known[home].size)
+            sizes[home] = size.plus(sign, sign * (values["image"] is None), sign * more)
     for album_id, size in sizes.items():
         excess, album = AlbumSize(size.tracks, size.bytes).excess, known[album_id]
         # An album that is too large already may stay as it is.
@@ -54,18 +52,16 @@ def require(
 def _with_fields(named: AlbumOffer, artists: Artists) -> Size:
     """Return the size of the row's album with the fields and artists of the row, without its track."""
     album, changes = named.album, named.fields.changes
-    size = replace(album.size)
-    for name, value in changes.items():
-        more = _bytes(value) - _bytes(album.values[name])
-        size.bytes += more * (1 + size.imageless if name == "image" else 1)
-    size.bytes += artists.size(named.fresh)
-    return size
+    more = _bytes([*changes.values()]) - _bytes([album.values[name] for name in changes]) + artists.size(named.fresh)
+    if "image" in changes:
+        more += album.size.imageless * (_bytes(changes["image"]) - _bytes(album.values["image"]))
+    return album.size.plus(0, 0, more)
 
 
-def _of_track(track: int, values: Mapping[str, Any], image: str | None, artists: Artists) -> int:
+def _of_track(values: Mapping[str, Any], image: str | None, artists: Artists) -> int:
     fields = (values["name"], values["release_date"], image, values["duration"] or 0, values["description"])
-    return album_sizes.of_track(track, *fields) + artists.size(values["artists"])
+    return album_sizes.of_track(*fields) + artists.size(values["artists"])
 
 
-def _bytes(value: str | None) -> int:
+def _bytes(value: object) -> int:
     return len(orjson.dumps(value))

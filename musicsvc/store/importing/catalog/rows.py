@@ -1,6 +1,7 @@
 """Validate rows of a catalog file (docs/import.md)."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from musicsvc.store.catalog import genres, identifiers
@@ -142,16 +143,20 @@ def _bpm(row: Cells, notes: list[str]) -> int | None:
     number = row.one("bpm", values.number)
     if number is None:
         return None
-    if not SLOWEST - 1 < number < FASTEST + 1 or not SLOWEST <= values.rounded(number) <= FASTEST:
+    tempo = values.rounded(number) if SLOWEST - 1 < number < FASTEST + 1 else 0
+    if not SLOWEST <= tempo <= FASTEST:
         notes.append("bpm_dropped")
         return None
-    return values.rounded(number)
+    return tempo
+
+
+_slug = lru_cache(1024)(genres.slug)
 
 
 def _genres(row: Cells) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in row.several("genre", WORD_LENGTH):
-        slug = genres.slug(name)
+        slug = _slug(name)
         row.refuse("genre", "must contain a letter or a digit", when=not slug)
         found.setdefault(slug, name)
     return found

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from peewee import Field
@@ -22,7 +23,9 @@ from musicsvc.store.plays import reattribution
 FIELDS = tuple(
     name for name in CatalogRow._fields if name != "external_id" and isinstance(getattr(Track, name, None), Field)
 )
-ALBUM_GIVEN = 1 << FIELDS.index("album")
+NAMES = (*FIELDS, "artists")
+OFFERED = itemgetter(*map(CatalogRow._fields.index, FIELDS))
+ALBUM = FIELDS.index("album")
 ISRC_TAKEN = "another track has this isrc"
 COLUMNS = ", ".join(f't."{getattr(Track, name).column_name}"' for name in ("id", "external_id", *FIELDS))
 BY_EXTERNAL_ID = f"SELECT {COLUMNS} FROM track t WHERE t.external_id {{ids}} AND t.imported_for = ?"  # noqa: S608 - our own names
@@ -80,15 +83,16 @@ class Tracks(Index):
         if track is None:
             empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}
             track = Item(next(self._ids), empty, row.external_id, new=True)
-        fields = {name: getattr(row, name) for name in FIELDS} | {"album": album, "artists": artists}
-        offer = track.compare(fields)
+        values = [*OFFERED(row), artists]
+        values[ALBUM] = album
+        offer = track.compare(zip(NAMES, values, strict=True))
         return TrackOffer(track, offer, track.lacks("genres", row.genres) if row.genres else {})
 
     def take(self, row: CatalogRow, offer: TrackOffer) -> None:
         track = offer.track
         track.take(offer.fields)
         if not row.external_id:
-            track.given |= ALBUM_GIVEN  # the key includes the album, so later rows must not change it
+            track.given |= 1 << ALBUM  # the key includes the album, so later rows must not change it
         track.add("genres", offer.genres)
         fresh = self._fresh_tags(row, track) if row.tags else {}
         track.add("tags", fresh)
@@ -132,7 +136,8 @@ class Tracks(Index):
             _update(old)
             _link_artists(altered)
         known = genres.find(list(set(self._named)))
-        genre_ids = genres.ensure(name for each in altered for name in each.added.get("genres", {}).values())
+        fresh = dict.fromkeys(name for each in altered for name in each.added.get("genres", {}).values())
+        genre_ids = genres.ensure(fresh)
         links = [(each.id, genre_ids[slug]) for each in altered for slug in each.added.get("genres", ())]
         bulk.insert(TrackGenre, ("track", "genre"), links)
         names = {name for each in altered for name in each.added.get("tags", ())}
