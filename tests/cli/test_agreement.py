@@ -14,7 +14,6 @@ from musicsvc.store.plays.subjects import KINDS, Subject
 from tests.support import export_files
 from tests.support import listening_oracle as oracle
 from tests.support.command import run_at
-from tests.support.listening_oracle import TimedPlay
 from tests.support.oracle import Named, Past, PlayOf, at
 from tests.support.pdf_text import in_print, printed
 from tests.support.timed_world import TimedWorld
@@ -46,17 +45,17 @@ def world(store: Store, monkeypatch: pytest.MonkeyPatch) -> TimedWorld:
     tracks = world.made.tracks
     world.release(world.made.albums[0], at(RELEASED) // DAY)
 
-    def plays(count: int) -> list[TimedPlay]:
+    def plays(count: int) -> list[PlayOf]:
         backs = [int(chance.triangular(0, 454, 0)) * DAY + chance.randrange(-DAY // 2, DAY // 2) for _ in range(count)]
         listeners = [f"l{int(chance.triangular(0, 90, 90 - back / DAY / 9))}" for back in backs]
         return [
-            TimedPlay(tracks[chance.choice((0, 0, 0, 1, 2, 2, 3))], NOW - max(back, 0), listener, duration)
+            PlayOf(tracks[chance.choice((0, 0, 0, 1, 2, 2, 3))], NOW - max(back, 0), listener, duration)
             for back, listener, duration in zip(
                 backs, listeners, chance.choices((None, 0, 9_000, 25_000, 59_000, 150_000, 10**6), k=count), strict=True
             )
         ]
 
-    world.play([TimedPlay(tracks[3], at(FIRST) + 1, "the first", None), *plays(900)])
+    world.play([PlayOf(tracks[3], at(FIRST) + 1, "the first", None), *plays(900)])
     world.play(plays(300), 1)
     world.roll_up()
     world.play(plays(500))
@@ -65,7 +64,7 @@ def world(store: Store, monkeypatch: pytest.MonkeyPatch) -> TimedWorld:
     store.write(
         lambda: world.made.give([(tracks[n % 4], day) for n, day in enumerate(days)], [(tracks[2], days[0])])
     ).result()
-    world.made.past.plays = [PlayOf(*play[:3]) for play in world.plays.values()]
+    world.made.past.plays = list(world.plays.values())
     world.made.past.by_artist[0] = tracks  # everything
     return world
 

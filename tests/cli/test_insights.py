@@ -11,9 +11,10 @@ from musicsvc.cli import sparkline
 from musicsvc.clock import DAY, MINUTE, SECOND, Clock, isoformat, parse, to_date
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Play, PlayCount, PlayProgress
+from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import counts
 from tests.cli.conftest import Json, Run
-from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.listening_world import Catalog, catalog
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 

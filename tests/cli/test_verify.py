@@ -23,8 +23,9 @@ from musicsvc.server.schemas.exports import ExportIn
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 from musicsvc.store.plays import retention
+from musicsvc.store.plays.periods import SLOT
 from tests.conftest import NOW
-from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.listening_world import Catalog, catalog
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import oracle
-from tests.support.listening_oracle import TimedPlay
-from tests.support.oracle import AnyPeriod
+from tests.support.oracle import AnyPeriod, PlayOf
 
 Row = dict[str, Any]
 Song = tuple[str, str]  # name and artist
@@ -53,8 +52,8 @@ class Week:
         numbers = {song: number for number, song in enumerate(albums)}
         self.lengths = {number: int(row["duration_ms"] or 0) for number, row in enumerate(catalog)}
         self.released = {row["album"]: date.fromisoformat(row["release_date"]) for row in catalog}
-        self.everything: list[TimedPlay] = []
-        self.of: dict[str, dict[Any, list[TimedPlay]]] = {
+        self.everything: list[PlayOf] = []
+        self.of: dict[str, dict[Any, list[PlayOf]]] = {
             "track": {song: [] for song in albums},
             "album": {album: [] for album in albums.values()},
             "artist": {artist: [] for _, artist in albums},
@@ -64,7 +63,7 @@ class Week:
             if song not in numbers:
                 continue
             duration = int(row["heard"]) if row["heard"] else None
-            play = TimedPlay(numbers[song], int(row["time"]) * oracle.MICROSECONDS, row["callsign"], duration)
+            play = PlayOf(numbers[song], int(row["time"]) * oracle.MICROSECONDS, row["callsign"], duration)
             for kind, name in zip(KINDS, (song, albums[song], song[1]), strict=True):
                 self.of[kind][name].append(play)
             self.everything.append(play)
@@ -84,7 +83,7 @@ class Week:
         return {key: [len(listeners), len(set(listeners))] for key, listeners in heard.items()}
 
 
-def columns(plays: list[TimedPlay], period: AnyPeriod, now: int) -> Row:
+def columns(plays: list[PlayOf], period: AnyPeriod, now: int) -> Row:
     """Return the figures of plays as in exports."""
     start, end, begins, ends = oracle.bounds(period, now)
     within, before = (

@@ -6,10 +6,10 @@ from typing import Any
 from musicsvc.clock import DAY
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.models import Album, AlbumArtist, Track, TrackArtist
-from musicsvc.store.plays import ingest
-from musicsvc.store.plays.rollups import listeners
+from musicsvc.store.plays.periods import SLOT
 from tests.support.html_page import HtmlPage
-from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.listening_world import Catalog, catalog, record
+from tests.support.oracle import PlayOf
 from tests.support.page_client import PageClient
 from tests.support.shared_server import Shared
 
@@ -69,10 +69,12 @@ def _add_durations(made: Catalog, now: int, chance: random.Random) -> None:
     Album.update(release_date="2026-02-10").where(Album.id == made.albums[0]).execute()
     Album.update(release_date="2026-02-20").where(Album.id == made.albums[1]).execute()
     AlbumArtist.create(album=made.albums[1], artist=made.artists[0], position=1)
-    people = listeners.ensure({listeners.opaque_key(f"long {each}") for each in range(40)})
-    rows = set()
-    for number, person in enumerate(sorted(people.values()) * 6):
-        at = now - chance.randrange(24 * 60) * DAY // 60 // 24 * 40
-        track = made.tracks[(0, 3, 1, 0, 2)[number % 5]]
-        rows.add(ingest.PlayRow(at // SLOT, track, person, ingest.WITHOUT_ID, at, chance.randrange(210_000), 0))
-    ingest.record(rows)
+    record(
+        PlayOf(
+            made.tracks[(0, 3, 1, 0, 2)[number % 5]],
+            now - chance.randrange(24 * 60) * DAY // 60 // 24 * 40,
+            f"long {number % 40}",
+            chance.randrange(210_000),
+        )
+        for number in range(240)
+    )

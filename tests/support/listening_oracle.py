@@ -7,27 +7,18 @@ import statistics
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
-from tests.support.oracle import half_up
+from tests.support.oracle import PlayOf, half_up
 
 JSON = dict[str, Any]
 
 
-class TimedPlay(NamedTuple):
-    """An accepted play; `at` is in microseconds."""
-
-    track: int
-    at: int
-    listener: str
-    duration_ms: int | None
-
-
-def time(play: TimedPlay) -> datetime:
+def time(play: PlayOf) -> datetime:
     return datetime.fromtimestamp(play.at // 1_000_000, UTC)
 
 
-def listening(plays: list[TimedPlay], lengths: dict[int, int], first: date, last: date) -> JSON:
+def listening(plays: list[PlayOf], lengths: dict[int, int], first: date, last: date) -> JSON:
     """Return the figures of the days `first` to `last`; `plays` are all plays of the subject."""
     within = [play for play in plays if first <= time(play).date() <= last]
     before = {play.listener for play in plays if time(play).date() < first}
@@ -51,7 +42,7 @@ def listening(plays: list[TimedPlay], lengths: dict[int, int], first: date, last
     }
 
 
-def hours(plays: list[TimedPlay], first: date, last: date) -> list[list[int]]:
+def hours(plays: list[PlayOf], first: date, last: date) -> list[list[int]]:
     """Return the plays of the days `first` to `last` by day of the week and hour."""
     rows = [[0] * 24 for _ in range(7)]
     for play in plays:
@@ -60,7 +51,7 @@ def hours(plays: list[TimedPlay], first: date, last: date) -> list[list[int]]:
     return rows
 
 
-def milestones(plays: list[TimedPlay]) -> JSON:
+def milestones(plays: list[PlayOf]) -> JSON:
     """Return the times of the plays number 100, 1,000 and so on, and the best day."""
     times = sorted(play.at for play in plays)
     counts = [count for count in (100, 1_000, 10_000, 100_000) if count <= len(times)]
@@ -78,7 +69,7 @@ def stamp(instant: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:06}Z"
 
 
-def release(plays: list[TimedPlay], released: date, days: int, today: date) -> list[JSON]:
+def release(plays: list[PlayOf], released: date, days: int, today: date) -> list[JSON]:
     """Return the points of an album, one for each day from its release on, up to today."""
     points = []
     for day in range(days):

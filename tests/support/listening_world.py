@@ -8,16 +8,21 @@ track 4   no album            artist 2, never played
 """
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import likes as catalog_likes
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
-from musicsvc.store.plays.rollups import blocks, listeners
+from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
+from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
+from musicsvc.store.plays.rollups.withdrawal import Selection
 from tests.support.oracle import GivenTo, Past, PlayOf
 
 ALBUMS: tuple[tuple[int, ...], ...] = ((0,), (2,))
@@ -29,7 +34,7 @@ TRACKS: tuple[tuple[int | None, tuple[int, ...]], ...] = (
     (None, (2,)),
 )
 ARTISTS = 3
-SLOT = 30_000_000
+DAYS = f"SELECT DISTINCT slot / {SLOTS_PER_DAY} FROM play WHERE import_id = ? ORDER BY 1"
 
 
 def edges(now: int) -> list[int]:
@@ -51,26 +56,23 @@ class Catalog:
     past: Past = field(default_factory=Past)
     _taken: set[tuple[int, int, str]] = field(default_factory=set)
 
-    def add_plays(self, heard: Iterable[tuple[int, int, str]]) -> None:
-        """Record plays, as (track's id, time, listener's name), repeats included; in a writing unit."""
-        batch = list(heard)
-        ids = listeners.ensure({listeners.opaque_key(name) for _, _, name in batch})
-        ingest.record(
-            ingest.PlayRow(
-                slot=at // SLOT,
-                track=track,
-                listener=ids[listeners.opaque_key(name)],
-                client_key=ingest.WITHOUT_ID,
-                played_at=at,
-                duration_ms=None,
-                reporter=0,
-            )
-            for track, at, name in batch
-        )
-        for track, at, name in batch:
-            if (track, at // SLOT, name) not in self._taken:
-                self._taken.add((track, at // SLOT, name))
-                self.past.plays.append(PlayOf(track, at, name))
+    def add_plays(self, heard: Iterable[tuple[int, int, str] | PlayOf]) -> None:
+        """Record plays, (track's id, time, listener's name), repeats included; in a writing unit."""
+        batch = [PlayOf(*play) for play in heard]
+        record(batch)
+        for play in batch:
+            key = play.track, play.at // SLOT, play.listener
+            if key not in self._taken:
+                self._taken.add(key)
+                self.past.plays.append(play)
+
+    def draw(self, seed: int, count: int, time: Callable[[random.Random], int]) -> list[PlayOf]:
+        """Return random plays, most of them of the first track."""
+        chance = random.Random(seed)
+        return [
+            PlayOf(self.tracks[chance.choice((0, 0, 0, 1, 3))], time(chance), str(chance.randrange(99)))
+            for _ in range(count)
+        ]
 
     def add_at_edges(self, now: int) -> None:
         """Record plays, likes and reposts at the edges of windows, in different numbers; in a writing unit."""
@@ -96,6 +98,23 @@ class Catalog:
             for each, user in zip(new, users.create_many(people, now=0), strict=True):
                 catalog_likes.add(table, each.track, now=each.at, actor=self.manager._replace(user_id=user))
             kept.extend(new)
+
+
+def record(plays: Iterable[PlayOf], number: int = 0) -> None:
+    """Record plays of an import (0 is none); in a writing unit."""
+    batch = list(plays)
+    ids = listeners.ensure({listeners.opaque_key(play.listener) for play in batch})
+    ingest.record(
+        ingest.PlayRow(at // SLOT, track, ids[listeners.opaque_key(name)], ingest.WITHOUT_ID, at, heard, 0, number)
+        for track, at, name, heard in batch
+    )
+
+
+def withdraw(store: Store, number: int) -> None:
+    """Delete the plays of an import, without its other rows."""
+    days: Sequence[int] = [day for (day,) in store.read(partial(fetch, DAYS, number)).result()]
+    while days:
+        days = store.write(partial(withdrawal.withdraw, Selection("import_id = ?", (number,)), days)).result().days
 
 
 def catalog(now: int) -> Catalog:

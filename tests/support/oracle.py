@@ -39,6 +39,7 @@ class PlayOf(NamedTuple):
     track: int
     at: int
     listener: str
+    duration_ms: int | None = None
 
 
 class GivenTo(NamedTuple):

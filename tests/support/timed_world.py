@@ -13,14 +13,13 @@ from musicsvc.server.shapes import listening as shapes
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import listening, milestones, releases
 from musicsvc.store.models import Album, Track
-from musicsvc.store.plays import ingest, reattribution
+from musicsvc.store.plays import reattribution
 from musicsvc.store.plays.periods import SLOT, Window, to_date
-from musicsvc.store.plays.rollups import blocks, listeners
+from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from tests.support import listening_oracle as oracle
-from tests.support.listening_oracle import TimedPlay
-from tests.support.listening_world import Catalog, catalog
-from tests.support.withdrawn_plays import withdraw_import
+from tests.support.listening_world import Catalog, catalog, record, withdraw
+from tests.support.oracle import PlayOf
 
 LENGTHS = (200_000, 59_999, 0, 20_001, 7)  # milliseconds, of the tracks of listening_world
 
@@ -32,7 +31,7 @@ class TimedWorld:
     store: Store
     made: Catalog
     lengths: dict[int, int]
-    plays: dict[tuple[int, int, str], TimedPlay] = field(default_factory=dict)
+    plays: dict[tuple[int, int, str], PlayOf] = field(default_factory=dict)
     imported: dict[tuple[int, int, str], int] = field(default_factory=dict)  # the import that brought a play, or 0
 
     @classmethod
@@ -53,27 +52,11 @@ class TimedWorld:
             imported=dict(self.imported),
         )
 
-    def play(self, batch: Iterable[TimedPlay], number: int = 0) -> None:
+    def play(self, batch: Iterable[PlayOf], number: int = 0) -> None:
         """Record plays of an import (0 is none); a later one of the same half minute is a repeat."""
         plays = sorted(batch, key=lambda play: (play.at // SLOT, play.track, play.listener, play.at))
 
-        def unit() -> None:
-            ids = listeners.ensure({listeners.opaque_key(play.listener) for play in plays})
-            ingest.record(
-                ingest.PlayRow(
-                    play.at // SLOT,
-                    play.track,
-                    ids[listeners.opaque_key(play.listener)],
-                    ingest.WITHOUT_ID,
-                    play.at,
-                    play.duration_ms,
-                    0,
-                    number,
-                )
-                for play in plays
-            )
-
-        self.store.write(unit).result()
+        self.store.write(partial(record, plays, number)).result()
         for play in plays:
             key = play.at // SLOT, play.track, play.listener
             if self.plays.setdefault(key, play) is play:
@@ -81,7 +64,7 @@ class TimedWorld:
 
     def undo(self, number: int) -> None:
         """Take the plays of an import back."""
-        withdraw_import(self.store, number)
+        withdraw(self.store, number)
         for key in [key for key, by in self.imported.items() if by == number]:
             del self.plays[key], self.imported[key]
 
@@ -114,7 +97,7 @@ class TimedWorld:
         while self.store.write(partial(blocks.roll_up, 1000)).result():
             pass
 
-    def subjects(self) -> dict[Subject, list[TimedPlay]]:
+    def subjects(self) -> dict[Subject, list[PlayOf]]:
         """Return all tracks, albums and artists with their plays."""
         past = self.made.past
         tracks = {Subject(TRACK, each): [each] for each in self.made.tracks}
@@ -146,7 +129,7 @@ class TimedWorld:
             for window in windows:
                 self.check_window(subject, plays, window)
 
-    def check_window(self, subject: Subject, plays: list[TimedPlay], window: Window) -> None:
+    def check_window(self, subject: Subject, plays: list[PlayOf], window: Window) -> None:
         """Compare listening and hours in a window with the oracle; `plays` are those of the subject."""
         days = to_date(window.first), to_date(window.end - 1)
         heard, of_week = self.store.read(partial(listening.build, subject, window)).result()

@@ -26,9 +26,10 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import export_rows, overview
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays import periods
+from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import blocks
 from tests.conftest import NOW
-from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.listening_world import Catalog, catalog
 from tests.support.oracle import Period
 from tests.support.pdf_text import in_print, printed
 from tests.support.serving import Client

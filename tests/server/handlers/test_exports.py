@@ -24,9 +24,10 @@ from musicsvc.server.shapes.spooled import spool
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Track, TrackArtist
+from musicsvc.store.plays.periods import SLOT
 from tests.conftest import NOW
 from tests.support import databases
-from tests.support.listening_world import ALBUMS, SLOT, TRACKS, Catalog, catalog
+from tests.support.listening_world import ALBUMS, TRACKS, Catalog, catalog
 from tests.support.playlist_world import CheckedClient
 from tests.support.serving import Answer, Client, person, running
 

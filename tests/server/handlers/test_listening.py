@@ -27,8 +27,8 @@ from musicsvc.store.plays.subjects import KINDS
 from tests.conftest import NOW
 from tests.support import databases
 from tests.support import listening_oracle as oracle
-from tests.support.listening_oracle import TimedPlay
 from tests.support.listening_world import catalog
+from tests.support.oracle import PlayOf
 from tests.support.serving import Client, running
 from tests.support.timed_world import TimedWorld
 
@@ -45,7 +45,7 @@ def some_hundred(store: Store) -> TimedWorld:
     for _ in range(2):
         days = [int(chance.triangular(0, 120, 60)) for _ in range(300)]
         world.play(
-            TimedPlay(
+            PlayOf(
                 world.made.tracks[chance.choice((0, 0, 0, 1, 2, 3))],
                 NOW - day * DAY - chance.randrange(DAY // 2),
                 f"l{int(chance.triangular(0, 60, 60 - day / 2))}",

@@ -12,9 +12,10 @@ import pytest
 from musicsvc.clock import DAY
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.store.models import Album, Artist, Track, TrackArtist
+from musicsvc.store.plays.periods import SLOT
 from tests.conftest import NOW
 from tests.rights.world import OWNER
-from tests.support.listening_world import ALBUMS, SLOT, TRACKS, Catalog, catalog
+from tests.support.listening_world import ALBUMS, TRACKS, Catalog, catalog
 from tests.support.pdf_text import printed
 from tests.support.serving import Answer, Client
 from tests.support.shared_server import Shared, on_shared_loop

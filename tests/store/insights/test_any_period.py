@@ -15,15 +15,15 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import charts, explain, export_rows, overview
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Play, PlayProgress
-from musicsvc.store.plays import history, ingest, periods, retention
-from musicsvc.store.plays.rollups import blocks, listeners
+from musicsvc.store.plays import history, periods, retention
+from musicsvc.store.plays.periods import SLOT
+from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 from tests.conftest import NOW
 from tests.support import export_files
 from tests.support.examples import examples
-from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
+from tests.support.listening_world import TRACKS, Catalog, catalog, record, withdraw
 from tests.support.oracle import PlayOf, bounds, day
-from tests.support.withdrawn_plays import withdraw_import
 
 TODAY = NOW // DAY
 EARLIEST = 150  # days before today: four months of 32 days, and more weeks than have rollups
@@ -64,10 +64,10 @@ def test_windows_that_begin_and_end_anywhere(
     for number, batch in enumerate(batches):
         store.write(partial(made.add_plays, batch)).result()
         if number == 0:
-            store.write(partial(_import, later)).result()
+            store.write(partial(record, [PlayOf(*each) for each in later], RUN)).result()
         if number < rolled_up:
             _roll_up(store)
-    withdraw_import(store, RUN)
+    withdraw(store, RUN)
 
     windows = [(TODAY - max(each), TODAY - min(each)) for each in dates]
     # The window before ends within a day that has plays.
@@ -128,15 +128,6 @@ def _at(made: Catalog, play: tuple[int, int, tuple[bool, int], str], elapsed: in
     """Return a drawn play as (track's id, time, listener's name)."""
     track, days, (relative, at), name = play
     return made.tracks[track], (TODAY - days) * DAY + min(max(at + relative * elapsed, 0), DAY - 1), name
-
-
-def _import(heard: list[tuple[int, int, str]]) -> None:
-    """Record plays of an import; in a writing unit."""
-    ids = listeners.ensure({listeners.opaque_key(name) for _, _, name in heard})
-    ingest.record(
-        ingest.PlayRow(at // SLOT, track, ids[listeners.opaque_key(name)], ingest.WITHOUT_ID, at, None, 0, RUN)
-        for track, at, name in heard
-    )
 
 
 def _roll_up(store: Store) -> None:

@@ -21,7 +21,7 @@ from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import to_date
 from tests.conftest import NOW
 from tests.support import listening_oracle as oracle
-from tests.support.listening_oracle import TimedPlay
+from tests.support.oracle import PlayOf
 from tests.support.timed_world import TimedWorld
 
 # The windows before end within a day, leave days out before the window, or have none; March 2026 began this morning.
@@ -45,7 +45,7 @@ def world(store: Store) -> TimedWorld:
     for _ in range(2):
         days = [int(chance.triangular(0, 150, 20)) for _ in range(250)]
         world.play(
-            TimedPlay(
+            PlayOf(
                 world.made.tracks[chance.choice((0, 0, 0, 1, 2, 3))],
                 NOW - day * DAY - chance.randrange(DAY),
                 f"l{int(chance.triangular(0, 90, 90 - day / 2))}"

@@ -12,10 +12,10 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import charts, export_rows, figures, scopes
 from musicsvc.store.insights.export_rows import KINDS, ExportRow
 from musicsvc.store.insights.scopes import Scope
-from musicsvc.store.plays.periods import Window, to_date, window
+from musicsvc.store.plays.periods import SLOT, Window, to_date, window
 from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import Subject
-from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
+from tests.support.listening_world import TRACKS, Catalog, catalog
 from tests.support.query_count import queries
 
 PERIODS = ["7-days", "30-days", "90-days", "1-year"]

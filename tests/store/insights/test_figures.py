@@ -16,12 +16,13 @@ from musicsvc.store.insights import charts, collaborations
 from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.models import Artist, Track
 from musicsvc.store.plays import periods
+from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 from tests.conftest import NOW
 from tests.support import play_counts
 from tests.support.examples import examples
-from tests.support.listening_world import SLOT, TRACKS, Catalog, catalog
+from tests.support.listening_world import TRACKS, Catalog, catalog
 
 TODAY = NOW // DAY
 EDGES = [0, 1, 5, 6, 7, 8, 13, 14, 15, 28, 29, 30, 31, 58, 59, 60, 61, 88, 89, 90, 91, 178, 179, 180, 181]

@@ -22,8 +22,8 @@ from tests.conftest import NOW
 from tests.support import databases
 from tests.support import listening_oracle as oracle
 from tests.support.examples import examples
-from tests.support.listening_oracle import TimedPlay
 from tests.support.listening_world import TRACKS
+from tests.support.oracle import PlayOf
 from tests.support.timed_world import TimedWorld
 
 TODAY = NOW // DAY
@@ -53,9 +53,9 @@ window = some.tuples(back, back).map(lambda ends: Window("", TODAY - max(ends), 
 LIGHT = settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
-def parties(world: TimedWorld, drawn: list[Any]) -> list[TimedPlay]:
+def parties(world: TimedWorld, drawn: list[Any]) -> list[PlayOf]:
     return [
-        TimedPlay(world.made.tracks[track], min((TODAY - back) * DAY + at + n * 61 * 10**6, NOW), f"l{n}", duration)
+        PlayOf(world.made.tracks[track], min((TODAY - back) * DAY + at + n * 61 * 10**6, NOW), f"l{n}", duration)
         for track, back, at, count, duration in drawn
         for n in range(count)
     ]
@@ -101,13 +101,13 @@ def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactor
         for some_days in (range(80, 20, -1), range(21)):
             starts = {back: (TODAY - back) * DAY for back in some_days}
             world.play(
-                TimedPlay(tracks[0], start + n * 277 * 10**6, f"l{n % (91 - back)}", n * 2_000)
+                PlayOf(tracks[0], start + n * 277 * 10**6, f"l{n % (91 - back)}", n * 2_000)
                 for back, start in starts.items()
                 for n in range(130)
                 if start + n * 277 * 10**6 <= NOW
             )
             world.roll_up()
-        world.play(TimedPlay(tracks[1], (TODAY - 5) * DAY + n * 10**9, "only", 10_000) for n in range(86))
+        world.play(PlayOf(tracks[1], (TODAY - 5) * DAY + n * 10**9, "only", 10_000) for n in range(86))
         return world
 
     with databases.filled(template, tmp_path_factory.mktemp("filled"), fill) as found:
@@ -157,7 +157,7 @@ def test_a_recount_follows_deleted_plays(world: TimedWorld) -> None:
 def test_a_play_that_is_late_moves_the_milestones_after_it(world: TimedWorld) -> None:
     track = world.made.tracks[0]
     before = world.store.read(partial(milestones.build, Subject(TRACK, track))).result()
-    world.play([TimedPlay(track, (TODAY - 79) * DAY + 7, "late", None)])
+    world.play([PlayOf(track, (TODAY - 79) * DAY + 7, "late", None)])
     after = world.store.read(partial(milestones.build, Subject(TRACK, track))).result()
     assert after.plays[0] == before.plays[0]
     assert after.plays[1].at < before.plays[1].at

@@ -11,7 +11,7 @@ from musicsvc.store.insights.listening.play_times import Position, Slots
 from musicsvc.store.plays.rollups.histograms import SLOTS_PER_HOUR
 from musicsvc.store.plays.subjects import ARTIST, Subject
 from tests.conftest import NOW
-from tests.support.listening_oracle import TimedPlay
+from tests.support.oracle import PlayOf
 from tests.support.query_count import count_reads, queries
 from tests.support.timed_world import TimedWorld
 
@@ -29,8 +29,8 @@ def test_each_play_of_an_hour_has_its_time(store: Store, seconds: list[int], sta
     other = next(each for each in world.made.tracks if each not in of_artist)
     times = [AT + second * SECOND for second in seconds]
     around = [AT - 1, AT + HOUR]
-    world.play(TimedPlay(of_artist[n % 2], at, f"l{n}", None) for n, at in enumerate(times + around))
-    world.play(TimedPlay(other, at, "other", None) for at in times)
+    world.play(PlayOf(of_artist[n % 2], at, f"l{n}", None) for n, at in enumerate(times + around))
+    world.play(PlayOf(other, at, "other", None) for at in times)
     for subject, plays in world.subjects().items():
         mine = sorted(play.at for play in plays if AT <= play.at < AT + HOUR)
         asked = {n: Position(subject.id, AT // HOUR, n, len(mine)) for n in range(len(mine))}
@@ -44,7 +44,7 @@ def test_each_play_of_an_hour_has_its_time(store: Store, seconds: list[int], sta
 def test_plays_that_were_deleted_have_no_time(store: Store) -> None:
     world = TimedWorld.create(store, NOW)
     track = world.made.tracks[0]
-    world.play([TimedPlay(track, AT, "one", None)])
+    world.play([PlayOf(track, AT, "one", None)])
     asked = {5: Position(track, AT // HOUR, 0, 3), 6: Position(track, AT // HOUR, 1, 3)}
     assert store.read(partial(play_times.times, 1, asked)).result() == {5: AT}
 

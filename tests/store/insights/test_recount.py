@@ -16,7 +16,7 @@ from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.subjects import ALBUM, Subject
 from tests.conftest import NOW
-from tests.support.listening_oracle import TimedPlay
+from tests.support.oracle import PlayOf
 from tests.support.timed_world import TimedWorld
 
 TODAY = NOW // DAY
@@ -31,7 +31,7 @@ def world(store: Store) -> TimedWorld:
     for album, back in zip(world.made.albums, (64, 6), strict=True):
         world.release(album, TODAY - back)
     world.play(
-        TimedPlay(
+        PlayOf(
             world.made.tracks[chance.choice((0, 0, 0, 1, 2, 3))],
             NOW - int(chance.triangular(0, 100 * DAY, 0)),
             f"l{chance.randrange(150)}",

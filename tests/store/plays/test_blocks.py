@@ -13,15 +13,14 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import first_plays, milestones
 from musicsvc.store.models import PlayCount, Track
 from musicsvc.store.plays import reattribution, verify
-from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.periods import SLOT, Window
 from musicsvc.store.plays.rollups import blocks, counts, reader
 from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32
 from musicsvc.store.plays.rollups.reader import PlayStats, Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from tests.conftest import NOW
 from tests.support import play_counts
-from tests.support.heard_plays import draw, ignore, import_plays, withdraw
-from tests.support.listening_world import SLOT, Catalog, catalog
+from tests.support.listening_world import Catalog, catalog, record, withdraw
 from tests.support.oracle import PlayOf
 
 TODAY = NOW // DAY
@@ -212,20 +211,21 @@ def test_days_equal_single_plays_after_late_and_withdrawn_plays(
 
     store.write(partial(made.add_plays, [(made.tracks[2], NOW, "today")])).result()
     roll_up(store)
-    drawn = draw(made, seed, sum(batches), old)
-    kept = {(track, at // SLOT, name) for track, at, name in drawn}
-    fresh = [each for each in draw(made, seed + 10, undone, old) if (each[0], each[1] // SLOT, each[2]) not in kept]
-    store.write(partial(import_plays, fresh)).result()
+    drawn = made.draw(seed, sum(batches), old)
+    kept = {(play.track, play.at // SLOT, play.listener) for play in drawn}
+    more = made.draw(seed + 10, undone, old)
+    fresh = [play for play in more if (play.track, play.at // SLOT, play.listener) not in kept]
+    store.write(partial(record, fresh, 7)).result()
     for count in batches:
         store.write(partial(made.add_plays, drawn[:count])).result()
         drawn = drawn[count:]
         store.write(partial(blocks.roll_up, 2)).result()
-    withdraw(store)
+    withdraw(store, 7)
     days_agree(store, made)
     roll_up(store)
     days_agree(store, made)
     agrees(store, made, TODAY + 1 - 60, 30)
-    assert verify.run(store, check=True, on_progress=ignore).differences == []
+    assert verify.run(store, check=True, on_progress=lambda *_: None).differences == []
 
 
 def test_a_track_that_moves_takes_its_plays_with_it(store: Store, made: Catalog) -> None:
@@ -241,7 +241,7 @@ def test_a_track_that_moves_takes_its_plays_with_it(store: Store, made: Catalog)
 
     agrees(store, made, TODAY + 1 - 60, 30)
     days_agree(store, made)
-    assert verify.run(store, check=True, on_progress=ignore).differences == []
+    assert verify.run(store, check=True, on_progress=lambda *_: None).differences == []
 
 
 def test_old_blocks_of_8_days_are_deleted(store: Store, made: Catalog) -> None:

@@ -13,8 +13,7 @@ from musicsvc.store.plays.periods import SLOT, Window
 from musicsvc.store.plays.rollups import listeners, reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
-from tests.support.heard_plays import draw, import_plays, withdraw
-from tests.support.listening_world import Catalog, catalog
+from tests.support.listening_world import Catalog, catalog, record, withdraw
 
 TODAY = NOW // DAY
 NOON = 43_200  # seconds
@@ -48,12 +47,12 @@ def test_a_part_of_a_day_ends_with_its_last_microsecond(store: Store, seconds: i
 def test_a_part_of_a_day_has_its_single_plays_at_any_second(store: Store, cuts: list[int], seed: int) -> None:
     made = store.write(partial(catalog, NOW)).result()
     first = (TODAY - 1) * DAY
-    drawn = draw(made, seed, 400, lambda chance: first + chance.randrange(DAY))
+    drawn = made.draw(seed, 400, lambda chance: first + chance.randrange(DAY))
     store.write(partial(made.add_plays, drawn[:300])).result()
-    kept = {(track, at // SLOT, name) for track, at, name in drawn[:300]}
-    others = [each for each in drawn[300:] if (each[0], each[1] // SLOT, each[2]) not in kept]
-    store.write(partial(import_plays, others)).result()
-    withdraw(store)
+    kept = {(play.track, play.at // SLOT, play.listener) for play in drawn[:300]}
+    others = [each for each in drawn[300:] if (each.track, each.at // SLOT, each.listener) not in kept]
+    store.write(partial(record, others, 7)).result()
+    withdraw(store, 7)
     for seconds in cuts:
         part = Window("", TODAY - 1, TODAY - 1, seconds=seconds)
         for noun, kind, ids in (
