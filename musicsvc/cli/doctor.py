@@ -9,7 +9,7 @@ from musicsvc.cli import output
 from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
-from musicsvc.store.doctor.finding import Finding
+from musicsvc.store.doctor import Finding
 from musicsvc.wording import quantity
 
 app = typer.Typer()
@@ -42,7 +42,7 @@ def _json(finding: Finding) -> dict[str, str]:
 def _findings(session: Session) -> Iterator[Finding]:
     from musicsvc import config
     from musicsvc.server import doctor as checks
-    from musicsvc.store.doctor.finding import failed
+    from musicsvc.store.doctor import failed
 
     try:
         settings = session.settings()

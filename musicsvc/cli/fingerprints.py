@@ -35,9 +35,9 @@ def set_(
 
     The order is pending, processing, completed or failed; failed can be set back to pending.
     """
-    from musicsvc.store.catalog import fingerprints
+    from musicsvc.store.catalog import tracks
 
     session = Session.from_context(context)
-    session.write(lambda: fingerprints.set_status(track_id, status))
+    session.write(lambda: tracks.set_fingerprint_status(track_id, status))
     result = {"track_id": track_id, "fingerprint_status": status}
     output.print_result(session, f"The fingerprint of track {track_id} is {status}.", result, json=json)

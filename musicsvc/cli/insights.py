@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from musicsvc.cli import explaining, listening, output, periods, sparkline
+from musicsvc.cli import explaining, listening, output, periods
 from musicsvc.cli.command import group
 from musicsvc.cli.options import AsJson, identifier
 from musicsvc.cli.output import JSON
@@ -72,7 +72,7 @@ def show(
     if json:
         output.print_json({"kind": kind.value, "id": number, "name": name} | data)
         return
-    days = sparkline.draw([point.plays for point in chart.points], WIDEST, sys.stdout.encoding)
+    days = listening.draw([point.plays for point in chart.points], WIDEST, sys.stdout.encoding)
     lines = _lines(data, growth) | listening.lines(data) | {"plays by day": days}
     output.print_record({kind.value: f"{number}: {name}"} | lines, json=False)
     typer.echo("\nhours of the week")

@@ -1,11 +1,13 @@
 """`musicsvc insights release`, and text output of listening, plays by hour and milestones for other commands."""
 
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from musicsvc.cli import output, sparkline
+from musicsvc.cli import output
 from musicsvc.cli.options import LARGEST_ID, AsJson, identifier, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
@@ -13,6 +15,37 @@ from musicsvc.errors import Invalid
 from musicsvc.reports.charts.dates import WEEKDAYS
 from musicsvc.store.insights.listening import DEFAULT_DAYS, MOST_ALBUMS, MOST_DAYS
 from musicsvc.wording import escape_controls, quantity
+
+BARS = "▁▂▃▄▅▆▇█"
+PLAIN = "_.:-=+*#"  # for encodings without bars
+
+
+def draw(numbers: Sequence[float], width: int, encoding: str = "utf-8") -> str:
+    """Return one bar per number. With more than `width` numbers, each bar shows the mean of adjacent numbers."""
+    if not numbers:
+        return ""
+    places = min(width, len(numbers))
+    ends = [place * len(numbers) // places for place in range(places + 1)]
+    heights = [sum(numbers[start:end]) / (end - start) for start, end in pairwise(ends)]
+    top = max(heights)
+    bars = _bars(encoding)
+    return "".join(bars[_step(height, top)] for height in heights)
+
+
+def _step(height: float, top: float) -> int:
+    """Return the index of the bar for `height`: the lowest bar only for 0, the highest bar for `top`."""
+    if height <= 0:
+        return 0
+    return 1 + min(len(BARS) - 2, int(height / top * (len(BARS) - 1)))
+
+
+def _bars(encoding: str) -> str:
+    try:
+        BARS.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return PLAIN
+    return BARS
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,7 +97,7 @@ def _print_releases(session: Session, data: JSON) -> None:
     found = data["releases"]
     for each in found:
         released = each["release_date"] or "no release date"
-        bars = sparkline.draw([point["plays"] for point in each["points"]], len(WEEKDAYS) * 8, sys.stdout.encoding)
+        bars = draw([point["plays"] for point in each["points"]], len(WEEKDAYS) * 8, sys.stdout.encoding)
         typer.echo(f"{each['id']}: {escape_controls(each['name'])} ({released})  {bars}".rstrip())
     rows = [_day(found, day) for day in range(max(len(each["points"]) for each in found))]
     if rows:
@@ -130,7 +163,7 @@ def print_hours(session: Session, hours: list[list[int]]) -> None:
     rows: list[dict[str, Any]] = [
         {
             "day": name,
-            "hours 0 to 23 (UTC)": sparkline.draw(plays, len(plays), sys.stdout.encoding) if any(plays) else None,
+            "hours 0 to 23 (UTC)": draw(plays, len(plays), sys.stdout.encoding) if any(plays) else None,
             "plays": f"{sum(plays):,}",
             "most at": f"{plays.index(max(plays)):02}:00" if any(plays) else None,
         }

@@ -1,18 +1,30 @@
 """`musicsvc plays`: verify and repair play counts, delete old plays, list and withdraw those of an account."""
 
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from musicsvc.cli import output, progress, reported_plays
+from musicsvc.cli import output, progress
+from musicsvc.cli.activity import parse_time
 from musicsvc.cli.command import group
-from musicsvc.cli.options import AsJson
+from musicsvc.cli.options import LARGEST_ID, TIME_HELP, AsJson, Email, Yes, option
+from musicsvc.cli.output import format_time
 from musicsvc.cli.session import Session
+from musicsvc.errors import Failure
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
+    from musicsvc.store.engine.store import Store
+    from musicsvc.store.plays.reported.account_plays import Reports, ReportsSummary
     from musicsvc.store.plays.verify import VerifyReport
+
+Since = Annotated[str | None, option("TIME", f"Only plays reported since this time. {TIME_HELP}")]
+TrackId = Annotated[int | None, option("ID", "Only plays of this track.", min=1, max=LARGEST_ID)]
+Limit = Annotated[int, option("N", "Only the newest N reports.", min=1, max=1_000_000)]
+COUNTED = 1_000_000
+SHOWN_TRACKS = 20
 
 app = group(
     "Verify the play counts, and delete plays.",
@@ -20,8 +32,6 @@ app = group(
     "plays list --user eve@example.test",
     "plays withdraw --user eve@example.test --since 2h",
 )
-app.command("list")(reported_plays.list_)
-app.command()(reported_plays.withdraw)
 
 
 @app.command()
@@ -94,3 +104,114 @@ def prune(context: typer.Context, json: AsJson = False) -> None:
         session.echo("Nothing was deleted, because plays.keep_days is 0. Set it to the number of days to keep.")
     if json:
         output.print_json({"deleted": gone, "kept_from": to_date(first).isoformat() if keep else None})
+
+
+@app.command("list")
+def list_(
+    context: typer.Context,
+    email: Email = "",
+    since: Since = None,
+    track: TrackId = None,
+    limit: Limit = 100,
+    json: AsJson = False,
+) -> None:
+    """List the plays that an account reported, newest report first.
+
+    The time of the report is not known of plays that an earlier version stored; --since leaves them out.
+    """
+    from musicsvc.store.plays.reported import account_plays
+
+    session, now = Session.begin(context)
+    with session.store() as store:
+        reports = _reports(store, email, since, track, now)
+        plays = store.read(lambda: account_plays.newest(reports, limit)).result()
+        count = store.read(lambda: account_plays.count(reports, COUNTED)).result() if len(plays) == limit else 0
+    rows = [
+        {
+            "played_at": format_time(play.played_at),
+            "track_id": play.track_id,
+            "track": play.track,
+            "listener": "own" if play.own else "other",
+            "reported_at": format_time(play.reported_at),
+        }
+        for play in plays
+    ]
+    output.print_table(session, rows, ("played_at", "track_id", "track", "listener", "reported_at"), json=json)
+    if count > len(plays):
+        more = "at least " if count == COUNTED else ""
+        session.echo(f"The newest {len(plays):,} of {more}{count:,} plays. --limit shows more.")
+
+
+@app.command()
+def withdraw(
+    context: typer.Context,
+    email: Email = "",
+    since: Since = None,
+    track: TrackId = None,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Delete plays that an account reported, and correct all figures.
+
+    The command first shows what it will delete, and asks. The client may report deleted plays again. The time of the
+    report is not known of plays that an earlier version stored; --since leaves them out.
+    """
+    from musicsvc.store.plays.reported import account_plays
+
+    session, now = Session.begin(context)
+    with session.store() as store:
+        reports = _reports(store, email, since, track, now)
+        summary = store.read(lambda: account_plays.summarize(reports)).result()
+        about = account_plays.describe(reports, summary.plays, summary)
+        asking = bool(summary.plays) and not yes
+        if asking and not sys.stdin.isatty():
+            raise Failure(f"This deletes {about}. To confirm this without a terminal, add --yes.")
+        if not json:
+            _show(session, summary)
+        session.echo(f"{email} reported {about}.")
+        _explain_pruned(session, summary)
+        if asking:
+            typer.confirm(f"Delete {quantity(summary.plays, 'play')}?", abort=True, err=True)
+        with progress.bar(session, "plays") as on_progress:
+            done = account_plays.withdraw(store, reports, summary, now=now, actor="cli", on_progress=on_progress)
+    session.echo(f"Withdrew {quantity(done, 'play')}.")
+    if json:
+        output.print_json(_to_json(summary) | {"withdrawn": done})
+
+
+def _reports(store: "Store", email: str, since: str | None, track: int | None, now: int) -> "Reports":
+    from musicsvc.store.accounts import users
+    from musicsvc.store.plays.reported.account_plays import Reports
+
+    account = store.read(lambda: int(users.by_email(email).id)).result()
+    return Reports(account, parse_time(since, now, "--since"), track)
+
+
+def _show(session: Session, summary: "ReportsSummary") -> None:
+    """Print the tracks with the most plays on stdout."""
+    if summary.plays:
+        rows = [each._asdict() for each in summary.tracks[:SHOWN_TRACKS]]
+        output.print_table(session, rows, ("track_id", "track", "plays"), json=False)
+        if len(summary.tracks) > SHOWN_TRACKS:
+            session.echo(f"… and {quantity(len(summary.tracks) - SHOWN_TRACKS, 'more track', 'more tracks')}.")
+
+
+def _explain_pruned(session: Session, summary: "ReportsSummary") -> None:
+    from musicsvc.store.plays.periods import to_date
+
+    if summary.kept_from:
+        first = to_date(summary.kept_from)
+        session.echo(f"Plays before {first} cannot be withdrawn: only their counts are kept, not the plays themselves.")
+
+
+def _to_json(summary: "ReportsSummary") -> dict[str, Any]:
+    from musicsvc.store.plays.periods import to_date
+
+    dates = [to_date(day).isoformat() for day in summary.days]
+    return {
+        "tracks": [each._asdict() for each in summary.tracks],
+        "days": len(dates),
+        "first_day": dates[0] if dates else None,
+        "last_day": dates[-1] if dates else None,
+        "kept_from": to_date(summary.kept_from).isoformat() if summary.kept_from else None,
+    }

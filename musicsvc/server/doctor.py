@@ -12,8 +12,7 @@ from musicsvc.server.process import open_files
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity import log_file, log_store
 from musicsvc.store.backups import folder as backup_folder
-from musicsvc.store.doctor import database, files
-from musicsvc.store.doctor.finding import Finding, failed, ok, problem, warning
+from musicsvc.store.doctor import Finding, database, failed, files, ok, problem, warning
 from musicsvc.store.engine.url import path_of, without_password
 
 SOON, URGENT = 14 * DAY, 3 * DAY

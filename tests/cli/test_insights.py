@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from peewee import SQL
 
-from musicsvc.cli import sparkline
+from musicsvc.cli import listening
 from musicsvc.clock import DAY, MINUTE, SECOND, Clock, isoformat, parse, to_date
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Play, PlayCount, PlayProgress
@@ -205,11 +205,11 @@ def test_what_is_not_there_is_named(run: Run) -> None:
     ],
 )
 def test_a_sparkline_tells_little_from_nothing_and_fits(numbers: list[int], width: int, line: str) -> None:
-    assert sparkline.draw(numbers, width) == line
+    assert listening.draw(numbers, width) == line
 
 
 def test_a_sparkline_is_plain_where_there_are_no_bars() -> None:
-    assert sparkline.draw([0, 1, 8], 10, "ascii") == "_.#"
+    assert listening.draw([0, 1, 8], 10, "ascii") == "_.#"
 
 
 def test_periods_have_names_and_dates(ask: Json, made: Catalog, now: int) -> None:

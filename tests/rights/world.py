@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from musicsvc.clock import DAY, SECOND, Clock
 from musicsvc.server.handlers import art
 from musicsvc.server.shapes import signed_urls
+from musicsvc.store import security
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import (
@@ -24,7 +25,6 @@ from musicsvc.store.models import (
     User,
 )
 from musicsvc.store.playlists import playlists
-from musicsvc.store.security import secrets
 
 T = TypeVar("T")
 PASSWORD = "three romances for violin"
@@ -135,7 +135,7 @@ def somebody(world: World, who: str) -> int:  # noqa: ARG001 - the same for all
 def preview(world: World, who: str) -> str:  # noqa: ARG001 - the same for all
     """The name of a cover picture in its URL."""
     until = (world.now + DAY) // SECOND
-    return signed_urls.sign(secrets.key(art.PURPOSE), [1, "Rags", "Scott Joplin", until]) + art.SUFFIX
+    return signed_urls.sign(security.key(art.PURPOSE), [1, "Rags", "Scott Joplin", until]) + art.SUFFIX
 
 
 def conversation(world: World, who: str) -> int:

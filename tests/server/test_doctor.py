@@ -20,7 +20,7 @@ from musicsvc.errors import Failure
 from musicsvc.server import doctor as exposure
 from musicsvc.server.network import tls
 from musicsvc.store.activity import log as activity_log
-from musicsvc.store.doctor.finding import Finding, Level, ok, problem, warning
+from musicsvc.store.doctor import Finding, Level, ok, problem, warning
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 

@@ -9,7 +9,7 @@ import jsonschema_rs
 
 from musicsvc.errors import MethodNotAllowed, NotFound
 from musicsvc.server.openapi import document as openapi
-from musicsvc.server.openapi import headers
+from musicsvc.server.openapi import responses
 from musicsvc.server.routes.paths import INSIGHTS, V1
 from musicsvc.server.routes.route import JSON_MEDIA, Router
 from musicsvc.server.routes.table import ROUTES
@@ -23,7 +23,7 @@ def conforms(answer: Answer, method: str, path: str, *, public: bool | None = No
     path = urlsplit(path if path.startswith(("/", "http")) else f"{V1}/{path}").path
     promised = _promised(method, path, answer.status)
     place = f"{answer.status} to {method} {path}"
-    for name, reference in (headers.references(*headers.COMMON) | promised.get("headers", {})).items():
+    for name, reference in (responses.references(*responses.COMMON) | promised.get("headers", {})).items():
         header, value = _resolved(reference), answer.headers.get(name)
         if value is None and not header["required"]:
             continue

@@ -13,8 +13,8 @@ from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.shapes import signed_urls
 from musicsvc.server.shapes.envelope import JSON, Download, Site, ok
 from musicsvc.server.shapes.representation import Representation
+from musicsvc.store import security
 from musicsvc.store.accounts import users
-from musicsvc.store.security import secrets
 
 PURPOSE = "cover-art preview"
 SUFFIX = ".png"
@@ -48,7 +48,7 @@ def list_templates(site: Site) -> JSON:
 def preview(body: PreviewIn, site: Site, now: int) -> JSON:
     """Preview a cover: the response has the URL of a picture that is available for 24 hours."""
     value = [body.template_id, body.title, body.artist, (now + DAY) // SECOND]
-    signed = signed_urls.sign(secrets.key(PURPOSE), value)
+    signed = signed_urls.sign(security.key(PURPOSE), value)
     return ok(preview_url=f"{site.root}/cover-art/previews/{signed}{SUFFIX}")
 
 
@@ -56,7 +56,7 @@ def show_preview(name: str, now: int, pictures: Drawings) -> Picture | Download:
     """Show the cover that a signed URL describes."""
     signed, dot, kind = name.rpartition(".")
     try:
-        template_id, title, artist, until = signed_urls.verify(secrets.key(PURPOSE), signed)
+        template_id, title, artist, until = signed_urls.verify(security.key(PURPOSE), signed)
     except ValueError:
         raise NotFound(GONE) from None
     if dot + kind != SUFFIX:

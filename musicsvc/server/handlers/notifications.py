@@ -3,18 +3,18 @@
 from musicsvc.server.schemas.notifications import DeviceIn, DeviceOut, SubscriptionsIn
 from musicsvc.server.shapes.envelope import JSON, ok
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.messaging import devices, notifications
+from musicsvc.store.messaging import notifications
 
 
 def register_device(body: DeviceIn, caller: Identity, now: int) -> JSON:
     """Store or update a push token of the caller's device."""
-    devices.register(body.token, body.platform or "web", body.device_name, now=now, actor=caller)
+    notifications.register_device(body.token, body.platform or "web", body.device_name, now=now, actor=caller)
     return {"status": "ok"}
 
 
 def delete_device(body: DeviceOut, caller: Identity) -> JSON:
     """Delete a push token of the caller's device."""
-    devices.delete(body.token, actor=caller)
+    notifications.delete_device(body.token, actor=caller)
     return ok()
 
 

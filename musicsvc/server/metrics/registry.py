@@ -2,9 +2,18 @@
 
 import platform
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, values
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    values,
+)
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -14,7 +23,25 @@ from musicsvc import __version__
 from musicsvc.errors import Failure
 from musicsvc.server.call import ACCEPTED, FAILED_SIGN_IN, Call
 from musicsvc.server.metrics.multiprocess import SharedMetrics
-from musicsvc.server.process.proc_stats import WorkerProcessCollector
+
+
+class WorkerProcessCollector(Collector):
+    """Collects metrics of each worker process, such as its memory. The names of the metrics begin with `process_`."""
+
+    def __init__(self, pids: Callable[[], Mapping[str, str]] | None = None) -> None:
+        """`pids`: returns the process ids by worker number. By default, this process is worker 0, the only one."""
+        self._pids = pids or (lambda: {"0": "self"})
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the current metrics, each labelled with the worker number."""
+        families: dict[str, Metric] = {}
+        for worker, pid in self._pids().items():
+            for found in ProcessCollector(pid=partial(str, pid), registry=None).collect():
+                family = families.setdefault(found.name, Metric(found.name, found.documentation, found.type))
+                for sample in found.samples:
+                    family.add_sample(sample.name, {"worker": worker}, sample.value)
+        return families.values()
+
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 OTHER = "other"  # any other method, and invalid HTTP

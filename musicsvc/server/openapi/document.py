@@ -5,13 +5,65 @@ from functools import lru_cache
 import orjson
 
 import musicsvc
-from musicsvc.config import Server
-from musicsvc.server.openapi import about, headers, responses
+from musicsvc.config import Limits, Server
+from musicsvc.server.openapi import responses
 from musicsvc.server.openapi.models import Models
 from musicsvc.server.openapi.operations import operation, tags
 from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.schemas.fields import MAX_ID
+from musicsvc.server.schemas.parsed_body import MAX_VALUES
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.representation import JSON_TYPE, Representation, represent
+
+LIMITS = Limits()
+
+TOKENS = """\
+A personal access token. API access is by invitation: an account that has it creates tokens in Account Settings,
+Developers, or the operator creates them. The value is shown once. A token expires after 90 days. A token of the scope
+`read` may GET, HEAD and make exports; every other request with it is 403.
+"""
+
+TEXT = f"""\
+Send `Authorization: Bearer <token>` with every request, over HTTPS. Some endpoints also answer without a token, with
+the public fields only; they too refuse an invalid token.
+
+**Bodies** are JSON objects in UTF-8 of at most 1 MiB and {MAX_VALUES:,} values (members of objects and items of
+arrays, including unknown ones). Unknown fields are ignored. Strings are trimmed (except passwords and tokens), and
+their length is the number of code points after that. NUL characters are refused. Integers are JSON integers; ids range
+from 1 to {MAX_ID}.
+
+**Queries**: write integers in plain digits and each parameter once. Unknown parameters are ignored.
+
+**Lists** are paged: `page` counts from 1, `perPage` or `per_page` sets the size, 1 to 100, by default 20. Past the
+last page `data` is empty.
+
+**Answers** are JSON. Times are in UTC, as `2026-01-31T12:00:00.000000Z`; track lengths are in milliseconds. Every key
+is always present, with null for a missing value. A 200 to a GET has an `ETag`; send it in `If-None-Match` to get a 304
+without a body if nothing changed. HEAD is answered as GET, without a body. Every answer has an `X-Request-Id`, taken
+from the request if it has up to 128 of the characters `A-Z a-z 0-9 . _ ~ -`; report it with any problem.
+
+**Rate limits**, unless the operator has changed them (`300/minute` is 300 requests in a minute): `token`
+{LIMITS.token}, and `address` {LIMITS.address} for requests without a valid token; in addition `register`
+{LIMITS.registrations} for an address, `exports` {LIMITS.exports} and `cover_art` {LIMITS.cover_art} for a token;
+`sign_in` {LIMITS.sign_in} successful sign-ins for an account, and for a network.
+`RateLimit-Policy` lists the limits of a request, `RateLimit` how many requests remain (`r`) for how many seconds (`t`),
+`X-RateLimit-*` the same of the tightest limit. Beyond a limit the answer is 429, which counts towards no limit: wait
+the seconds in `Retry-After`. A 503 with `Retry-After` means that there is no capacity at the moment; it does not count
+either.
+
+**HTTPS**: answers over TLS carry `Strict-Transport-Security`.
+
+**Errors** list all invalid fields at once, in `errors`, by their position: `name`, `artists.0`. A path or an object
+that does not exist is 404; an object of another account is 403, or 404 if it is private. Any path can also answer, with
+the same body, 405 to a method that it does not allow (`Allow` lists the others), 408 to a head or body that does not
+arrive in time, and 431 to a head that is too large.
+
+**Tokens**: a 401 gives the reason in `WWW-Authenticate`: `error_description` is `expired`, `revoked` or `unknown`;
+without a token the header is `Bearer`. In the last 14 days of a token, every answer to it carries `Token-Expires-At`.
+
+Endpoints with `x-addition: true` go beyond the original specification of the API.
+"""
+
 
 DEFAULT_ROOT = f"http://{Server().host}:{Server().port}"
 
@@ -35,15 +87,15 @@ def document(root: str = DEFAULT_ROOT) -> JSON:
             "title": "musicsvc",
             "version": musicsvc.__version__,
             "summary": "A music catalog, playlist and creator-analytics API.",
-            "description": about.TEXT,
+            "description": TEXT,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": root}],
         "tags": tags(shown),
         "paths": paths,
         "components": {
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": about.TOKENS}},
-            "headers": headers.HEADERS,
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": TOKENS}},
+            "headers": responses.HEADERS,
             "responses": responses.shared(models),
             "schemas": models.definitions,
         },

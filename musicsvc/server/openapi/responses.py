@@ -4,12 +4,58 @@ from pydantic import BaseModel
 
 from musicsvc import errors as words
 from musicsvc.errors import Failure
-from musicsvc.server.openapi import headers
+from musicsvc.server.access import rate_limits
+from musicsvc.server.access.authentication import EXPIRY_HEADER
 from musicsvc.server.openapi.models import Models, answers
 from musicsvc.server.responses.errors import body_of, headers_of, status_of
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Family, Route
 from musicsvc.server.schemas import errors
 from musicsvc.server.shapes.envelope import JSON
+
+CACHING = ("ETag", "Cache-Control", "Vary")
+LIMITS = rate_limits.HEADERS  # on responses to requests with a rate limit; local requests have no rate limit
+COMMON = ("X-Request-Id", EXPIRY_HEADER, *LIMITS)  # on any response, so described once for all endpoints
+OPTIONAL = {EXPIRY_HEADER, *LIMITS}
+MEMBER = r'"[a-z_]+"(;[a-z]=[0-9]+)+'
+MEMBERS = {"type": "string", "pattern": f"^{MEMBER}(, {MEMBER})*$"}
+TEXT = {"type": "string"}
+COUNT = {"type": "integer", "minimum": 0}
+MEANINGS: dict[str, tuple[str, JSON]] = {
+    "X-Request-Id": ("The id of the request.", TEXT | {"pattern": "^[A-Za-z0-9._~-]{1,128}$"}),
+    "ETag": ("Identifies the content; send it back in `If-None-Match`.", TEXT | {"pattern": '^"[0-9a-z-]+"$'}),
+    "Cache-Control": ("Whether the answer may be cached and revalidated by its `ETag`.", TEXT),
+    "Vary": ("The request headers that the answer depends on.", TEXT),
+    "WWW-Authenticate": (
+        "`Bearer`, with the reason if the token that was sent is not valid (RFC 6750).",
+        TEXT | {"pattern": '^Bearer( error="invalid_token", error_description="(unknown|expired|revoked)")?$'},
+    ),
+    EXPIRY_HEADER: ("When the token expires; sent in its last 14 days.", TEXT | {"format": "date-time"}),
+    "Retry-After": ("Seconds to wait before the next try.", COUNT),
+    "Allow": ("The methods that the path allows.", TEXT),
+    "RateLimit-Policy": (
+        "The rate limits of the request: `q` requests in `w` seconds.",
+        MEMBERS | {"examples": ['"token";q=300;w=60']},
+    ),
+    "RateLimit": (
+        "`r` more requests are allowed in the next `t` seconds. If `r` is 0, wait `t` seconds.",
+        MEMBERS | {"examples": ['"token";r=299;t=60']},
+    ),
+    "X-RateLimit-Limit": ("Requests that the tightest rate limit allows in total.", COUNT | {"examples": [300]}),
+    "X-RateLimit-Remaining": ("Requests that the tightest rate limit still allows.", COUNT | {"examples": [299]}),
+    "X-RateLimit-Reset": (
+        "Seconds in which the remaining requests may be sent, as `t` of `RateLimit`.",
+        COUNT | {"examples": [60]},
+    ),
+}
+HEADERS: JSON = {
+    name: {"description": text, "required": name not in OPTIONAL, "schema": schema}
+    for name, (text, schema) in MEANINGS.items()
+}
+
+
+def references(*names: str) -> JSON:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
 
 TEXTS = ("text/html", "text/plain")
 UNCHANGED = 304
@@ -75,7 +121,7 @@ def shared(models: Models) -> JSON:
     made = {
         _name(UNCHANGED): {
             "description": "The content is unchanged: it still has the `ETag` in `If-None-Match`.",
-            "headers": headers.references(*headers.CACHING),
+            "headers": references(*CACHING),
         }
     }
     for family in (Family.GENERAL, Family.INSIGHTS):
@@ -83,9 +129,7 @@ def shared(models: Models) -> JSON:
             model = models.reference(_model(failure, family))
             made[_name(status_of(failure), family)] = {
                 "description": meaning,
-                "headers": headers.references(
-                    *headers_of(failure), *(headers.LIMITS if status_of(failure) == TOO_MANY else ())
-                ),
+                "headers": references(*headers_of(failure), *(LIMITS if status_of(failure) == TOO_MANY else ())),
                 "content": {
                     JSON_MEDIA: {"schema": model, "example": body_of(failure, insights=family is Family.INSIGHTS)}
                 },
@@ -94,10 +138,10 @@ def shared(models: Models) -> JSON:
 
 
 def _success(route: Route, models: Models) -> JSON:
-    caching = headers.CACHING if UNCHANGED in statuses(route) else ()
+    caching = CACHING if UNCHANGED in statuses(route) else ()
     return {
         "description": "Created." if route.status == 201 else "Success.",  # noqa: PLR2004 - CREATED
-        "headers": headers.references(*caching),
+        "headers": references(*caching),
         "content": {route.media: _content(route, models)},
     }
 

@@ -3,24 +3,24 @@
 from musicsvc.errors import NotFound
 from musicsvc.server.shapes import signed_urls
 from musicsvc.server.shapes.envelope import JSON, Site
+from musicsvc.store import security
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.dashboards.report_links import LinkRow
 from musicsvc.store.insights import figures
 from musicsvc.store.plays.periods import to_date
-from musicsvc.store.security import secrets
 
 PURPOSE = "report link"
 
 
 def address(link_id: int, created_at: int, site: Site) -> str:
     """Return the URL of a shared report."""
-    return f"{site.root}/reports/{signed_urls.sign(secrets.key(PURPOSE), [link_id, created_at])}"
+    return f"{site.root}/reports/{signed_urls.sign(security.key(PURPOSE), [link_id, created_at])}"
 
 
 def parse(text: str) -> tuple[int, int]:
     """Return the link's id and time of creation from the last part of its URL. Raises NotFound if it is invalid."""
     try:
-        link_id, created_at = signed_urls.verify(secrets.key(PURPOSE), text)
+        link_id, created_at = signed_urls.verify(security.key(PURPOSE), text)
     except ValueError:
         raise NotFound(report_links.GONE) from None
     return link_id, created_at

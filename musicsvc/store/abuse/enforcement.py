@@ -13,6 +13,7 @@ from musicsvc.store.abuse.rules import Violation
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Activity, SecurityEvent, Token, User
 from musicsvc.wording import quantity
 
@@ -123,3 +124,34 @@ def refusal_counts(token_ids: Collection[int] | None, since: int) -> dict[int, R
     refused = SQL(f"status >= {FIRST_FAILURE}"), Activity.at >= since, Activity.judged
     rows = Activity.select(Activity.token_id, *counts).where(mine, *refused).group_by(Activity.token_id).tuples()
     return {token_id: RefusalCounts(int(refused), int(denied)) for token_id, refused, denied in rows.iterator()}
+
+
+BEYOND_ALL = 2**63 - 1
+ACTIONS = """
+    SELECT e.id, e.at, e.kind, e.account_id, a.email, e.token_id, t.name, t.last_four, e.reason, e.actor,
+           coalesce(CASE e.kind WHEN 'token.revoked' THEN t.revoked_at ELSE a.suspended_at END = e.at, 1 = 0)
+    FROM security_event e LEFT JOIN account a ON a.id = e.account_id LEFT JOIN token t ON t.id = e.token_id
+    WHERE e.actor = 'abuse' AND e.id < ? ORDER BY e.id DESC LIMIT ?
+"""
+
+
+class EnforcementAction(NamedTuple):
+    """A revocation of a token, or the suspension of an account if `token_id` is None. `in_force`: not undone since."""
+
+    id: int  # of the security event
+    at: int
+    kind: str
+    account_id: int
+    email: str | None
+    token_id: int | None
+    token_name: str | None
+    last_four: str | None
+    reason: str | None
+    actor: str
+    in_force: bool
+
+
+def newest_actions(*, limit: int, before: int | None = None) -> list[EnforcementAction]:
+    """Return the newest `limit` actions whose ids are below `before`, newest first."""
+    rows = fetch(ACTIONS, BEYOND_ALL if before is None else before, limit)
+    return [EnforcementAction._make((*row[:10], bool(row[10]))) for row in rows]

@@ -4,7 +4,7 @@ from typing import Any
 
 from musicsvc.errors import Invalid
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
+from musicsvc.store.accounts.users import SUMMARY, UserSummary
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Follow, User
@@ -40,5 +40,5 @@ def _followers(user_id: int) -> ListQuery:
 
 
 def _accounts(side: Any, condition: Any) -> ListQuery:
-    rows = Follow.select(*COLUMNS).join(User, on=(side == User.id))
+    rows = Follow.select(*SUMMARY).join(User, on=(side == User.id))
     return ListQuery(Follow.select(Follow.id).where(condition), rows, [Follow.id.desc()])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from musicsvc.store.accounts.user_summary import COLUMNS, UserSummary
+from musicsvc.store.accounts.users import SUMMARY, UserSummary
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import batches
 from musicsvc.store.engine.names.name_index import NameIndex, fold
@@ -23,7 +23,7 @@ def find(query: str, limit: int) -> list[UserSummary]:
 
 @compiled
 def _summaries(ids: Sequence[int]) -> Any:
-    return User.select(*COLUMNS).where(User.id.in_(ids), User.suspended_at.is_null())
+    return User.select(*SUMMARY).where(User.id.in_(ids), User.suspended_at.is_null())
 
 
 def add(people: Iterable[tuple[int, str]]) -> None:

@@ -6,12 +6,13 @@ from typing import Any
 
 from peewee import JOIN, SQL, fn
 
-from musicsvc.errors import Forbidden, NotFound
+from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import album_sizes, artists, genres, identifiers, tags
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.engine import dialect, list_blocks
 from musicsvc.store.engine.compiled import compiled
+from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackRank, TrackTag
@@ -212,3 +213,24 @@ def missing(ids: Collection[int]) -> set[int]:
     condition, values = dialect.in_list(ids)
     rows = fetch(f"SELECT id FROM track WHERE id {condition}", values)  # noqa: S608 - built by dialect.in_list
     return set(ids) - {row[0] for row in rows}
+
+
+FINGERPRINT_TRANSITIONS: dict[str, tuple[str, ...]] = {
+    "pending": ("processing",),
+    "processing": ("completed", "failed"),
+    "completed": (),
+    "failed": ("pending",),
+}
+
+
+def set_fingerprint_status(track_id: int, wanted: str) -> None:
+    """Change the fingerprint status of a track to `wanted`. Raises NotFound; Conflict if it may not."""
+    row = lock_rows(Track.select(Track.fingerprint_status).where(Track.id == track_id)).tuples().first()
+    if row is None:
+        raise NotFound(f"There is no track {track_id}.")
+    present: str = row[0]
+    if wanted not in FINGERPRINT_TRANSITIONS[present]:
+        following = " or ".join(FINGERPRINT_TRANSITIONS[present])
+        change = f"can only become {following}" if following else "cannot change any more"
+        raise Conflict(f"The fingerprint of track {track_id} is {present}; it {change}.")
+    Track.update(fingerprint_status=wanted).where(Track.id == track_id).execute()

@@ -7,7 +7,7 @@ import apsw
 from musicsvc.clock import MINUTE, SECOND, isoformat, to_datetime
 from musicsvc.errors import Failure
 from musicsvc.store import models
-from musicsvc.store.doctor.finding import Finding, failed, ok, problem, warning
+from musicsvc.store.doctor import Finding, failed, ok, problem, warning
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.store import Store

@@ -11,7 +11,7 @@ from musicsvc.clock import SECOND
 from musicsvc.errors import Failure
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import restore, verify
-from musicsvc.store.doctor.finding import Finding, ok, problem, warning
+from musicsvc.store.doctor import Finding, ok, problem, warning
 from musicsvc.store.engine.sqlite import reserved_space
 from musicsvc.store.engine.sqlite.files import size as size_of
 

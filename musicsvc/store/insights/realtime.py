@@ -4,11 +4,11 @@ import hmac
 from typing import NamedTuple
 
 from musicsvc.clock import MINUTE
+from musicsvc.store import security
 from musicsvc.store.plays import log as play_log
 from musicsvc.store.plays.ingest import AHEAD
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.subjects import Subject
-from musicsvc.store.security import secrets
 
 ACTIVE = 5 * MINUTE
 HOUR = 60 * MINUTE
@@ -37,7 +37,7 @@ def load(track: Subject, now: int) -> Realtime:
     last_hour = [play for play in plays if play.played_at > now - HOUR]
     active = {play.listener for play in last_hour if play.played_at > now - ACTIVE}
     newest = last_hour[:RECENT] if len(last_hour) >= RECENT else play_log.newest(track.id, RECENT)
-    secret = secrets.key("listener")
+    secret = security.key("listener")
     return Realtime(
         len(active), len(last_hour), [RecentPlay(play.played_at, _hash(secret, play.listener)) for play in newest]
     )

@@ -7,7 +7,7 @@ from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import by_code_point, lock_rows
-from musicsvc.store.models import NotificationChoice, User
+from musicsvc.store.models import Device, NotificationChoice, User
 
 DIGITS = 16  # of the largest id
 
@@ -56,3 +56,18 @@ def update_choices(user_id: int, selections: Iterable[tuple[str, Mapping[str, bo
             insert.on_conflict(conflict_target=target, update=channels).execute()
         else:
             insert.on_conflict(conflict_target=target, action="IGNORE").execute()
+
+
+PLATFORMS = ("web", "android", "ios")
+
+
+def register_device(token: str, platform: str, device_name: str | None, *, now: int, actor: Identity) -> None:
+    """Store the push token as the actor's, even if it belonged to another account."""
+    values = {"user": actor.user_id, "platform": platform, "device_name": device_name, "updated_at": now}
+    Device.insert(token=token, created_at=now, **values).on_conflict(
+        conflict_target=[Device.token], update=values
+    ).execute()
+
+
+def delete_device(token: str, *, actor: Identity) -> None:
+    Device.delete().where(Device.token == token, Device.user == actor.user_id).execute()

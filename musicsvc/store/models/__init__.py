@@ -1,6 +1,6 @@
 """Peewee models of the database tables."""
 
-from musicsvc.store.models.accounts import AccessRequest, PasswordLink, ReportLink, Session, Token, User
+from musicsvc.store.models.accounts import AccessRequest, PasswordLink, ReportLink, Secret, Session, Token, User
 from musicsvc.store.models.activity import Activity, SecurityEvent
 from musicsvc.store.models.catalog import (
     Album,
@@ -18,8 +18,6 @@ from musicsvc.store.models.catalog import (
     TrackTag,
 )
 from musicsvc.store.models.imports import ImportItem, ImportRun
-from musicsvc.store.models.installation import Secret
-from musicsvc.store.models.messaging import Conversation, Device, Message, NotificationChoice, Participant
 from musicsvc.store.models.plays import (
     Listener,
     Play,
@@ -30,8 +28,13 @@ from musicsvc.store.models.plays import (
 from musicsvc.store.models.social import (
     Collection,
     CollectionTrack,
+    Conversation,
+    Device,
     EngagementDay,
     Follow,
+    Message,
+    NotificationChoice,
+    Participant,
     Playlist,
     PlaylistInvite,
     PlaylistTrack,

@@ -97,3 +97,10 @@ class Session(Table):
     last_used_at = BigIntegerField(index=True)
     address = TextField()
     agent = TextField()
+
+
+class Secret(Table):
+    """A random key that all nodes of the installation share."""
+
+    name = TextField(primary_key=True)
+    value = BlobField()

@@ -6,7 +6,7 @@ from musicsvc.clock import DAY
 from musicsvc.store.accounts import follows
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import likes
-from musicsvc.store.messaging import devices, messages, notifications
+from musicsvc.store.messaging import messages, notifications
 from musicsvc.store.models import (
     Collection,
     Device,
@@ -142,7 +142,7 @@ def _device(entry: Entry, world: World) -> None:
         world.created.devices += 1
         by = _caller(entry["by"], world)
         name = entry.get("device_name")
-        devices.register(entry["token"], entry["platform"], name, now=_at(entry, world), actor=by)
+        notifications.register_device(entry["token"], entry["platform"], name, now=_at(entry, world), actor=by)
 
 
 def _choice(entry: Entry, world: World) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from musicsvc.server.openapi.examples import example
+from musicsvc.server.openapi.models import example
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Route
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.engine.store import Store

@@ -1,6 +1,6 @@
 """Enforcement actions, newest first, with those that were undone."""
 
-from musicsvc.store.abuse import actions
+from musicsvc.store.abuse import enforcement
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token
@@ -23,7 +23,7 @@ def test_actions_tell_which_were_undone(store: Store) -> None:
         Token.delete().where(Token.id == 1).execute()
 
     store.write(unit).result()
-    found = store.read(lambda: actions.newest(limit=9)).result()
+    found = store.read(lambda: enforcement.newest_actions(limit=9)).result()
     assert [(each.at, each.kind, each.email, each.token_name, each.reason, each.in_force) for each in found] == [
         (19, "account.suspended", "ada@example.test", None, "abuse: mistaken", False),
         (15, "account.suspended", "bob@example.test", None, "abuse: three", True),
@@ -32,7 +32,10 @@ def test_actions_tell_which_were_undone(store: Store) -> None:
         (11, "token.revoked", "bob@example.test", None, "abuse: reason 1", False),
     ]
     store.write(lambda: users.reinstate(users.get(2), now=21)).result()
-    older = store.read(lambda: actions.newest(limit=2, before=found[0].id)).result()
+    older = store.read(lambda: enforcement.newest_actions(limit=2, before=found[0].id)).result()
     assert [(each.at, each.in_force) for each in older] == [(15, False), (13, False)]
     store.write(lambda: tokens.revoke(2, "abuse: again", now=22, actor="abuse")).result()
-    assert [each.in_force for each in store.read(lambda: actions.newest(limit=9)).result()] == [True, *[False] * 5]
+    assert [each.in_force for each in store.read(lambda: enforcement.newest_actions(limit=9)).result()] == [
+        True,
+        *[False] * 5,
+    ]

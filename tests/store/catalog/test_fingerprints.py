@@ -3,7 +3,7 @@
 import pytest
 
 from musicsvc.errors import Conflict, NotFound
-from musicsvc.store.catalog import fingerprints
+from musicsvc.store.catalog import tracks
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 
@@ -15,11 +15,11 @@ def make_track(status: str) -> int:
     return made.id
 
 
-@pytest.mark.parametrize("present", fingerprints.TRANSITIONS)
-@pytest.mark.parametrize("wanted", fingerprints.TRANSITIONS)
+@pytest.mark.parametrize("present", tracks.FINGERPRINT_TRANSITIONS)
+@pytest.mark.parametrize("wanted", tracks.FINGERPRINT_TRANSITIONS)
 def test_a_fingerprint_makes_the_moves_of_its_path_alone(store: Store, present: str, wanted: str) -> None:
     track_id = store.write(lambda: make_track(present)).result()
-    error = store.write(lambda: fingerprints.set_status(track_id, wanted)).exception()
+    error = store.write(lambda: tracks.set_fingerprint_status(track_id, wanted)).exception()
     assert (error is None) == ((present, wanted) in ALLOWED)
     assert error is None or (isinstance(error, Conflict) and present in error.message)
     after = store.read(lambda: Track.get_by_id(track_id).fingerprint_status).result()
@@ -28,4 +28,4 @@ def test_a_fingerprint_makes_the_moves_of_its_path_alone(store: Store, present: 
 
 def test_an_unknown_track_is_not_found(store: Store) -> None:
     with pytest.raises(NotFound):
-        store.write(lambda: fingerprints.set_status(1, "processing")).result()
+        store.write(lambda: tracks.set_fingerprint_status(1, "processing")).result()

@@ -9,8 +9,7 @@ import pytest
 from musicsvc.clock import DAY, MINUTE, Clock, isoformat, parse
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
-from musicsvc.store.doctor import database
-from musicsvc.store.doctor.finding import Finding, problem
+from musicsvc.store.doctor import Finding, database, problem
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sqlite import files as sqlite_files
 from tests.support import upgrades

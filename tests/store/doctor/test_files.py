@@ -11,8 +11,7 @@ import pytest
 from musicsvc.clock import DAY, MINUTE, Clock
 from musicsvc.store.backups import create
 from musicsvc.store.backups import folder as backup_folder
-from musicsvc.store.doctor import files
-from musicsvc.store.doctor.finding import Finding, ok, problem, warning
+from musicsvc.store.doctor import Finding, files, ok, problem, warning
 from musicsvc.store.engine.sqlite import reserved_space
 from tests.support.damage import add_dangling_row, overwrite_middle_page
 

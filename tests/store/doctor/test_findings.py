@@ -7,8 +7,7 @@ import apsw
 import pytest
 
 from musicsvc.clock import DAY, isoformat, parse
-from musicsvc.store.doctor import database
-from musicsvc.store.doctor.finding import Finding, ok, problem, warning
+from musicsvc.store.doctor import Finding, database, ok, problem, warning
 from tests.support.damage import add_dangling_row, overwrite_middle_page
 
 pytestmark = pytest.mark.only_on("sqlite")

@@ -7,13 +7,13 @@ from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.schemas.pages.admin import OlderQuery
 from musicsvc.server.shapes import newest
 from musicsvc.server.shapes.pages import View
-from musicsvc.store.abuse import actions
+from musicsvc.store.abuse import enforcement
 from musicsvc.store.abuse.replay import Replay
 
 
 def show(query: OlderQuery) -> View:
     """Show the tokens that the abuse monitor revoked, and the accounts that it suspended."""
-    found = actions.newest(limit=newest.WANTED, before=query.before)
+    found = enforcement.newest_actions(limit=newest.WANTED, before=query.before)
     return View("admin/abuse.html", {"list": newest.by_id(found, lambda action: action.id)})
 
 

@@ -9,7 +9,7 @@ from musicsvc.server.schemas.pages.admin import HealthQuery
 from musicsvc.server.shapes.pages import View
 from musicsvc.store.backups import folder
 from musicsvc.store.backups.folder import BackupFile
-from musicsvc.store.doctor.finding import Finding
+from musicsvc.store.doctor import Finding
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of, without_password
 
