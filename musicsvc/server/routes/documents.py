@@ -1,15 +1,21 @@
-"""Endpoints of the OpenAPI document and of the page that shows it."""
+"""Endpoints of the OpenAPI document, the page that shows it, health checks and metrics."""
 
-from musicsvc.server.handlers import documents
+from musicsvc.server.handlers import documents, health
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Access, Family, Route
+from musicsvc.server.schemas import answers
 
 OPEN, PLAIN = Access.OPEN, Family.PLAIN
+
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("GET", f"{V1}/openapi.json", documents.openapi, OPEN, no_store=True, extension=True),
     Route("GET", "/docs", documents.page, OPEN, family=PLAIN, no_store=True, undocumented=True),
     Route("GET", "/docs/{name}", documents.file, OPEN, family=PLAIN, no_store=True, undocumented=True),
+    Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, constant=True, plain_http=True, undocumented=True,
+          answer=answers.Alive),
+    Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, plain_http=True, undocumented=True, answer=answers.Alive),
+    Route("GET", "/metrics", health.expose_metrics, OPEN, family=PLAIN, no_store=True, undocumented=True),
 )
 # fmt: on

@@ -1,11 +1,11 @@
-"""Endpoints of the plays, listeners, likes and reposts of tracks, albums and artists."""
+"""Endpoints of the figures of tracks, albums and artists."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from musicsvc.server.handlers import insights
+from musicsvc.server.handlers import insights, listening
 from musicsvc.server.routes.paths import INSIGHTS
 from musicsvc.server.routes.route import Family, Route
 from musicsvc.server.schemas.insights import (
@@ -17,6 +17,7 @@ from musicsvc.server.schemas.insights import (
     Found,
     Realtime,
 )
+from musicsvc.server.schemas.listening import Hours, Listening, Milestones, ReleaseQuery, Releases
 from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
 from musicsvc.store.insights import figures
 from musicsvc.store.plays.subjects import Subject
@@ -52,10 +53,22 @@ def figures_of(of: Kind, answer: type[BaseModel]) -> Sequence[Route]:
     )
 
 
+def listening_of(of: Kind) -> Sequence[Route]:
+    return (
+        each(of, "/listening", listening.listening, query=PeriodQuery, answer=Found[Listening], extension=True),
+        each(of, "/hours", listening.hours, query=PeriodQuery, answer=Found[Hours], extension=True),
+        each(of, "/milestones", listening.milestones, answer=Found[Milestones], extension=True),
+    )
+
+
 ROUTES: tuple[Route, ...] = (
     *figures_of(TRACK, Found[Figures]),
     insight(TRACK, "/realtime", insights.show_realtime, answer=Found[Realtime]),
     *figures_of(ALBUM, Found[AlbumFigures]),
     *figures_of(ARTIST, Found[ArtistFigures]),
     insight(ARTIST, "/collaborations", insights.list_collaborations, answer=Found[Collaborations]),
+    *listening_of(TRACK),
+    *listening_of(ALBUM),
+    insight(ALBUM, "/release", listening.compare_releases, query=ReleaseQuery, answer=Found[Releases], extension=True),
+    *listening_of(ARTIST),
 )

@@ -1,9 +1,9 @@
-"""Endpoints of private conversations between accounts, and of their messages."""
+"""Endpoints of private conversations between accounts, of devices and of choices of notifications."""
 
-from musicsvc.server.handlers import messages
+from musicsvc.server.handlers import messages, notifications
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Route
-from musicsvc.server.schemas.answers import Paged, one
+from musicsvc.server.schemas.answers import Paged, Success, one
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.messages import (
     Conversation,
@@ -11,9 +11,13 @@ from musicsvc.server.schemas.messages import (
     Message,
     MessageIn,
 )
+from musicsvc.server.schemas.notifications import DeviceIn, DeviceOut, DeviceStored, Subscriptions, SubscriptionsIn
 from musicsvc.store.messaging.messages import get
+from musicsvc.store.messaging.notifications import require_own
 
 MESSAGES, CONVERSATIONS = f"{V1}/messaging/messages", f"{V1}/messaging/conversations"
+DEVICES, CHOICES = f"{V1}/fcm-tokens", f"{V1}/notifications/{{user}}/subscriptions"
+
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
@@ -24,5 +28,11 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", CONVERSATIONS, messages.index, query=Pages, extension=True, answer=Paged[Conversation]),
     Route("GET", f"{CONVERSATIONS}/{{id}}/messages", messages.list_messages, find=get, query=Pages,
           private=True, extension=True, answer=Paged[Message]),
+    Route("POST", DEVICES, notifications.register_device, body=DeviceIn, answer=DeviceStored),
+    Route("DELETE", DEVICES, notifications.delete_device, body=DeviceOut, extension=True, answer=Success),
+    Route("PUT", CHOICES, notifications.choose, find=require_own, private=True,
+          body=SubscriptionsIn, answer=Success),
+    Route("GET", CHOICES, notifications.show, find=require_own, private=True,
+          extension=True, answer=Subscriptions),
 )
 # fmt: on

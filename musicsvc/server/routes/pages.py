@@ -1,9 +1,11 @@
-"""Pages for people with a browser, and the static files that pages use."""
+"""Pages for people with a browser, their downloads and shared reports, and the static files that pages use."""
 
+from functools import partial
 from typing import Any
 
+from musicsvc.server.handlers import exports
 from musicsvc.server.handlers.accounts import registration_open
-from musicsvc.server.handlers.pages import accounts, developers, home, settings, sign_in, static
+from musicsvc.server.handlers.pages import accounts, developers, home, insights, reports, settings, sign_in, static
 from musicsvc.server.routes.route import Access, Family, PasswordOf, RateLimit, Route
 from musicsvc.server.schemas.pages.accounts import (
     AccessForm,
@@ -17,7 +19,10 @@ from musicsvc.server.schemas.pages.accounts import (
     TokenForm,
 )
 from musicsvc.server.schemas.pages.admin import OlderQuery
+from musicsvc.server.schemas.pages.insights import ArtistsQuery, ExportForm, PagePeriod, ShareForm
 from musicsvc.store.accounts import password_links, tokens
+from musicsvc.store.dashboards import report_links
+from musicsvc.store.insights.figures import album_of, artist_of, track_of
 from musicsvc.store.security import sessions
 
 OPEN, SESSION = Access.OPEN, Access.SESSION
@@ -30,6 +35,10 @@ TOKEN = f"{DEVELOPERS}/tokens/{{id}}"
 def page(method: str, path: str, handler: Any, access: Access, **more: Any) -> Route:
     """Return the route of a page. `more`: further fields of `Route`."""
     return Route(method, path, handler, access, family=Family.PAGE, undocumented=True, **more)
+
+
+KINDS = {"/insights/artist/{id}": artist_of, "/insights/album/{id}": album_of, "/insights/track/{id}": track_of}
+export = partial(page, "POST", access=SESSION, body=ExportForm, reads=True, slow=True, limit=RateLimit.EXPORTS)
 
 
 # fmt: off
@@ -60,5 +69,18 @@ ROUTES: tuple[Route, ...] = (
          form=TOKEN, password=PasswordOf.CALLER),
     page("POST", f"{TOKEN}/delete", developers.delete_token, SESSION, find=tokens.get_own, urgent=True),
     Route("GET", "/static/{name}", static.send, OPEN, family=Family.PLAIN, no_store=True, undocumented=True),
+    page("GET", "/insights", insights.show_artists, SESSION, query=ArtistsQuery, form="/insights",
+         figures=True),
+    *(page("GET", path, insights.show, SESSION, find=find, query=PagePeriod, form=path, figures=True)
+      for path, find in KINDS.items()),
+    page("GET", "/insights/track/{id}/realtime", insights.show_realtime, SESSION, find=track_of),
+    *(page("POST", f"{path}/share", insights.share, SESSION, find=find, query=PagePeriod, body=ShareForm, form=path)
+      for path, find in KINDS.items()),
+    export("/insights/export/csv", exports.export_table("csv")),
+    export("/insights/export/json", exports.export_table("json", attachment=True)),
+    export("/insights/export/xlsx", exports.export_table("xlsx")),
+    export("/insights/export/pdf", exports.export_pdf, render=exports.render_pdf),
+    page("GET", "/reports/{link}", reports.show, OPEN, render=reports.draw, figures=True, limit=RateLimit.REPORTS),
+    page("POST", "/settings/share-links/{id}/end", reports.end, SESSION, find=report_links.get_own),
 )
 # fmt: on

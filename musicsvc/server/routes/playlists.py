@@ -1,12 +1,13 @@
-"""Endpoints of playlists, their tracks and collaborators."""
+"""Endpoints of playlists, their tracks and collaborators, and of collections."""
 
 from functools import partial
 
-from musicsvc.server.handlers import invites, playlists
+from musicsvc.server.handlers import collections, invites, playlists
 from musicsvc.server.routes.paths import V1
 from musicsvc.server.routes.route import Route
 from musicsvc.server.schemas.answers import Paged, Success, one
 from musicsvc.server.schemas.catalog import Track
+from musicsvc.server.schemas.collections import Collection, CollectionIn, CollectionListed
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import (
     Invited,
@@ -17,6 +18,7 @@ from musicsvc.server.schemas.playlists import (
     TracksIn,
     TracksOut,
 )
+from musicsvc.store.playlists.collections import get as get_collection
 from musicsvc.store.playlists.invites import get_own
 from musicsvc.store.playlists.playlists import get_editable, get_owned, get_readable
 
@@ -24,6 +26,8 @@ ALL = f"{V1}/playlists"
 ONE = f"{ALL}/{{id}}"
 Private = partial(Route, private=True)
 ONE_PLAYLIST = one("playlist", Playlist)
+COLLECTIONS = f"{V1}/collections"
+
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
@@ -44,5 +48,9 @@ ROUTES: tuple[Route, ...] = (
             raises=(409,), example={"id": 2}),
     Private("POST", f"{ONE}/decline-invite", invites.decline, find=get_own, extension=True, answer=ONE_PLAYLIST,
             raises=(409,), example={"id": 2}),
+    Route("POST", COLLECTIONS, collections.create, status=201, body=CollectionIn, answer=one("collection", Collection)),
+    Route("GET", COLLECTIONS, collections.index, query=Pages, extension=True, answer=Paged[CollectionListed]),
+    Route("GET", f"{COLLECTIONS}/{{id}}", collections.show, find=get_collection, private=True, extension=True,
+          answer=one("collection", Collection)),
 )
 # fmt: on

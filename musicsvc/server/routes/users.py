@@ -1,13 +1,18 @@
-"""Endpoints to register, search and follow accounts."""
+"""Endpoints to register, sign in, search and follow accounts, and to manage the caller's access tokens."""
 
-from musicsvc.server.handlers import accounts, users
+from musicsvc.server.handlers import accounts, tokens, users
 from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Access, RateLimit, Route
-from musicsvc.server.schemas.accounts import Registered, RegisterIn
+from musicsvc.server.routes.route import Access, PasswordOf, RateLimit, Route
+from musicsvc.server.schemas.accounts import LoggedIn, LoginIn, Registered, RegisterIn
 from musicsvc.server.schemas.answers import Paged, Success, UserSummary, one
 from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.tokens import NewToken, TokenIn, TokenListed
 from musicsvc.server.schemas.users import FoundUsers, SearchQuery
 from musicsvc.store.accounts import users as user_store
+from musicsvc.store.accounts.tokens import get_own
+
+TOKENS = f"{V1}/access-tokens"
+
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
@@ -20,5 +25,12 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/users/{{id}}/follow", users.follow, find=user_store.get, extension=True, raises=(422,),
           answer=Success, example={"id": 2}),
     Route("POST", f"{V1}/users/{{id}}/unfollow", users.unfollow, find=user_store.get, extension=True, answer=Success),
+    Route("POST", f"{V1}/auth/login", accounts.log_in, Access.OPEN, body=LoginIn, answer=LoggedIn, extension=True,
+          password=PasswordOf.NAMED, raises=(403, 422)),
+    Route("GET", TOKENS, tokens.index, query=Pages, answer=Paged[TokenListed], extension=True),
+    Route("POST", TOKENS, tokens.create, status=201, body=TokenIn, answer=NewToken, extension=True,
+          password=PasswordOf.CALLER),
+    Route("DELETE", f"{TOKENS}/{{id}}", tokens.delete, find=get_own, private=True, answer=Success, extension=True,
+          urgent=True),
 )
 # fmt: on
