@@ -183,7 +183,7 @@ def report_in_every_format(past: Past, clock: MovableClock, folder: Path) -> lis
 
 
 def find_a_late_play(ask: Json, files: list[Path], folder: Path) -> None:
-    """Import a play of the last second of October; each file then names the rows with it, until it is undone."""
+    """Import a play of the last second of October; each file then names what differs, until it is undone."""
     late = [{"isrc": "GBLBL2400004", "played_at": "2024-10-31T23:59:59.9Z", "listener": "somebody new"}]
     rows = {
         "tracks": {"5"},
@@ -198,8 +198,12 @@ def find_a_late_play(ask: Json, files: list[Path], folder: Path) -> None:
     for file in files:
         done = run_in_process(["export", "verify", str(file), "--json"])
         found = {each["row"] for each in json.loads(done.stdout)["differences"]}
-        more = only_in_print if file.stem == "report" and file.suffix != ".json" else set()
-        assert (done.returncode, file.name, found) == (1, file.name, rows[file.stem] | more)
+        expected = rows[file.stem]
+        if file.stem == "report":
+            expected = expected | (only_in_print if file.suffix != ".json" else set())
+        elif file.suffix not in {".csv", ".json"}:
+            expected = {"all"}  # the checksum tells that rows differ, but not which
+        assert (done.returncode, file.name, found) == (1, file.name, expected)
     ask("import", "undo", str(mistake))
 
 
