@@ -144,7 +144,7 @@ async def test_a_full_disk_fails_no_request(
             assert (await client.holding(token).get("albums")).status == 200
             await asyncio.sleep(0.2)
         assert len(told(caplog)) == 1
-        await asyncio.sleep(1)
+        await asyncio.sleep(0.6)
         assert await statuses(client, 3) == [200, 200, 429]  # the file had counted one
         assert rows(file) == 1
 
@@ -165,7 +165,7 @@ async def test_a_lost_file_is_created_again(store: Store, clock: Clock, file: Pa
             other.close()
             assert await statuses(client, 1) == [200]
         await until(lambda: file.exists() and rows(file) == 0)
-        await asyncio.sleep(1)
+        await asyncio.sleep(0.6)
         assert await statuses(client, 4) == [200, 200, 200, 429]
         assert rows(file) == 1
 
