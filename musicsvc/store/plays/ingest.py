@@ -70,7 +70,7 @@ class PlayRow(NamedTuple):
     duration_ms: int | None
     reporter: int
     import_id: int | None = None
-    named: int | None = None  # see `store/importing/plays/known_plays.py`
+    named: int | None = None  # see `store/importing/plays/repeats.py`
     reported_at: int | None = None
 
 

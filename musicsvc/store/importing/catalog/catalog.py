@@ -1,13 +1,19 @@
 """`import catalog`: import artists, albums and tracks from a file."""
 
-from collections.abc import Sequence
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
-from musicsvc.store.importing.catalog import room, rows
-from musicsvc.store.importing.catalog.albums import Albums
+import orjson
+
+from musicsvc.store.catalog import album_sizes
+from musicsvc.store.catalog.album_sizes import AlbumSize
+from musicsvc.store.importing.catalog import rows
+from musicsvc.store.importing.catalog.albums import AlbumOffer, Albums
 from musicsvc.store.importing.catalog.artists import Artists
+from musicsvc.store.importing.catalog.items import Item, Size
 from musicsvc.store.importing.catalog.rows import CatalogRow
-from musicsvc.store.importing.catalog.tracks import Tracks
+from musicsvc.store.importing.catalog.tracks import TrackOffer, Tracks
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import Kind, Outcome, RefusedError, Scope
 
@@ -39,7 +45,7 @@ class Catalog(Kind[CatalogRow]):
             named = albums.compare(row) if row.album else None
             try:
                 offer = tracks.compare(row, None if named is None else named.album.id)
-                sizes = room.require(row, named, offer, albums.items, artists)
+                sizes = _require_room(row, named, offer, albums.items, artists)
             except RefusedError as refused:
                 refused.notes = tuple(note for note in row.notes if note == rows.IGNORED)
                 outcome.refused[place] = refused
@@ -62,3 +68,54 @@ class Catalog(Kind[CatalogRow]):
     def _remember(self, albums: Albums, tracks: Tracks) -> None:
         self._albums.update((each.id, each.given) for each in albums.items.values() if each.given)
         self._tracks.update((each.id, each.given) for each in tracks.items.values() if each.given)
+
+
+def _require_room(
+    row: CatalogRow, named: AlbumOffer | None, offer: TrackOffer, albums: MutableMapping[int, Item], artists: Artists
+) -> dict[int, Size]:
+    """Return the new sizes of the albums that a row changes, by id. Raises RefusedError if one would be too large.
+
+    `named`: the album of the row, which is not always the one that the track is on. `albums`: the others, by id.
+    """
+    grown = named is not None and bool(named.fields.changes or named.fresh)
+    if not grown and not offer.fields.changes:
+        return {}
+    known = ChainMap({} if named is None else {named.album.id: named.album}, albums)
+    sizes: dict[int, Size] = {}
+    images = {}
+    if named is not None and grown:
+        sizes[named.album.id] = _with_fields(named, artists)
+        images[named.album.id] = named.fields.changes.get("image", named.album.values["image"])
+    before = offer.track.values
+    for sign, values in ((-1, before), (1, before | offer.fields.changes)):
+        home = values["album"]
+        if home is not None:
+            image = values["image"] or images.get(home, known[home].values["image"])
+            more = _of_track(values, image, artists)
+            size = sizes.get(home, known[home].size)
+            sizes[home] = size.plus(sign, sign * (values["image"] is None), sign * more)
+    for album_id, size in sizes.items():
+        excess, album = AlbumSize(size.tracks, size.bytes).excess, known[album_id]
+        # An album that is too large already may stay as it is.
+        if excess and (size.tracks > album.size.tracks or size.bytes > album.size.bytes):
+            names = (row.album,) if row.album and named is not None and named.album is album else ()
+            raise RefusedError(excess[0].lower() + excess[1:].rstrip("."), "albums", names)
+    return sizes
+
+
+def _with_fields(named: AlbumOffer, artists: Artists) -> Size:
+    """Return the size of the row's album with the fields and artists of the row, without its track."""
+    album, changes = named.album, named.fields.changes
+    more = _bytes([*changes.values()]) - _bytes([album.values[name] for name in changes]) + artists.size(named.fresh)
+    if "image" in changes:
+        more += album.size.imageless * (_bytes(changes["image"]) - _bytes(album.values["image"]))
+    return album.size.plus(0, 0, more)
+
+
+def _of_track(values: Mapping[str, Any], image: str | None, artists: Artists) -> int:
+    fields = (values["name"], values["release_date"], image, values["duration"] or 0, values["description"])
+    return album_sizes.of_track(*fields) + artists.size(values["artists"])
+
+
+def _bytes(value: object) -> int:
+    return len(orjson.dumps(value))

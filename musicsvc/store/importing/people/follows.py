@@ -1,18 +1,24 @@
-"""`import follows`: import follows of accounts from a file."""
+"""`import follows`: import follows, and create the accounts that they name by e-mail or by an id elsewhere."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from musicsvc.store.accounts import email_addresses, users
+from musicsvc.store.accounts.users import NewUser
 from musicsvc.store.engine import bulk, dialect
 from musicsvc.store.importing.columns import Cells
 from musicsvc.store.importing.files.records import Record
-from musicsvc.store.importing.people import accounts
-from musicsvc.store.importing.people.accounts import Key
 from musicsvc.store.importing.runner import Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Follow, User
 
+PLACEHOLDER_DOMAIN = "import.test"  # never receives mail
+PLAIN_ID = re.compile(r"[a-z0-9]{1,60}")
+Key = tuple[str, str]  # ("email", normalized address) or ("id", external id)
 FIELDS = ("follower", "followed")
 LONGEST = 255
 SELF_FOLLOW = "an account cannot follow itself"
@@ -21,6 +27,74 @@ INSERT = """
     INSERT INTO follow (id, follower_id, followed_id, created_at) {rows}
     ON CONFLICT (follower_id, followed_id) DO NOTHING RETURNING id
 """
+
+
+@dataclass(slots=True)
+class ResolvedAccounts:
+    """Ids of the accounts that were found or created, by key. `problems`: why an account is missing, by key."""
+
+    ids: dict[Key, int]
+    created: Sequence[int] = ()  # ids
+    problems: dict[Key, str] = field(default_factory=dict)
+
+
+def get_key(name: str) -> Key:
+    """Return the key of the account with this `name`: an e-mail address, or an id in another service.
+
+    All spellings of an address have the same key. A placeholder address that was generated for an id has the key of
+    the id.
+    """
+    if "@" not in name:
+        return "id", name
+    key = email_addresses.normalize(name)
+    local, _, domain = key.rpartition("@")
+    return ("id", local) if domain == PLACEHOLDER_DOMAIN and PLAIN_ID.fullmatch(local) else ("email", key)
+
+
+def resolve(names: Iterable[str], *, create: bool, now: int) -> ResolvedAccounts:
+    """Find accounts by name: an e-mail address, or an id in another service. With `create`, create missing ones."""
+    spelled: dict[Key, str] = {}
+    for name in names:
+        spelled.setdefault(get_key(name), name)
+    found = ResolvedAccounts(_find(list(spelled)))
+    missing = {key: name for key, name in spelled.items() if key not in found.ids}
+    if not create:
+        found.problems = dict.fromkeys(missing, "no such account; --create-missing creates it")
+        return found
+    people = _creatable(missing, found)
+    found.created = users.create_many(list(people.values()), now=now)
+    found.ids.update(zip(people, found.created, strict=True))
+    return found
+
+
+def _find(keys: list[Key]) -> dict[Key, int]:
+    found: dict[Key, int] = {}
+    for kind, column in (("email", User.email_key), ("id", User.external_id)):
+        for some in dialect.batches([value for key_kind, value in keys if key_kind == kind]):
+            query = User.select(column, User.id).where(column.in_(some))
+            found |= {(kind, value): user_id for value, user_id in query.tuples().iterator()}
+    return found
+
+
+def _creatable(missing: Mapping[Key, str], found: ResolvedAccounts) -> dict[Key, NewUser]:
+    """Return the missing accounts that can be created. For each other one, add the reason to `found.problems`."""
+    people = {key: _new(key, name) for key, name in missing.items()}
+    taken = _find([("email", new.email_key) for (kind, _), new in people.items() if kind == "id"])
+    for (kind, value), new in people.items():
+        if ("email", new.email_key) in taken:
+            found.problems[kind, value] = "cannot be created: the e-mail for this id belongs to an account"
+        elif kind == "email" and (email_addresses.problem(new.email) or value.endswith(f"@{PLACEHOLDER_DOMAIN}")):
+            found.problems[kind, value] = "neither an account nor a valid e-mail address"
+    return {key: new for key, new in people.items() if key not in found.problems}
+
+
+def _new(key: Key, name: str) -> NewUser:
+    """Return the account to create for a name. If the name is an id, the account gets a placeholder e-mail address."""
+    kind, value = key
+    if kind == "email":
+        return NewUser(name, name.rpartition("@")[0][: users.NAME_LENGTH])
+    local = value if PLAIN_ID.fullmatch(value) else f"id-{hashlib.sha256(value.encode()).hexdigest()[:32]}"
+    return NewUser(f"{local}@{PLACEHOLDER_DOMAIN}", value[: users.NAME_LENGTH], value)
 
 
 class FollowRow(NamedTuple):
@@ -54,14 +128,14 @@ class Follows(Kind[FollowRow]):
         if row.faults:
             raise RefusedError("; ".join(f"{name} {row.faults[name]}" for name in FIELDS if name in row.faults))
         follower, followed = (text or "" for text in found)
-        keys = accounts.get_key(follower), accounts.get_key(followed)
+        keys = get_key(follower), get_key(followed)
         if keys[0] == keys[1]:
             raise RefusedError(SELF_FOLLOW)
         return FollowRow(record.line, (follower, followed), keys)
 
     def write(self, batch: Sequence[FollowRow], scope: Scope) -> Outcome:
         names = [name for row in batch for name in row.names]
-        people = accounts.resolve(names, create=self.options.create_missing, now=scope.now)
+        people = resolve(names, create=self.options.create_missing, now=scope.now)
         runs.made(scope.run, User, people.created)
         outcome = Outcome()
         pairs: dict[tuple[int, int], None] = {}
@@ -87,9 +161,9 @@ def _unknown(row: FollowRow, problems: Mapping[Key, str]) -> RefusedError:
     """Return why a row is refused that names unknown accounts, in one text that names each problem once."""
     fields: dict[str, list[str]] = {}
     names = []
-    for field, name, key in zip(FIELDS, row.names, row.keys, strict=True):
+    for column, name, key in zip(FIELDS, row.names, row.keys, strict=True):
         if key in problems:
-            fields.setdefault(problems[key], []).append(field)
+            fields.setdefault(problems[key], []).append(column)
             names.append(repr(name))
     reason = "; ".join(f"{' and '.join(some)}: {problem}" for problem, some in fields.items())
     return RefusedError(reason, names=tuple(names))
