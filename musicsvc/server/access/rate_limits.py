@@ -152,16 +152,16 @@ def headers(statuses: Sequence[Status]) -> dict[str, str]:
     tightest = statuses[0]
     if len(statuses) > 1:
         tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
-    policies = [f'"{each.limit.name}";q={each.limit.amount};w={each.limit.window // SECOND}' for each in statuses]
+    policies = [f'"{limit.name}";q={limit.amount};w={limit.window // SECOND}' for limit, *_ in statuses]
     left = [f'"{each.limit.name}";r={each.remaining};t={_seconds(each)}' for each in statuses]
-    values = (
-        ", ".join(policies),
-        ", ".join(left),
-        str(tightest.limit.amount),
-        str(tightest.remaining),
-        str(_seconds(tightest)),
-    )
-    return dict(zip(HEADERS, values, strict=True))
+    policy, status, amount, remaining, reset = HEADERS
+    return {
+        policy: ", ".join(policies),
+        status: ", ".join(left),
+        amount: str(tightest.limit.amount),
+        remaining: str(tightest.remaining),
+        reset: str(_seconds(tightest)),
+    }
 
 
 def _limit(name: str, written: str) -> Limit:

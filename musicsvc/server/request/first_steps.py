@@ -7,7 +7,7 @@ need not be parsed again. If the response is in memory, it is sent at once; else
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import NamedTuple, Protocol, cast
 
@@ -121,20 +121,22 @@ class FirstSteps:
         size = len(request.raw_path) + sum(len(name) + len(value) for name, value in request.raw_headers)
         if request.protocol is not None and request.method == hdrs.METH_GET and size <= LONGEST_HEAD:
             connection = cast("Connection", request.protocol)
-            key = _key(connection, request.raw_path, request.raw_headers, request.headers)
+            request_id = request.headers.get(REQUEST_ID_HEADER)
+            key = _key(connection, request.raw_path, request.raw_headers, request_id)
             self._heads[key] = KnownHead(exchange.head, Negotiation.of_headers(request.headers))
 
     def offer(self, connection: Connection, message: RawRequestMessage) -> bool:
         """Accept a GET request if its head is one that was remembered. Return whether the request is accepted."""
         if message.method != hdrs.METH_GET or message.should_close or message.upgrade:
             return False
-        known = self._heads.get(_key(connection, message.path, message.raw_headers, message.headers))
+        request_id = message.headers.get(REQUEST_ID_HEADER)
+        known = self._heads.get(_key(connection, message.path, message.raw_headers, request_id))
         if known is None or message.version != HttpVersion11:
             return False
         if not self._offers:
             # The version of the database must be read after all requests of this turn have arrived.
             asyncio.get_running_loop().call_soon(self._flush)
-        self._offers.append(Offer(connection, known, message.headers.get(REQUEST_ID_HEADER), self._clock.monotonic()))
+        self._offers.append(Offer(connection, known, request_id, self._clock.monotonic()))
         return True
 
     def _flush(self) -> None:
@@ -206,8 +208,8 @@ def _fits(response: Representation, negotiation: Negotiation) -> bool:
     return content is not None and len(content) <= LONGEST_BODY
 
 
-def _key(connection: Connection, target: str, raw: RawHeaders, headers: Container[str]) -> object:
+def _key(connection: Connection, target: str, raw: RawHeaders, request_id: str | None) -> object:
     """Return the cache key of a head: the connection's origin, the target, and all headers except the request id."""
-    if REQUEST_ID_HEADER in headers:
+    if request_id is not None:
         raw = tuple(pair for pair in raw if pair[0].lower() != RAW_REQUEST_ID)
     return connection.origin, target, raw
