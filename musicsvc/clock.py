@@ -44,7 +44,7 @@ class MovableClock(Clock):
 
 
 def isoformat(instant: int) -> str:
-    """Format the instant like `2026-01-01T00:00:00.000000Z` (docs/api.md, Answers)."""
+    """Format the instant like `2026-01-01T00:00:00.000000Z` (docs/api.md, Responses)."""
     return to_datetime(instant).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

@@ -76,7 +76,7 @@ def _violation_json(status: "TokenStatus", violation: "Violation", outcome: str)
 
 @app.command()
 def explain(context: typer.Context, token_id: TokenId, since: Since = None, json: AsJson = False) -> None:
-    """Show how close a token came to each threshold, and the answers to its calls."""
+    """Show how close a token came to each threshold, and the responses to its calls."""
     from musicsvc.store.abuse import replay as abuse_replay
     from musicsvc.store.activity import log as activity_log
 

@@ -23,15 +23,16 @@ def _text(value: str) -> str:
     return text
 
 
-Text = Annotated[str, option("TEXT", "1 to 120 characters.", callback=_text)]
+Title = Annotated[str, option("TEXT", "The title on the cover, 1 to 120 characters.", callback=_text)]
+Artist = Annotated[str, option("TEXT", "The artist on the cover, 1 to 120 characters.", callback=_text)]
 Size = Annotated[int, option("PIXELS", "Pixels per side, 16 to 3000.", min=16, max=3000)]
 
 
 @app.command(epilog=show_examples('cover --title "Last Light" --artist "Mara Quint" --template 1 -o cover.jpg'))
 def cover(
     context: typer.Context,
-    title: Text,
-    artist: Text,
+    title: Title,
+    artist: Artist,
     template: Annotated[int, option("ID", "The template's id, from 1.", min=1)],
     out: Annotated[Path, option("FILE", "A file that ends in .jpg or .png.", "--output", "-o")],
     size: Size = 3000,

@@ -36,7 +36,7 @@ Map = Annotated[
 ]
 Blank = Annotated[list[str] | None, option("TEXT", "Treat cells with this text, such as NA, as empty.", "--blank")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the result without writing anything.")]
-Manager = Annotated[str | None, option("EMAIL", "The manager of new artists.", "--user", "--manager")]
+Manager = Annotated[str | None, option("EMAIL", "The account that manages what is new.", "--user", "--manager")]
 Owner = Annotated[str | None, option("EMAIL", "The owner of the playlists.", "--user", "--manager")]
 Refused = Annotated[Path | None, option("FILE.csv", "Write refused rows to FILE.csv.", "--refused")]
 Public = Annotated[bool, typer.Option("--public", help="Make new playlists public.")]

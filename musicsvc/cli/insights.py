@@ -54,7 +54,7 @@ def show(
     last: periods.Last = None,
     json: AsJson = False,
 ) -> None:
-    """Show the figures of the API, and the plays of each day."""
+    """Show figures equal to those of the API, and the plays of each day."""
     from musicsvc.server.handlers.insights import data_of
     from musicsvc.store.insights import charts, figures
     from musicsvc.store.plays import history

@@ -68,7 +68,7 @@ class PeerResolver:
         """Return whether a Host header names this machine or service.
 
         A page of another site can send requests to this machine under a name of its own, which it lets resolve to
-        127.0.0.1. Its browser takes the answers for that site's and lets the page read them (DNS rebinding).
+        127.0.0.1. Its browser takes the responses for that site's and lets the page read them (DNS rebinding).
         """
         found = HOST.fullmatch(host)
         name = _normalized(found[1] or found[2]) if found else ""

@@ -1,8 +1,8 @@
 """The JSON of single rows, such as albums, kept ready for the pages that contain them.
 
 A page whose rows are all ready needs nothing but the ids of its rows from the database. Each fragment is valid until
-one of the tables that it was read from changes, like a cached answer; a page notes the sources of its fragments, so
-that the cached answer is valid no longer than they are.
+one of the tables that it was read from changes, like a cached response; a page notes the sources of its fragments, so
+that the cached response is valid no longer than they are.
 """
 
 from __future__ import annotations

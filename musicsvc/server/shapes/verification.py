@@ -103,6 +103,6 @@ def _detailed_rows(report: Mapping[str, Any]) -> Iterator[JSON]:
 
 
 def compared(rows: Sequence[JSON]) -> Compared:
-    """Return the ids of the albums that a report compares, and the number of days. `rows`: figures of the report."""
+    """Return the albums that a report compares, by id, and over how many days. `rows`: the report's figures as rows."""
     albums = [row for row in rows if row["section"] == "releases" and "release_date" in row]
     return Compared(tuple(row["id"] for row in albums), albums[0]["days"] if albums else DEFAULT_DAYS)

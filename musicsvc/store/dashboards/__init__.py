@@ -1,1 +1,1 @@
-"""Contents of the pages that show statistics, and the links that share them."""
+"""Contents of the pages that show figures, and the links that share them."""

@@ -1,4 +1,4 @@
-"""Contents of the statistics page of a track, album or artist, with the same statistics as in the API."""
+"""Contents of the figures page of a track, album or artist, with the same figures as in the API."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -38,14 +38,14 @@ OTHER_ALBUMS = """
 
 
 class Related(NamedTuple):
-    """A track, album or artist that a statistics page links to."""
+    """A track, album or artist that a figures page links to."""
 
     subject: Subject
     name: str
 
 
 class Dashboard(NamedTuple):
-    """Statistics of a track, album or artist (`subject`) in a window. `before`: daily plays of the earlier window.
+    """Figures of a track, album or artist (`subject`) in a window. `before`: daily plays of the earlier window.
 
     `first_plays`: the day of the first play, if pages show it instead of the growth.
     `artists`: the names of the artists of a track or album.
@@ -74,7 +74,7 @@ class Dashboard(NamedTuple):
 
 
 def report(subject: Subject, window: Window) -> Dashboard:
-    """Return the statistics of a track, album or artist that a shared report shows. Call in a transaction."""
+    """Return the figures of a track, album or artist that a shared report shows. Call in a transaction."""
     before = window.before
     found = Dashboard(
         subject,
@@ -98,7 +98,7 @@ def report(subject: Subject, window: Window) -> Dashboard:
 
 
 def build(subject: Subject, window: Window, user_id: int, now: int) -> Dashboard:
-    """Return the statistics that the page shows to an account, with links to other pages that the account may see."""
+    """Return the figures that the page shows to an account, with links to other pages that the account may see."""
     own = Reader(window, all_time=False).own_plays(*subject)
     found = report(subject, window)._replace(milestones=milestones.build(subject), own_plays=own)
     if subject.kind == ARTIST:

@@ -1,6 +1,6 @@
-"""Share links, which show the statistics of a track, album or artist on fixed days to anybody, until the link expires.
+"""Share links, which show the figures of a track, album or artist on fixed days to anybody, until the link expires.
 
-A link works as long as the account that created it may read these statistics. The link contains a signed id.
+A link works as long as the account that created it may read these figures. The link contains a signed id.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ class LinkRow(NamedTuple):
 def create(
     subject: Subject, window: Window, *, user_id: int, now: int, lifetime: int = LIFETIME, actor: Actor = "page"
 ) -> LinkRow:
-    """Create a link to the statistics of a track, album or artist, which the account must manage, in the window.
+    """Create a link to the figures of a track, album or artist, which the account must manage, in the window.
 
     Raises Invalid if the window is too long, Conflict if the account has too many links.
     """

@@ -21,7 +21,7 @@ SAFEGUARDS = ("fsync", "full_page_writes", "synchronous_commit")
 FIRST_YEAR, LAST_YEAR = 2026, 2099
 ROW_AHEAD = 5 * MINUTE
 SERVER_CLOCK_DRIFT = 5 * SECOND
-SET_CLOCK = "Set the clock, best by NTP: the expiry of tokens and the days of statistics depend on it."
+SET_CLOCK = "Set the clock, best by NTP: the expiry of tokens and the days of figures depend on it."
 MAX_LINES = 3
 
 

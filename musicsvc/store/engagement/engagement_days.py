@@ -1,4 +1,4 @@
-"""Daily numbers of likes and reposts of tracks, albums and artists, stored so that statistics are fast to read.
+"""Daily numbers of likes and reposts of tracks, albums and artists, stored so that figures are fast to read.
 
 A like counts on the day on which it was given, for the track, its album and its artists, until it is withdrawn.
 """

@@ -47,7 +47,10 @@ class Store(ABC):
         """
 
     def write_counters(self, unit: Callable[[], T]) -> Future[T]:
-        """Call `unit` in a write transaction that changes only counters and times of use."""
+        """Do the same as `write` for a unit that changes only counters and times of use.
+
+        Responses that show them may be cached for some seconds longer.
+        """
         return self.write(unit)
 
     def write_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:

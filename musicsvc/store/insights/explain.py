@@ -1,4 +1,4 @@
-"""Recount plays and listeners from single plays, to explain and check the statistics that the API returns."""
+"""Recount plays and listeners from single plays, to explain and check the figures that the API returns."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -50,7 +50,7 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Numbers recounted from single plays, the statistics of the API (`served`), and the differences."""
+    """Numbers recounted from single plays, the figures of the API (`served`), and the differences."""
 
     window: Window
     window_before: Window

@@ -55,7 +55,7 @@ PLAYS_OF_DAY = f"""
 
 @dataclass(frozen=True, slots=True)
 class ExportRow:
-    """A track, album or artist with its statistics and the names of its artists."""
+    """A track, album or artist with its figures and the names of its artists."""
 
     id: int
     name: str

@@ -1,6 +1,6 @@
-"""Statistics of tracks, albums and artists, for the API, exports, pages and the command line (docs/insights.md).
+"""Figures of tracks, albums and artists, for the API, exports, pages and the command line (docs/insights.md).
 
-The statistics are always current: the transaction that stores a play also updates the counts.
+The figures are always current: the transaction that stores a play also updates the counts.
 """
 
 from collections.abc import Collection, Sequence
@@ -165,14 +165,14 @@ def name(subject: Subject) -> str:
 
 
 def figures(subject: Subject, window: Window) -> Figures:
-    """Return the statistics of a track, album or artist in the window, with the growth since the earlier window."""
+    """Return the figures of a track, album or artist in the window, with the growth since the earlier window."""
     stats = Reader(window, window.before).read(subject.kind, [subject.id])
     given = engagement.by_subject(subject.kind, [subject.id], window)
     return build(window, stats[subject.id], given.likes.total(), given.reposts.total())
 
 
 def stream(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> dict[int, Figures]:
-    """Return the statistics of tracks, albums or artists in `window`, by id. `ids` must be in ascending order.
+    """Return the figures of tracks, albums or artists in `window`, by id. `ids` must be in ascending order.
 
     `reader` must be a `Reader(window, window.before)`.
     """
@@ -182,7 +182,7 @@ def stream(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> dic
 
 
 def build(window: Window, stats: Sequence[PlayStats], likes: int, reposts: int) -> Figures:
-    """Build statistics from `stats` (of the window, of the earlier window, and of all time), likes and reposts."""
+    """Build figures from `stats` (of the window, of the earlier window, and of all time), likes and reposts."""
     within, before, ever = stats
     listeners = len(within.listeners)
     return Figures(

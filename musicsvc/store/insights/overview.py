@@ -153,7 +153,7 @@ class _Build:
         return [PlayCounts(*days.get(day, (0, 0))) for day in range(window.first, window.last + 1)]
 
     def _only_subject(self) -> Subject | None:
-        """Return the only artist, album or track of the report, whose statistics need no adding up.
+        """Return the only artist, album or track of the report, whose figures need no adding up.
 
         Return None if there are several parts.
         """

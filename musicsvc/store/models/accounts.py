@@ -66,7 +66,7 @@ class Token(Table):
 
 
 class ReportLink(Table):
-    """A link that shows the statistics of a track, album or artist on fixed days to anybody, until it expires."""
+    """A link that shows the figures of a track, album or artist on fixed days to anybody, until it expires."""
 
     id = BigAutoField()
     user = link(User)

@@ -1,1 +1,1 @@
-"""Store the plays of tracks that API clients report, count them by day, week and month, and verify these counts."""
+"""Store reported plays, count them by day and by blocks of 8 and of 32 days, and verify these counts."""

@@ -1,4 +1,4 @@
-"""Adapt the windows (ranges of days) of statistics to the plays in the database."""
+"""Adapt the windows (ranges of days) of figures to the plays in the database."""
 
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.periods import ALL, Window

@@ -1,4 +1,4 @@
-"""Convert periods of statistics, such as `30-days`, `last-month` or two dates, to windows: ranges of UTC days.
+"""Convert periods of figures, such as `30-days`, `last-month` or two dates, to windows: ranges of UTC days.
 
 Each window has the earlier window that it is compared with (docs/insights.md, Growth).
 """

@@ -18,7 +18,7 @@ def show(query: OlderQuery) -> View:
 
 
 def explain(id: str, replay_token: Callable[..., Replay | None]) -> View:  # noqa: A002 - the name in the path
-    """Show how near a token came to each threshold of the abuse rules, and the answers to its calls."""
+    """Show how near a token came to each threshold of the abuse rules, and the responses to its calls."""
     token_id = parse_id(id)
     replay = None if token_id is None else replay_token(token_id, since=0)
     if replay is None:

@@ -1,4 +1,4 @@
-"""Statistics from the durations and times of plays: completion, new listeners, hours, milestones, releases."""
+"""Figures from the durations and times of plays: completion, new listeners, hours, milestones, releases."""
 
 # Here, because the command line reads them before it loads the store.
 MOST_DAYS, DEFAULT_DAYS = 365, 28  # since a release

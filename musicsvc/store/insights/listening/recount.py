@@ -41,7 +41,7 @@ BY_DAY = f"SELECT p.played_at / {DAY}, p.listener_id {WITHIN}"
 
 
 class Recount(NamedTuple):
-    """Statistics of a track, album or artist. `release`: daily statistics since an album's release, otherwise None."""
+    """Figures of a track, album or artist. `release`: daily figures since an album's release, otherwise None."""
 
     listening: Listening
     hours: Hours
@@ -50,7 +50,7 @@ class Recount(NamedTuple):
 
 
 class Recounted(NamedTuple):
-    """Recounted statistics, statistics of the API (`served`), and numbers of plays without duration or track length."""
+    """Recounted figures, figures of the API (`served`), and numbers of plays without duration or track length."""
 
     counted: Recount
     served: Recount
@@ -58,9 +58,9 @@ class Recounted(NamedTuple):
     without_length: int
 
     def differences(self, kept_from: int) -> list[tuple[str, Any, Any]]:
-        """Return (name, API value, recounted value) of each statistic that differs.
+        """Return (name, API value, recounted value) of each figure that differs.
 
-        Statistics that depend on plays before the day `kept_from`, which were deleted, are skipped.
+        Figures that depend on plays before the day `kept_from`, which were deleted, are skipped.
         """
         pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
         if kept_from <= self.served.listening.window.first:
@@ -105,7 +105,7 @@ def _listening(found: Recount, *, all_time: bool) -> dict[str, Any]:
 
 
 def build(subject: Subject, window: Window, now: int) -> Recounted:
-    """Recount statistics of a track, album or artist from the stored single plays. May be slow."""
+    """Recount figures of a track, album or artist from the stored single plays. May be slow."""
     found = _Plays(subject)
     ((plays, people, without_duration, without_length),) = found.within(COUNTED, window)
     released = releases.build([subject.id], DEFAULT_DAYS, now)[0] if subject.kind == ALBUM else None

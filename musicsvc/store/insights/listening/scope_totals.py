@@ -1,4 +1,4 @@
-"""Statistics of a whole account or catalog: add up those of its artists and tracks, counting each listener once."""
+"""Figures of a whole account or catalog: add up those of its artists and tracks, counting each listener once."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class Total:
 
 
 class ScopeTotals:
-    """Adds up the plays, listeners, likes and reposts of artists and tracks. Returns total statistics and a chart."""
+    """Adds up the plays, listeners, likes and reposts of artists and tracks. Returns total figures and a chart."""
 
     def __init__(self, window: Window) -> None:
         self._window = window

@@ -1,1 +1,1 @@
-"""Play and listener counts by day, week and month (rollups), updated in the transaction that stores the plays."""
+"""Counts of plays and listeners by day and by blocks of 8 and of 32 days, updated as plays are stored."""
