@@ -7,7 +7,7 @@ from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
 from musicsvc.store.accounts import follows
 from musicsvc.store.accounts import user_search as names
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.accounts.users import UserSummary
+from musicsvc.store.accounts.user_search import UserSummary
 from musicsvc.store.engine.pagination import Listing
 from musicsvc.store.models import User
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from musicsvc.errors import Invalid
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.accounts.users import SUMMARY, UserSummary
+from musicsvc.store.accounts.user_search import SUMMARY, UserSummary
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.models import Follow, User

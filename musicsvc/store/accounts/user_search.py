@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from musicsvc.store.accounts.users import SUMMARY, UserSummary
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import batches
 from musicsvc.store.engine.names.name_index import NameIndex, fold
@@ -12,6 +11,17 @@ from musicsvc.store.models import User
 
 Row = TypeVar("Row")
 INDEX = NameIndex("account_search")
+
+
+class UserSummary(NamedTuple):
+    """The columns of an account that all users may see. `avatar` is None if the service generates the picture."""
+
+    id: int
+    display_name: str
+    avatar: str | None
+
+
+SUMMARY = (User.id, User.display_name, User.avatar)
 
 
 def find(query: str, limit: int) -> list[UserSummary]:

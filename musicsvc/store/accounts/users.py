@@ -196,14 +196,3 @@ def _name_problem(name: str) -> str | None:
 
 def is_taken(email: str) -> bool:
     return find_by_email(email) is not None
-
-
-class UserSummary(NamedTuple):
-    """The columns of an account that all users may see. `avatar` is None if the service generates the picture."""
-
-    id: int
-    display_name: str
-    avatar: str | None
-
-
-SUMMARY = (User.id, User.display_name, User.avatar)

@@ -8,8 +8,8 @@ from peewee import fn
 
 from musicsvc.errors import NotFound
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.accounts.users import SUMMARY as USER
-from musicsvc.store.accounts.users import UserSummary
+from musicsvc.store.accounts.user_search import SUMMARY as USER
+from musicsvc.store.accounts.user_search import UserSummary
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.dialect import lock_rows
