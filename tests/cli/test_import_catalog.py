@@ -9,6 +9,7 @@ import pytest
 
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import runner
 from musicsvc.store.models import Artist, Track
 from tests.cli.conftest import Json, Run
 
@@ -79,6 +80,17 @@ def test_a_dry_run_says_so_and_writes_nothing(run: Run, songs: str, store: Store
     done = run("import", "catalog", songs, "--dry-run")
     assert done.stderr.endswith("Nothing was written (--dry-run).\n")
     assert store.read(Track.select().count).result() == 0
+
+
+def test_a_dry_run_in_parts_says_that_its_counts_are_upper_bounds(
+    run: Run, ask: Json, songs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "LONGEST_TRIAL", 0)
+    monkeypatch.setattr(runner.Kind, "rows_a_unit", 1)
+    printed = run("import", "catalog", songs, "--dry-run").stdout.splitlines()
+    assert printed[1].split() == ["artists", "at", "most", "2", "0", "0", "0"]
+    found = ask("import", "catalog", songs, "--dry-run")
+    assert (found["at_most"], found["artists"]["new"]) == (True, 2)
 
 
 def test_quiet_leaves_the_table_and_the_refused_lines(run: Run, songs: str) -> None:
