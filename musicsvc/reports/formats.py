@@ -1,10 +1,14 @@
 """The file formats of exports and reports. The libraries of a format are loaded only when a file is written."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from __future__ import annotations
 
-from musicsvc.reports import parquet, tables, xlsx
-from musicsvc.reports.tables import Table
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from musicsvc.reports.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,30 @@ class Format:
     first_plays: bool = False  # its rows also have the day of the first play
 
 
+def _csv(table: Table) -> Iterator[bytes]:
+    from musicsvc.reports import tables  # noqa: PLC0415 - loaded when a file is written
+
+    return tables.csv(table)
+
+
+def _json(table: Table) -> Iterator[bytes]:
+    from musicsvc.reports import tables  # noqa: PLC0415 - the same
+
+    return tables.json(table)
+
+
+def _xlsx(table: Table) -> Iterator[bytes]:
+    from musicsvc.reports import xlsx  # noqa: PLC0415 - the same
+
+    return xlsx.xlsx(table)
+
+
+def _parquet(table: Table) -> Iterator[bytes]:
+    from musicsvc.reports import parquet  # noqa: PLC0415 - the same
+
+    return parquet.parquet(table)
+
+
 FORMATS = {
     each.id: each
     for each in (
@@ -34,14 +62,14 @@ FORMATS = {
             "CSV",
             "A table for spreadsheets: UTF-8, a header row, a row for each track, album, artist or day.",
             "text/csv; charset=utf-8",
-            tables.csv,
+            _csv,
         ),
         Format(
             "json",
             "JSON",
             "The same rows as JSON, for programs.",
             "application/json; charset=utf-8",
-            tables.json,
+            _json,
             attachment=False,
         ),
         Format(
@@ -49,7 +77,7 @@ FORMATS = {
             "Excel",
             "The same rows as a workbook, with numbers and dates in typed cells, and the day of the first play.",
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-            xlsx.xlsx,
+            _xlsx,
             listed=False,
             text=False,
             first_plays=True,
@@ -59,7 +87,7 @@ FORMATS = {
             "Parquet",
             "The same rows as Parquet, with typed columns, for databases.",
             "application/vnd.apache.parquet",
-            parquet.parquet,
+            _parquet,
             listed=False,
             text=False,
             reports=False,
