@@ -29,7 +29,7 @@ class CollectionRow:
     track_ids: Sequence[int] = ()
 
 
-SUMMARY = (Collection.id, Collection.name, Collection.description, Collection.created_at)
+COLUMNS = (Collection.id, Collection.name, Collection.description, Collection.created_at)
 
 
 def _row(collection_id: int, name: str, description: str | None, created_at: int, *user: Any) -> CollectionRow:
@@ -45,7 +45,7 @@ def get(collection_id: int, *, actor: Identity) -> CollectionRow:
 
 @compiled
 def _by_id(collection_id: int, user_id: int) -> Any:
-    query = Collection.select(*SUMMARY, *USER).join(User)
+    query = Collection.select(*COLUMNS, *USER).join(User)
     return query.where(Collection.id == collection_id, Collection.user == user_id)
 
 
@@ -60,7 +60,7 @@ def list_own(page: Page, *, actor: Identity) -> Listing[CollectionRow]:
 
 def _own(user_id: int) -> ListQuery:
     keys = Collection.select(Collection.id).where(Collection.user == user_id)
-    return ListQuery(keys, Collection.select(*SUMMARY, *USER).join(User), [Collection.id.desc()])
+    return ListQuery(keys, Collection.select(*COLUMNS, *USER).join(User), [Collection.id.desc()])
 
 
 def create(name: str, description: str | None, track_ids: Sequence[int], *, now: int, actor: Identity) -> CollectionRow:
