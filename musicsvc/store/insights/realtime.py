@@ -1,19 +1,35 @@
 """Current listeners and latest plays of a track, read from the database, so that all server processes agree."""
 
 import hmac
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from musicsvc.clock import MINUTE
 from musicsvc.store import security
-from musicsvc.store.plays import log as play_log
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.ingest import AHEAD
-from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.subjects import Subject
+from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
+from musicsvc.store.plays.rollups import counts, reader
+from musicsvc.store.plays.subjects import TRACK, Subject
 
+PLAYS = """
+    SELECT p.played_at, l.key FROM play p JOIN listener l ON l.id = p.listener_id
+    WHERE p.slot {slots} AND p.track_id = ?
+    ORDER BY p.slot DESC, p.played_at DESC, p.listener_id, p.client_key
+"""
+DAYS = f"SELECT {counts.OF_DAY} FROM {{rows}} ORDER BY key DESC"  # noqa: S608 - our own names
 ACTIVE = 5 * MINUTE
 HOUR = 60 * MINUTE
 RECENT = 20
 HASH_LENGTH = 32  # hexadecimal digits, of 64
+
+
+class LoggedPlay(NamedTuple):
+    """A play: its time in microseconds since 1970, and its listener's key (an account or a name chosen by a client)."""
+
+    played_at: int
+    listener: str
 
 
 class RecentPlay(NamedTuple):
@@ -33,14 +49,36 @@ class Realtime(NamedTuple):
 
 def load(track: Subject, now: int) -> Realtime:
     """Return the track's current listeners and latest plays. Plays up to five minutes after `now` are included."""
-    plays = play_log.between(track.id, (now - HOUR) // SLOT, (now + AHEAD) // SLOT + 1)
+    plays = between(track.id, (now - HOUR) // SLOT, (now + AHEAD) // SLOT + 1)
     last_hour = [play for play in plays if play.played_at > now - HOUR]
     active = {play.listener for play in last_hour if play.played_at > now - ACTIVE}
-    newest = last_hour[:RECENT] if len(last_hour) >= RECENT else play_log.newest(track.id, RECENT)
+    recent = last_hour[:RECENT] if len(last_hour) >= RECENT else newest(track.id, RECENT)
     secret = security.key("listener")
     return Realtime(
-        len(active), len(last_hour), [RecentPlay(play.played_at, _hash(secret, play.listener)) for play in newest]
+        len(active), len(last_hour), [RecentPlay(play.played_at, _hash(secret, play.listener)) for play in recent]
     )
+
+
+def newest(track: int, limit: int) -> list[LoggedPlay]:
+    found: list[LoggedPlay] = []
+    for day in _days(track):
+        found += between(track, day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY)
+        if len(found) >= limit:
+            break
+    return found[:limit]
+
+
+def between(track: int, first: int, end: int) -> list[LoggedPlay]:
+    """Return a track's plays in slots `first` to `end` - 1 (numbers of 30 seconds since 1970), newest first."""
+    slots, values = dialect.in_list(range(first, end))
+    return [LoggedPlay(*row) for row in fetch(PLAYS.format(slots=slots), values, track)]
+
+
+def _days(track: int) -> Iterator[int]:
+    """Yield the days (since 1970-01-01) on which the track was played, newest first."""
+    for days, tracks in reversed(reader.spans(TRACK, [track])):
+        for (day,) in counts.fetch_rows(DAYS, counts.starts(days), TRACK, tracks):
+            yield day
 
 
 def _hash(secret: bytes, listener: str) -> str:

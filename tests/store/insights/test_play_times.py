@@ -6,8 +6,8 @@ import pytest
 
 from musicsvc.clock import DAY, HOUR, SECOND
 from musicsvc.store.engine.store import Store
-from musicsvc.store.insights.listening import play_times
-from musicsvc.store.insights.listening.play_times import Position, Slots
+from musicsvc.store.insights.listening import milestones
+from musicsvc.store.insights.listening.milestones import Position, Slots
 from musicsvc.store.plays.rollups.histograms import SLOTS_PER_HOUR
 from musicsvc.store.plays.subjects import ARTIST, Subject
 from tests.conftest import NOW
@@ -35,7 +35,7 @@ def test_each_play_of_an_hour_has_its_time(store: Store, seconds: list[int], sta
         mine = sorted(play.at for play in plays if AT <= play.at < AT + HOUR)
         asked = {n: Position(subject.id, AT // HOUR, n, len(mine)) for n in range(len(mine))}
         with queries(store) as asked_for:
-            found = store.read(partial(play_times.times, subject.kind, asked)).result()
+            found = store.read(partial(milestones.times_of, subject.kind, asked)).result()
         assert found == dict(enumerate(mine))
         if subject == Subject(ARTIST, world.made.artists[0]):
             assert count_reads(asked_for) == statements  # the third reads the whole hour
@@ -46,7 +46,7 @@ def test_plays_that_were_deleted_have_no_time(store: Store) -> None:
     track = world.made.tracks[0]
     world.play([PlayOf(track, AT, "one", None)])
     asked = {5: Position(track, AT // HOUR, 0, 3), 6: Position(track, AT // HOUR, 1, 3)}
-    assert store.read(partial(play_times.times, 1, asked)).result() == {5: AT}
+    assert store.read(partial(milestones.times_of, 1, asked)).result() == {5: AT}
 
 
 @pytest.mark.parametrize(
@@ -65,5 +65,5 @@ def test_plays_that_were_deleted_have_no_time(store: Store) -> None:
 def test_few_slots_of_the_nearer_end_of_the_hour_are_read(
     place: int, plays: int, first: int, end: int, found: int
 ) -> None:
-    slots = play_times.likely_slots(Position(8, AT // HOUR, place, plays))
+    slots = milestones.likely_slots(Position(8, AT // HOUR, place, plays))
     assert slots == Slots(8, SLOT + first, SLOT + end, found)

@@ -1,20 +1,30 @@
 """The 100th, 1,000th, 10,000th (and so on) play of a track, album or artist, and the day with the most plays."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import accumulate
+from math import isqrt
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY, HOUR
-from musicsvc.store.insights.listening import play_times
-from musicsvc.store.insights.listening.play_times import Position
+from musicsvc.store.engine import dialect
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks, counts, histograms, reader
-from musicsvc.store.plays.subjects import Subject
+from musicsvc.store.plays.rollups.histograms import SLOTS_PER_HOUR
+from musicsvc.store.plays.subjects import PLAYS, Subject
 
 FIRST, FACTOR = 100, 10
 DAYS = f"SELECT {counts.SUBJECT}, {counts.OF_DAY}, plays FROM {{rows}} ORDER BY key"  # noqa: S608 - our own names
 HISTOGRAMS = "SELECT key, histogram FROM {rows}"
+OF_DAY = f"FROM {{plays}} AND p.slot / {SLOTS_PER_DAY} = ?"  # the expression of the index play_of_day
+SLOTS = f"SELECT {{key}}, {{slots}} {OF_DAY} AND p.slot >= ? AND p.slot < ?"  # reads the index alone
+TIME = f"""
+    SELECT {{key}}, found.played_at FROM (
+        SELECT p.played_at {OF_DAY} AND p.slot = ? ORDER BY p.played_at LIMIT 1 OFFSET ?
+    ) AS found
+"""  # noqa: S608 - constants
 
 
 class Milestone(NamedTuple):
@@ -47,6 +57,30 @@ class _Reached(NamedTuple):
     subject: int
     number: int
     day: int
+    place: int
+
+
+class Position(NamedTuple):
+    """The position of a play: its hour (counted from 1970), and its place among the plays of that hour, from 0.
+
+    `plays` is the number of plays that the track, album or artist (id `subject`) has in that hour.
+    """
+
+    subject: int
+    hour: int
+    place: int
+    plays: int
+
+
+class Slots(NamedTuple):
+    """The 30-second slots `first` to `end` - 1, and the place of a play among their plays.
+
+    The place is counted from 0, or backwards from -1, the last play.
+    """
+
+    subject: int
+    first: int
+    end: int
     place: int
 
 
@@ -102,7 +136,7 @@ def _times(kind: int, reached: list[_Reached], kept_from: int) -> list[int]:
         if each.day >= kept_from:
             earlier = plays[hour] - of_day[hour]
             positions[index] = Position(each.subject, each.day * 24 + hour, each.place - earlier, of_day[hour])
-    for index, at in play_times.times(kind, positions).items():
+    for index, at in times_of(kind, positions).items():
         times[index] = at
     return times
 
@@ -121,3 +155,55 @@ def _hours(packed: bytes, day: int) -> list[int]:
     """Return the 24 hourly numbers of plays of a day from its packed histogram."""
     first = (day * 24 + histograms.FIRST_HOUR) % histograms.HOURS
     return histograms.unpack([packed]).hours[first : first + 24]
+
+
+def times_of(kind: int, positions: Mapping[int, Position]) -> dict[int, int]:
+    """Return the time of each play by its key in `positions`. Deleted plays are absent.
+
+    First, an index is read to find the slot of each play, then the times in this slot.
+    """
+    slots = _find_slots(kind, {key: likely_slots(position) for key, position in positions.items()})
+    slots |= _find_slots(kind, {key: _hour(position) for key, position in positions.items() if key not in slots})
+    last = {key: (each.subject, each.first, each.place) for key, each in slots.items()}
+    return {key: int(at) for key, at in _fetch_each(TIME, kind, last)}
+
+
+def _hour(position: Position) -> Slots:
+    first = position.hour * SLOTS_PER_HOUR
+    return Slots(position.subject, first, first + SLOTS_PER_HOUR, position.place)
+
+
+def likely_slots(position: Position) -> Slots:
+    """Return slots from the beginning or to the end of the hour, whichever is nearer, that likely contain the play.
+
+    If the plays of the hour are unevenly spread, the play may be in another slot.
+    """
+    hour = _hour(position)
+    to_end = position.plays - position.place
+    nearest = min(position.place + 1, to_end)
+    slots = SLOTS_PER_HOUR * (nearest + 2 * isqrt(nearest) + 3) // position.plays
+    if slots >= SLOTS_PER_HOUR:
+        return hour
+    if nearest < to_end:
+        return hour._replace(end=hour.first + slots)
+    return hour._replace(first=hour.end - slots, place=-to_end)
+
+
+def _find_slots(kind: int, among: Mapping[int, Slots]) -> dict[int, Slots]:
+    """Return for each play the one slot that contains it. A play that is not in its slots of `among` is absent."""
+    statement = SLOTS.replace("{slots}", dialect.gather("p.slot"))
+    found: dict[int, Slots] = {}
+    for key, gathered in _fetch_each(statement, kind, {key: each[:3] for key, each in among.items()}):
+        subject, _, _, place = among[key]
+        slots = sorted(dialect.gathered(gathered) or ())
+        if -len(slots) <= place < len(slots):
+            slot = slots[place]
+            found[key] = Slots(subject, slot, slot + 1, place % len(slots) - slots.index(slot))
+    return found
+
+
+def _fetch_each(statement: str, kind: int, asked: Mapping[int, tuple[int, int, int]]) -> list[Any]:
+    """Return one row for each key of `asked`, whose values are (subject, first slot, the statement's last value)."""
+    parts = [statement.format(key=key, plays=PLAYS[kind][1].format(among="= ?")) for key in asked]
+    values = [value for subject, slot, last in asked.values() for value in (subject, slot // SLOTS_PER_DAY, slot, last)]
+    return fetch(" UNION ALL ".join(parts), *values) if parts else []

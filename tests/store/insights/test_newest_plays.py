@@ -4,7 +4,7 @@ from functools import partial
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine.store import Store
-from musicsvc.store.plays import log
+from musicsvc.store.insights import realtime
 from musicsvc.store.plays.rollups import blocks
 from tests.conftest import NOW
 from tests.support.listening_world import catalog
@@ -20,5 +20,5 @@ def test_the_newest_plays_are_found_on_days_without_other_plays(store: Store) ->
         pass
 
     for limit in (1, 2, 4, 9):
-        found = store.read(partial(log.newest, track, limit)).result()
-        assert found == [log.LoggedPlay(at, "opaque:ann") for at in times[:limit]]
+        found = store.read(partial(realtime.newest, track, limit)).result()
+        assert found == [realtime.LoggedPlay(at, "opaque:ann") for at in times[:limit]]
