@@ -181,7 +181,7 @@ def postgres_problems(shared: Shared, texts: Sequence[str]) -> dict[str, list[st
 
 def numbered(text: str) -> str:
     """Return a statement for psycopg with the parameters of PostgreSQL: $1, $2 …"""
-    parts = text.split("%s")
+    parts = re.split(r"%(?:\(\w+\))?s", text)
     return "".join(f"{part}${number}" for number, part in enumerate(parts[:-1], 1)).replace("%%", "%") + parts[-1]
 
 
