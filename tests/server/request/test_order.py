@@ -109,6 +109,8 @@ async def test_head_is_get_without_its_body(shared: Shared, world: World, route:
         got = await holder.get(valid.path + valid.query)
         head = await holder("HEAD", valid.path + valid.query)
         assert (head.status, head.body) == (got.status, b"")
+        if lasting(head) != lasting(got):  # the last use of a token may have been written between the two
+            got = await holder.get(valid.path + valid.query)
         assert lasting(head) == lasting(got)
 
 

