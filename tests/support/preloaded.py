@@ -74,11 +74,20 @@ class Forked:
 
 
 class ForkServer:
-    """The process that programs fork from; it ends when its channel is closed."""
+    """The process that programs fork from, a new interpreter; it ends when its channel is closed."""
 
-    def __init__(self, channel: socket.socket) -> None:
+    def __init__(self) -> None:
         self.early = early()
-        self._channel = channel
+        self._channel, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, str(Path(fork_server.__file__)), str(theirs.fileno())],
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                start_new_session=True,
+                preexec_fn=default_signals,  # noqa: PLW1509 - no other thread runs yet that could hold a lock of these
+                pass_fds=[theirs.fileno()],
+            )
 
     def start(self, arguments: Sequence[str], variables: dict[str, str], *streams: int) -> Forked:
         reading, writing = os.pipe()
@@ -98,26 +107,6 @@ class ForkServer:
 
     def close(self) -> None:
         self._channel.close()
-
-
-class NewForkServer(ForkServer):
-    """A fork server in a new interpreter."""
-
-    def __init__(self) -> None:
-        channel, theirs = socket.socketpair()
-        super().__init__(channel)
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, str(Path(fork_server.__file__)), str(theirs.fileno())],
-                stdin=DEVNULL,
-                stdout=DEVNULL,
-                start_new_session=True,
-                preexec_fn=default_signals,  # noqa: PLW1509 - no other thread runs yet that could hold a lock of these
-                pass_fds=[theirs.fileno()],
-            )
-
-    def close(self) -> None:
-        super().close()
         self._process.wait(20)
 
 
@@ -128,29 +117,6 @@ _variables_of_run: dict[str, str] = {}
 def note_variables() -> None:
     """Let programs fork only while the early variables are those of now, not those that a test has changed."""
     _variables_of_run.update(early())
-
-
-class ForkedForkServer(ForkServer):
-    """A fork server that is a copy of this process."""
-
-    def __init__(self) -> None:
-        channel, theirs = socket.socketpair()
-        super().__init__(channel)
-        self._pid = os.fork()
-        if self._pid == 0:
-            channel.close()
-            fork_server.serve(theirs)
-            sys.exit()
-        theirs.close()
-
-    def close(self) -> None:
-        super().close()
-        os.waitpid(self._pid, 0)
-
-
-def use_copy() -> None:
-    """Let programs fork from a copy of this process, which has everything imported and no other thread."""
-    _running.append(ForkedForkServer())
 
 
 def start(
@@ -164,7 +130,7 @@ def start(
     expected = _running[0].early if _running else _variables_of_run or early()
     if sys.platform == "linux" and early() == expected:
         if not _running:
-            _running.append(NewForkServer())
+            _running.append(ForkServer())
         return _running[0].start(arguments, {**environment(), **variables}, stdin, stdout, stderr)
     return fresh(arguments, stdout, stderr, stdin, variables=variables)
 
