@@ -7,7 +7,6 @@ from typing import Any, Literal
 import orjson
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
-from pydantic_core import core_schema
 
 from musicsvc.server.routes.route import Route
 from musicsvc.server.schemas import errors
@@ -56,7 +55,7 @@ class SchemaGenerator(GenerateJsonSchema):
         """Return the model's name with only letters and digits: `PagedTrack` for `Paged[Track]`."""
         return re.sub("[^A-Za-z0-9]", "", name)
 
-    def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
+    def default_schema(self, schema: Any) -> dict[str, Any]:
         """Return a field's schema. Omit defaults of response fields, and defaults that are null or []."""
         made = super().default_schema(schema)
         if self.mode == "serialization" or made.get("default") in (None, []):
