@@ -20,7 +20,7 @@ from musicsvc.store import models
 from musicsvc.store.accounts import api_access, passwords, tokens, users
 from musicsvc.store.engagement import comments, engagement_days
 from musicsvc.store.engine import bulk, list_blocks, sql
-from musicsvc.store.engine.dialect import is_sqlite
+from musicsvc.store.engine.sql import is_sqlite
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, ReportLink, Session, Track, TrackArtist
 from musicsvc.store.playlists import playlists

@@ -63,12 +63,11 @@ def check(context: typer.Context, json: AsJson = False) -> None:
 @app.command()
 def recount(context: typer.Context) -> None:
     """Repair the lengths of lists and the search indexes that `db check` reports."""
-    from musicsvc.store.engine import list_blocks
-    from musicsvc.store.engine.names import changed_names
+    from musicsvc.store.engine import list_blocks, name_index
 
     session = Session.from_context(context)
     session.write(list_blocks.rebuild)
-    session.write(changed_names.rebuild)
+    session.write(name_index.rebuild)
     session.echo("Recounted all long lists and rebuilt the search indexes.")
 
 

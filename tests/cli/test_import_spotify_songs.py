@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TextIO
 import pytest
 
 from musicsvc.store.accounts import users
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Playlist, PlaylistTrack, Track
 from tests.cli.conftest import Json

@@ -6,8 +6,8 @@ import apsw
 import apsw.ext
 import pytest
 
-from musicsvc.store.engine import tables
-from musicsvc.store.engine.sqlite import database, noted_rows
+from musicsvc.store.engine import bulk, tables
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.tables import Tables, current_tables
 from tests.rights.table import BODIES, RIGHTS, endpoint, key
 from tests.rights.world import OWNER
@@ -34,7 +34,7 @@ def texts(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         found.add(statement)
         note(statement)
 
-    for module in (tables, database):
+    for module in (tables, files):
         monkeypatch.setattr(module, "note", collect)
     return found
 
@@ -74,7 +74,7 @@ def reported(shared: Shared, text: str, known: Tables) -> tuple[set[str], set[st
     """Return the tables that SQLite reads and changes for the statement, with the actions of foreign keys."""
     connection = apsw.Connection(shared.store.url.removeprefix("sqlite:///"))
     connection.pragma("foreign_keys", 1)
-    connection.create_scalar_function(noted_rows.FUNCTION, noted_rows.note)
+    connection.create_scalar_function(bulk.NOTED, bulk.note_row)
     actions = apsw.ext.query_info(connection, text, actions=True).actions or []
     connection.close()
     read = {str(action.table_name) for action in actions if action.action_name == "SQLITE_READ"}

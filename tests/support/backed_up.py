@@ -7,7 +7,7 @@ import apsw
 
 from musicsvc.store import opening
 from musicsvc.store.backups import restore as restore_backup
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Tag
 from tests.store.backups.killed_restoring import NOW

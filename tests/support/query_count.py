@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 
 

@@ -38,7 +38,7 @@ ALBUM_MOODS = "SELECT name, mood FROM album ORDER BY id"
 UPGRADE = """
 import os, signal, sys, peewee
 from pathlib import Path
-from musicsvc.store.engine.sqlite.database import SqliteDatabase
+from musicsvc.store.engine.sqlite.files import SqliteDatabase
 from musicsvc.store.schema import schema
 url, folder, statements = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 def counting(execute):

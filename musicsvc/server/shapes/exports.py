@@ -11,7 +11,7 @@ from musicsvc.reports.verification import Checksum
 from musicsvc.server.shapes import insights, listening
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.verification import verification
-from musicsvc.store.engine.names.name_index import fold
+from musicsvc.store.engine.name_index import fold
 from musicsvc.store.insights import scopes
 from musicsvc.store.insights.export_rows import COLUMNS, KINDS
 from musicsvc.store.insights.figures import FIGURES, Figure, noun

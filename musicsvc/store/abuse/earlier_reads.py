@@ -8,8 +8,7 @@ import orjson
 from musicsvc.clock import DAY
 from musicsvc.store.abuse.probing_rule import FIRST_FAILURE, denies
 from musicsvc.store.activity.calls import Entry
-from musicsvc.store.engine.dialect import is_sqlite
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import fetch, is_sqlite
 
 SQLITE = "SELECT value->>0 AS account, value->>1 AS resource, value->>2 AS at FROM json_each(?)"
 POSTGRES = "SELECT * FROM unnest(?::int8[], ?::text[], ?::int8[]) d (account, resource, at)"

@@ -12,8 +12,7 @@ from musicsvc.store.abuse.rate_limit_rule import REFUSED
 from musicsvc.store.abuse.rules import Violation
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.activity.calls import Entry
-from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import fetch, lock_rows
 from musicsvc.store.models import Activity, SecurityEvent, Token, User
 from musicsvc.wording import quantity
 

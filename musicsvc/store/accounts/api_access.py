@@ -10,8 +10,7 @@ from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store.accounts import email_addresses, password_links, tokens, users
 from musicsvc.store.accounts.password_links import NewLink
 from musicsvc.store.accounts.user_search import newest
-from musicsvc.store.engine.binding import savepoint
-from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine.sql import lock_rows, savepoint
 from musicsvc.store.models import AccessRequest, Token, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor, Kind

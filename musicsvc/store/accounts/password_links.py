@@ -7,7 +7,7 @@ from typing import NamedTuple
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, NotFound
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.models import PasswordLink, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor

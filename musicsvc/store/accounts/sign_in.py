@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from musicsvc.store.accounts import users
-from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.models import User
 
 WRONG = "The e-mail or the password is wrong."

@@ -10,10 +10,9 @@ from typing import Any, Literal, NamedTuple, get_args
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store.accounts.user_search import newest_models
-from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.list_blocks import LongList
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
-from musicsvc.store.engine.sql import fetch, run_many
+from musicsvc.store.engine.sql import fetch, lock_rows, run_many
 from musicsvc.store.models import Token, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor

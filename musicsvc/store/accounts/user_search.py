@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from musicsvc.store.engine.compiled import compiled
-from musicsvc.store.engine.dialect import batches
-from musicsvc.store.engine.names.name_index import NameIndex, fold
+from musicsvc.store.engine.name_index import NameIndex, fold
+from musicsvc.store.engine.sql import batches, compiled
 from musicsvc.store.models import User
 
 Row = TypeVar("Row")

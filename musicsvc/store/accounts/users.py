@@ -8,8 +8,7 @@ from peewee import IntegrityError
 from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store.accounts import email_addresses, user_search
 from musicsvc.store.engine import bulk
-from musicsvc.store.engine.binding import savepoint
-from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine.sql import lock_rows, savepoint
 from musicsvc.store.models import PasswordLink, User
 from musicsvc.store.security import security_events, sessions
 from musicsvc.store.security.security_events import Actor, Administrator

@@ -10,9 +10,8 @@ import orjson
 from peewee import SQL, fn
 
 from musicsvc.networks import client_network
-from musicsvc.store.engine import dialect
-from musicsvc.store.engine.dialect import is_sqlite
-from musicsvc.store.engine.sql import run
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sql import is_sqlite, run
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models.activity import Activity
 
@@ -85,7 +84,7 @@ def add(entries: Sequence[Entry]) -> None:
         rows = orjson.dumps([list(entry) for entry in entries]).decode()
         run(INSERT.format(rows=UNPACKED), rows)
     else:
-        dialect.insert_many(INSERT, TYPES, entries)
+        bulk.insert_many(INSERT, TYPES, entries)
 
 
 def find(conditions: Filter = ALL, *, limit: int) -> list[Entry]:

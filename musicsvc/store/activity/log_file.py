@@ -13,7 +13,7 @@ from typing import TypeVar
 from musicsvc.errors import Damaged, Failure, Unavailable
 from musicsvc.store.activity.log_store import Log, Outdated, exists, migrate
 from musicsvc.store.engine.sqlite import file_locks, files
-from musicsvc.store.engine.sqlite.database import SqliteDatabase
+from musicsvc.store.engine.sqlite.files import SqliteDatabase
 from musicsvc.store.engine.sqlite.store import SqliteStore
 
 T = TypeVar("T")

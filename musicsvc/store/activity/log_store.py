@@ -7,8 +7,7 @@ from playhouse.migrations import Runner
 from playhouse.schema_diff import diff_models
 
 from musicsvc.errors import Failure
-from musicsvc.store.engine.binding import bound, current
-from musicsvc.store.engine.dialect import is_sqlite
+from musicsvc.store.engine.sql import bound, current, is_sqlite
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Activity
 from musicsvc.store.schema import schema

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from musicsvc.errors import Invalid
-from musicsvc.store.engine import dialect
-from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine import sql
+from musicsvc.store.engine.sql import fetch, lock_rows
 from musicsvc.store.models import Album
 
 MOST_TRACKS = 1000
@@ -69,7 +68,7 @@ class AlbumSize(NamedTuple):
 
 def measure(album_ids: Collection[int]) -> dict[int, AlbumSize]:
     """Encode albums as the API shows them to callers with a token, and return the size of each by id."""
-    among, values = dialect.in_list(album_ids)
+    among, values = sql.in_list(album_ids)
     tracks, size = Counter[int](), Counter[int]()
     for statement, keys, rest in PARTS:
         for album_id, *row in fetch(statement.format(among=among), values):

@@ -10,8 +10,8 @@ from musicsvc.store.catalog import artists, tags, tracks
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import list_blocks
-from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Genre, Tag, Track, TrackGenre, TrackTag
 
 

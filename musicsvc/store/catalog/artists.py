@@ -9,11 +9,9 @@ from peewee import fn
 from musicsvc.errors import Failure, NotFound
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine import list_blocks
-from musicsvc.store.engine.compiled import compiled
-from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.list_blocks import LongList
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.engine.sql import run
+from musicsvc.store.engine.sql import compiled, lock_rows, run
 from musicsvc.store.models import AlbumArtist, Artist, ListBlock, Track, TrackArtist, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor, Kind

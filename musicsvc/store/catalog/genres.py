@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from musicsvc.errors import Invalid
 from musicsvc.store.engine import list_blocks
-from musicsvc.store.engine.dialect import batches
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
+from musicsvc.store.engine.sql import batches
 from musicsvc.store.models import Genre
 
 

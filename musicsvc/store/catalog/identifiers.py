@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from musicsvc.errors import Invalid
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 
 LOCK = 0x49535243  # "ISRC"
@@ -57,13 +57,13 @@ def tracks_by_isrc(codes: Collection[str], manager: int | None) -> dict[str, int
     """Return track ids by ISRC, for tracks of artists with this manager, or without a manager if `manager` is None."""
     if not codes:
         return {}
-    among, values = dialect.in_list(codes)
+    among, values = sql.in_list(codes)
     return dict(fetch(OWNERS.format(among=among), values, manager))
 
 
 def lock() -> None:
     """Prevent other transactions from giving tracks an ISRC until this transaction ends."""
-    dialect.lock(LOCK)
+    sql.lock(LOCK)
 
 
 def require_free(code: str, *, actor: Identity) -> None:

@@ -7,9 +7,9 @@ from musicsvc.store.catalog import albums, artists, identifiers, tracks
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.engine.compiled import compiled
-from musicsvc.store.engine.names.changed_names import ALBUMS, ARTISTS, TRACKS
+from musicsvc.store.engine.name_index import ALBUMS, ARTISTS, TRACKS
 from musicsvc.store.engine.pagination import Listing, Page
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Album, Track
 
 MOST = 10  # results of each kind

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from musicsvc.store.engine.dialect import batches
+from musicsvc.store.engine.sql import batches
 from musicsvc.store.models import Tag
 
 

@@ -10,9 +10,9 @@ from musicsvc.errors import Invalid
 from musicsvc.store.catalog import artists, genres, tracks
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import list_blocks
-from musicsvc.store.engine.compiled import compiled
-from musicsvc.store.engine.names.changed_names import TRACKS
+from musicsvc.store.engine.name_index import TRACKS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Track, TrackArtist, TrackGenre
 
 NAME = "name"

@@ -10,11 +10,9 @@ from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import album_sizes, artists, genres, identifiers, tags
 from musicsvc.store.catalog.artists import ArtistRow
-from musicsvc.store.engine import dialect, list_blocks
-from musicsvc.store.engine.compiled import compiled
-from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine import list_blocks, sql
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import compiled, fetch, lock_rows
 from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackRank, TrackTag
 
 
@@ -210,8 +208,8 @@ def create(
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    condition, values = dialect.in_list(ids)
-    rows = fetch(f"SELECT id FROM track WHERE id {condition}", values)  # noqa: S608 - built by dialect.in_list
+    condition, values = sql.in_list(ids)
+    rows = fetch(f"SELECT id FROM track WHERE id {condition}", values)  # noqa: S608 - built by sql.in_list
     return set(ids) - {row[0] for row in rows}
 
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from musicsvc.store.catalog import identifiers
-from musicsvc.store.engine import dialect
-from musicsvc.store.engine.names.changed_names import ALBUMS, ARTISTS, TRACKS
-from musicsvc.store.engine.names.name_index import NameIndex, rank
+from musicsvc.store.engine import sql
+from musicsvc.store.engine.name_index import ALBUMS, ARTISTS, TRACKS, NameIndex, rank
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import export_rows
 from musicsvc.store.plays.periods import Window
@@ -89,7 +88,7 @@ def _by_code(kind: int, text: str, user_id: int, limit: int) -> list[int]:
     codes = {ALBUM: identifiers.spellings_of_upc(text), TRACK: [code] if code else []}.get(kind)
     if not codes:
         return []
-    among, value = dialect.in_list(codes)
+    among, value = sql.in_list(codes)
     query = BY_CODE[kind].format(among=among, managed=MANAGED[kind].format(id="t.id"))
     return [each for (each,) in fetch(query, value, user_id, limit)]
 

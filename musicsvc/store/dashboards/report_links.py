@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
-from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import fetch, lock_rows
 from musicsvc.store.insights import figures
 from musicsvc.store.models import ReportLink, User
 from musicsvc.store.plays import history

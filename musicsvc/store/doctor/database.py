@@ -9,7 +9,7 @@ from musicsvc.errors import Failure
 from musicsvc.store import models
 from musicsvc.store.doctor import Finding, failed, ok, problem, warning
 from musicsvc.store.engine import list_blocks
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.opening import open_unchecked

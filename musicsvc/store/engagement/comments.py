@@ -9,9 +9,8 @@ from peewee import fn
 from musicsvc.errors import Forbidden, Invalid, NotFound
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine import list_blocks
-from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.engine.sql import run
+from musicsvc.store.engine.sql import lock_rows, run
 from musicsvc.store.models import Artist, Comment, Track, TrackArtist, User
 
 GAP = 1 << 40  # between neighbouring places, so that many comments fit between them

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from musicsvc.clock import DAY
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch, run
 
 LOCK = 0x4C494B45  # "LIKE"
@@ -67,7 +67,7 @@ def lock(*, shared: bool = False) -> None:
 
     Several transactions may hold a `shared` lock, to rely on the assignment. To change it, `shared` must be False.
     """
-    dialect.lock(LOCK, shared=shared)
+    sql.lock(LOCK, shared=shared)
 
 
 def add(track_id: int, given_at: int, *, likes: int = 0, reposts: int = 0) -> None:

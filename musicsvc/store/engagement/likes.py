@@ -4,7 +4,7 @@ from typing import Any
 
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import engagement_days
-from musicsvc.store.engine.compiled import compiled
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.engine.tables import counting
 from musicsvc.store.models import Track, TrackLike, TrackRepost
 

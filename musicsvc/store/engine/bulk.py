@@ -1,16 +1,26 @@
-"""Insert many rows into one table with few SQL statements."""
+"""Insert many rows into one table with few SQL statements, and tell which of them are new or reach a sum.
 
-from collections.abc import Collection, Sequence
-from typing import Any
+On SQLite, a statement tells which few of its many rows meet a condition by the function `noted(…)`, which notes its
+arguments and returns the last one. RETURNING would return all of them.
+"""
 
-from peewee import Model
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from itertools import chain
+from typing import Any, TypeVar
 
-from musicsvc.store.engine.binding import current
-from musicsvc.store.engine.dialect import is_sqlite
-from musicsvc.store.engine.sql import fetch, run_many
+from peewee import IntegrityError, Model
 
+from musicsvc.store.engine.sql import current, fetch, is_sqlite, run_many
+
+R = TypeVar("R", bound="Sequence[Any]")
+SIZES = (512, 128, 32, 8, 1)  # rows of one INSERT; few sizes, so that the statements are prepared once
+NOTED = "noted"  # the SQL function
 LAST_ID = "SELECT seq FROM sqlite_sequence WHERE name = ?"
 NEXT_IDS = "SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series(1, ?)"
+_noted: ContextVar[list[tuple[Any, ...]] | None] = ContextVar("musicsvc_noted_rows", default=None)
 
 
 def ids(table: type[Model], count: int) -> list[int]:
@@ -40,3 +50,120 @@ def insert(table: type[Model], fields: Sequence[str], rows: Collection[Sequence[
     with connection.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN") as copy:
         for row in rows:
             copy.write_row((*row, *rest))
+
+
+def insert_many(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Insert all `rows` with an INSERT statement that contains `{rows}` in place of its VALUES clause.
+
+    `types` are the PostgreSQL types of the columns. With ON CONFLICT, two rows must not update the same stored row.
+    """
+    if not rows:
+        return
+    if not is_sqlite():
+        _insert_arrays(statement, types, rows)
+        return
+    for some in _pieces(rows):
+        _insert_values(statement, some)
+
+
+def insert_returning(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """Run a statement that contains `{rows}` in place of a VALUES clause. Return the resulting rows in any order."""
+    if not rows:
+        return []
+    if not is_sqlite():
+        return list(_insert_arrays(statement, types, rows).fetchall())
+    return [row for some in _pieces(rows) for row in _insert_values(statement, some).fetchall()]
+
+
+def sum_noting(old: str, new: str, least: int, key: Sequence[str]) -> str:
+    """Return an SQL expression for the sum of `old` and `new`, to assign in a statement for `insert_noting`.
+
+    `least`: the smallest sum to note. `key`: the columns to return with it.
+    """
+    total = f"{old} + {new}"
+    if not is_sqlite():
+        return total
+    return f"CASE WHEN {total} < {least} THEN {total} ELSE {NOTED}({', '.join(key)}, {total}) END"
+
+
+def insert_noting(
+    statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]], columns: Sequence[str]
+) -> Sequence[tuple[Any, ...]]:
+    """Insert `rows`, and return (key, sum) of each stored row to which a `sum_noting` of at least `least` was assigned.
+
+    `columns`: the names of the key and of the sum. On PostgreSQL, the result may also have other rows.
+    """
+    if not is_sqlite():
+        return insert_returning(f"{statement} RETURNING {', '.join(columns)}", types, rows)
+    with noted_rows() as noted:
+        insert_many(statement, types, rows)
+    return noted
+
+
+def insert_new(table: str, columns: Mapping[str, str], rows: Sequence[R]) -> Sequence[R | tuple[Any, ...]]:
+    """Insert those rows that are not stored yet. Return the inserted rows in any order.
+
+    `columns` are the names of all columns of a row, with their PostgreSQL types.
+    """
+    names = ", ".join(columns)
+    insert = f"INSERT INTO {table} ({names}) {{rows}}"
+    skip_repeats = f"{insert} ON CONFLICT DO NOTHING RETURNING {names}"
+    if not is_sqlite():
+        return insert_returning(skip_repeats, [*columns.values()], rows)
+    new: list[R | tuple[Any, ...]] = []
+    for some in _pieces(rows):
+        # RETURNING takes nearly as long as the insert itself, so it is used only where there are repeats.
+        try:
+            _insert_values(insert, some)
+            new += some
+        except IntegrityError:  # nothing was inserted
+            new += _insert_values(skip_repeats, some).fetchall()
+    return new
+
+
+def _pieces(rows: Sequence[R]) -> Iterator[Sequence[R]]:
+    """Yield slices for one INSERT each: on SQLite, up to 512 rows at once take half the time of single rows."""
+    start = 0
+    for size in SIZES:
+        while len(rows) - start >= size:
+            yield rows[start : start + size]
+            start += size
+
+
+def _insert_values(statement: str, rows: Sequence[Sequence[Any]]) -> Any:
+    """Run a statement on SQLite, with `{rows}` replaced by a VALUES clause. Return the cursor."""
+    return current().execute_sql(_with_values(statement, len(rows[0]), len(rows)), tuple(chain.from_iterable(rows)))
+
+
+@lru_cache(256)  # texts of up to 15 kB
+def _with_values(statement: str, columns: int, rows: int) -> str:
+    row = f"({','.join('?' * columns)})"  # without spaces: the driver hashes the whole text at each execution
+    return statement.format(rows=f"VALUES {','.join([row] * rows)}")
+
+
+def _insert_arrays(statement: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> Any:
+    """Run a statement on PostgreSQL, with `{rows}` replaced by one array parameter per column. Return the cursor."""
+    arrays = ", ".join(f"%s::{kind}[]" for kind in types)
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    source = f"SELECT * FROM unnest({arrays})"  # noqa: S608 - `types` are constants of the callers
+    return current().execute_sql(statement.format(rows=source), columns)
+
+
+@contextmanager
+def noted_rows() -> Iterator[list[tuple[Any, ...]]]:
+    """Yield a list, and add to it the arguments of each call of `noted(…)` in the `with` block."""
+    rows: list[tuple[Any, ...]] = []
+    token = _noted.set(rows)
+    try:
+        yield rows
+    finally:
+        _noted.reset(token)
+
+
+def note_row(*row: Any) -> Any:
+    """Note a row. Raises RuntimeError outside `noted_rows`. SQLite calls this function, as `noted(…)`."""
+    rows = _noted.get()
+    if rows is None:
+        raise RuntimeError(f"{NOTED}() is for statements in a block of noted_rows()")
+    rows.append(row)
+    return row[-1]

@@ -8,8 +8,7 @@ the counts are always exact. Shorter lists have no blocks: their rows are counte
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from musicsvc.store.engine.dialect import is_sqlite
-from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.engine.sql import fetch, is_sqlite, run
 
 LONGEST = 4096  # rows of a list without blocks, and of a block
 TOTAL = """

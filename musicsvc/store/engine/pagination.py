@@ -7,8 +7,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from peewee import SQL, Model, Ordering, Tuple, fn
 
-from musicsvc.store.engine.compiled import compiled
 from musicsvc.store.engine.list_blocks import LONGEST, LongList
+from musicsvc.store.engine.sql import compiled
 
 Row = TypeVar("Row")
 

@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any, TypeVar, no_type_check
 
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import current
 
 T = TypeVar("T")
 VERSIONS = "table_version"  # the table of the numbers

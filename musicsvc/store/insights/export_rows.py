@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from musicsvc.store.engine import dialect, sql
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures, scopes
 from musicsvc.store.insights.figures import Figures
@@ -96,7 +96,7 @@ def read_batch(kind: int, ids: Sequence[int], window: Window, reader: Reader) ->
 
 def names(kind: int, ids: Sequence[int]) -> dict[int, str]:
     """Return the names of tracks, albums or artists by id."""
-    condition, value = dialect.in_list(ids)
+    condition, value = sql.in_list(ids)
     return dict(fetch(NAMES[kind].format(among=condition), value))
 
 
@@ -104,7 +104,7 @@ def authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
     """Return lists of artist names, in credited order, by track or album id. Empty if `ids` are ids of artists."""
     found: dict[int, list[str]] = defaultdict(list)
     if kind in CREDITS:
-        condition, value = dialect.in_list(ids)
+        condition, value = sql.in_list(ids)
         for subject, name in fetch(CREDITS[kind].format(among=condition), value):
             found[subject].append(name)
     return found

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import engagement
 from musicsvc.store.plays.periods import Window
@@ -146,7 +146,7 @@ def check_manager(subject: Subject, user_id: int) -> None:
 
 def check_albums(ids: Collection[int], *, actor: Identity) -> None:
     """Raise Forbidden if `actor` manages no artist of one of these albums. `ids` must be distinct."""
-    among, value = dialect.in_list(ids)
+    among, value = sql.in_list(ids)
     ((managed,),) = fetch(MANAGED_ALBUMS.format(among=among), value, actor.user_id)
     if managed < len(ids):
         raise Forbidden(NOT_YOURS)

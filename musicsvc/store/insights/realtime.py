@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from musicsvc.clock import MINUTE
 from musicsvc.store import security
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.ingest import AHEAD
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
@@ -70,7 +70,7 @@ def newest(track: int, limit: int) -> list[LoggedPlay]:
 
 def between(track: int, first: int, end: int) -> list[LoggedPlay]:
     """Return a track's plays in slots `first` to `end` - 1 (numbers of 30 seconds since 1970), newest first."""
-    slots, values = dialect.in_list(range(first, end))
+    slots, values = sql.in_list(range(first, end))
     return [LoggedPlay(*row) for row in fetch(PLAYS.format(slots=slots), values, track)]
 
 

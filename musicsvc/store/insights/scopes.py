@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from pyroaring import BitMap64
 
 from musicsvc.store.accounts import users
-from musicsvc.store.engine import dialect, sql
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
@@ -144,7 +144,7 @@ def limited_memory(scope: Scope) -> Iterator[None]:
 
     Memory-mapped pages increase the memory use of the process, but reading without the map takes longer.
     """
-    unlimited = not dialect.is_sqlite() or scope.is_small()
+    unlimited = not sql.is_sqlite() or scope.is_small()
     with nullcontext() if unlimited else sql.without_memory_map():
         yield
 

@@ -11,9 +11,8 @@ from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.accounts.user_search import SUMMARY as USER
 from musicsvc.store.accounts.user_search import UserSummary
 from musicsvc.store.engine import list_blocks
-from musicsvc.store.engine.compiled import compiled
-from musicsvc.store.engine.dialect import lock_rows
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
+from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.models import Conversation, Message, Participant, User
 
 

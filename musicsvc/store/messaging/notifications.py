@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.engine.compiled import compiled
-from musicsvc.store.engine.dialect import by_code_point, lock_rows
+from musicsvc.store.engine.sql import by_code_point, compiled, lock_rows
 from musicsvc.store.models import Device, NotificationChoice, User
 
 DIGITS = 16  # of the largest id

@@ -2,7 +2,7 @@
 
 from peewee import SQL, BigAutoField, BigIntegerField, BooleanField, DoubleField, IntegerField, Model, TextField
 
-from musicsvc.store.engine.binding import CurrentDatabase
+from musicsvc.store.engine.sql import CurrentDatabase
 from musicsvc.store.models.table import Table
 
 

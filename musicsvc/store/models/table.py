@@ -6,7 +6,7 @@ from typing import Any
 
 from peewee import ForeignKeyField, Model
 
-from musicsvc.store.engine.binding import CurrentDatabase
+from musicsvc.store.engine.sql import CurrentDatabase
 
 
 class Table(Model):

@@ -11,10 +11,9 @@ from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import bulk, list_blocks
-from musicsvc.store.engine.compiled import compiled
-from musicsvc.store.engine.dialect import is_sqlite, lock_rows
-from musicsvc.store.engine.names.changed_names import PLAYLISTS
+from musicsvc.store.engine.name_index import PLAYLISTS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
+from musicsvc.store.engine.sql import compiled, is_sqlite, lock_rows
 from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack, Track, User
 
 UNKNOWN = "There is no such playlist."

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import bulk
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
 from musicsvc.store.plays.reported import own_plays
@@ -156,7 +156,7 @@ def record(rows: Iterable[PlayRow], own: int | None = None) -> int:
 
     `own`: the listener whose plays are own plays, if there are any. Call after `counts.lock`.
     """
-    new = dialect.insert_new("play", COLUMNS, sorted(rows, key=PLAYED_AT))
+    new = bulk.insert_new("play", COLUMNS, sorted(rows, key=PLAYED_AT))
     if new:
         _count(new, own)
     return len(new)
@@ -188,4 +188,4 @@ def _count(plays: Sequence[PlayRow | tuple[Any, ...]], own: int | None) -> None:
         new_own[block] += new_own[key]
     counts.add(new, new_own)
     with ranks.moving(totals):
-        dialect.insert_many(ADD_TOTALS, ("bigint", "bigint"), sorted(totals.items()))
+        bulk.insert_many(ADD_TOTALS, ("bigint", "bigint"), sorted(totals.items()))

@@ -8,8 +8,7 @@ functions that change a number of plays call `moving` instead.
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-from musicsvc.store.engine.dialect import in_list
-from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.engine.sql import fetch, in_list, run
 
 RANKED = """
     SELECT l.artist_id, coalesce(p.plays, 0), l.track_id

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 
 TRACK, ALBUM, ARTIST = 1, 2, 3
@@ -42,7 +42,7 @@ class Subject(NamedTuple):
 def among(ids: Collection[int]) -> tuple[str, Any]:
     """Return an SQL condition that matches any of the ids, such as `= ?`, and the value of its placeholder."""
     if len(ids) != 1:
-        return dialect.in_list(ids)
+        return sql.in_list(ids)
     (only,) = ids
     return "= ?", only
 
@@ -70,7 +70,7 @@ def of_tracks(tracks: Collection[int]) -> PlayedTracks:
     if not tracks:  # SQLite refuses an empty array
         return found
     lengths, albums, artists = found
-    given, ids = dialect.table_of(sorted(tracks))  # sorted, which takes SQLite half the time
+    given, ids = sql.table_of(sorted(tracks))  # sorted, which takes SQLite half the time
     for track, length, album, artist in fetch(SUBJECTS.format(given=given), ids):
         lengths[track] = length
         albums[track] = album

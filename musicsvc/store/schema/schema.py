@@ -13,10 +13,8 @@ from playhouse.schema_diff import diff_models
 from musicsvc import extras
 from musicsvc.errors import Failure
 from musicsvc.store import models
-from musicsvc.store.engine import list_blocks
-from musicsvc.store.engine.binding import bound, current
-from musicsvc.store.engine.dialect import is_sqlite
-from musicsvc.store.engine.names import changed_names
+from musicsvc.store.engine import list_blocks, name_index
+from musicsvc.store.engine.sql import bound, current, is_sqlite
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import describe, path_of
@@ -126,7 +124,7 @@ def _pass_on(on_progress: Callable[[float, float], None], before: int, count: in
 
 def problems() -> list[str]:
     """Return one line for each defect of the database file, each unexpected table or column, and each wrong count."""
-    return damage() + (differences() or list_blocks.differences() + changed_names.differences())
+    return damage() + (differences() or list_blocks.differences() + name_index.differences())
 
 
 def damage() -> list[str]:
@@ -164,11 +162,11 @@ def _exclusive(url: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def _migrating_sqlite(path: Path) -> Iterator[Database]:
-    from musicsvc.store.engine.sqlite import database, files  # noqa: PLC0415 - loads the driver only if used
+    from musicsvc.store.engine.sqlite import files  # noqa: PLC0415 - loads the driver only if used
 
     files.examine(path)
     with file_locks.one_at_a_time(path):
-        opened = database.SqliteDatabase(path, {"journal_mode": "WAL"})
+        opened = files.SqliteDatabase(path, {"journal_mode": "WAL"})
         try:
             yield opened
         except files.ERRORS as error:

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.errors import NotFound
-from musicsvc.store.engine.dialect import lock_rows
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import fetch, lock_rows
 from musicsvc.store.models import Session, User
 
 ID_BYTES = 32

@@ -9,7 +9,7 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.server import serving
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import describe
 from musicsvc.store.schema import schema

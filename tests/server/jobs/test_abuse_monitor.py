@@ -12,7 +12,7 @@ from musicsvc.clock import Clock
 from musicsvc.config import Abuse, Activity, Limits, Settings
 from musicsvc.server.jobs import abuse_monitor
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token
 from musicsvc.store.security import security_events

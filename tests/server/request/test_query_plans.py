@@ -12,7 +12,7 @@ import pytest
 from musicsvc.server.routes.paths import V1
 from musicsvc.store.engine import bulk, tables
 from musicsvc.store.engine.list_blocks import LONGEST
-from musicsvc.store.engine.sqlite import database, noted_rows
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import Album, Comment, Track
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS
@@ -59,7 +59,7 @@ def texts(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         found.setdefault(statement, found[""])
         note(statement)
 
-    for module in (tables, database):
+    for module in (tables, files):
         monkeypatch.setattr(module, "note", collect)
     return found
 
@@ -137,7 +137,7 @@ def sqlite_problems(shared: Shared, texts: Sequence[str]) -> dict[str, list[str]
     """Return the scans and sorts of each statement. Without statistics SQLite assumes that every table is large."""
     connection = apsw.Connection(shared.store.url.removeprefix("sqlite:///"))
     connection.execute("PRAGMA foreign_keys = 1")
-    connection.create_scalar_function(noted_rows.FUNCTION, noted_rows.note)
+    connection.create_scalar_function(bulk.NOTED, bulk.note_row)
     plans = {
         text: list(details(apsw.ext.query_info(connection, text, explain_query_plan=True).query_plan)) for text in texts
     }

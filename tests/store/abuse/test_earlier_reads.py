@@ -13,9 +13,7 @@ from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.activity.log_store import Log
-from musicsvc.store.engine.binding import current
-from musicsvc.store.engine.dialect import is_sqlite
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import current, fetch, is_sqlite
 from musicsvc.store.engine.store import Store
 
 KEEP_DAYS = 7

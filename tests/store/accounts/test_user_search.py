@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from musicsvc.clock import Clock
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import user_search, users
-from musicsvc.store.engine.names import name_index
+from musicsvc.store.engine import name_index
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import User
 from musicsvc.store.schema import schema

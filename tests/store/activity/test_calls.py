@@ -12,7 +12,7 @@ from musicsvc.store.activity import calls, log_store
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry, Filter
 from musicsvc.store.activity.log_store import Log
-from musicsvc.store.engine import binding
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Activity
@@ -117,8 +117,8 @@ def test_the_entries_of_tokens_are_read_by_an_index_and_oldest_first(log: Log) -
 @sqlite
 def test_no_query_reads_the_whole_log(log: Log) -> None:
     def plan(query: Any) -> str:
-        sql, parameters = query.sql()
-        return str([row[3] for row in binding.current().execute_sql(f"EXPLAIN QUERY PLAN {sql}", parameters)])
+        text, parameters = query.sql()
+        return str([row[3] for row in sql.current().execute_sql(f"EXPLAIN QUERY PLAN {text}", parameters)])
 
     def plans() -> list[str]:
         newest = Activity.at.desc(), Activity.id.desc()
@@ -179,7 +179,7 @@ def test_a_dropped_index_is_a_problem_and_a_missing_log_is_not(store: Store) -> 
     activity_log.create(store.url)
     with activity_log.build(store.url) as log:
         log.prepare()
-        log.write(lambda: binding.current().execute_sql("DROP INDEX activity_address") and None).result()
+        log.write(lambda: sql.current().execute_sql("DROP INDEX activity_address") and None).result()
 
     assert activity_log.check(store.url) == ["activity log: add index activity (address, at)"]
 

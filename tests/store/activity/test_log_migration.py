@@ -9,10 +9,9 @@ import pytest
 from musicsvc.store.activity import calls, log_store
 from musicsvc.store.activity.log_file import LogFile
 from musicsvc.store.activity.log_store import migrate
-from musicsvc.store.engine.binding import bound
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import bound, fetch
 from musicsvc.store.engine.sqlite import files
-from musicsvc.store.engine.sqlite.database import SqliteDatabase
+from musicsvc.store.engine.sqlite.files import SqliteDatabase
 from musicsvc.store.schema import schema
 from tests.store.activity.test_calls import PLAIN
 from tests.support import upgrades

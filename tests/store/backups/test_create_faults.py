@@ -12,7 +12,7 @@ import pytest
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
 from musicsvc.store.backups import create
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 from tests.faults import disk, small_disk
 from tests.support.backed_up import GENRES, fill, names, unit

@@ -11,9 +11,8 @@ from peewee import Model
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import search
-from musicsvc.store.engine import bulk
-from musicsvc.store.engine.names import changed_names
-from musicsvc.store.engine.names.name_index import fold
+from musicsvc.store.engine import bulk, name_index
+from musicsvc.store.engine.name_index import fold
 from musicsvc.store.engine.sql import run
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Playlist, Track, User
@@ -82,7 +81,7 @@ def test_every_change_is_found_by_the_next_search(store: Store, seed: int) -> No
         for table in counts:
             store.write(partial(change, table)).result()
             store.read(partial(check, table)).result()
-    assert store.read(changed_names.differences).result() == []
+    assert store.read(name_index.differences).result() == []
     for table in ("album_search", "track_search"):
         store.write(partial(run, f"DELETE FROM {table}")).result()
     found = store.read(schema.problems).result()
@@ -90,7 +89,7 @@ def test_every_change_is_found_by_the_next_search(store: Store, seed: int) -> No
         "search: the index of the names of albums has 0 entries, not 50",
         "search: the index of the names of tracks has 0 entries, not 82",
     ]
-    store.write(changed_names.rebuild).result()
+    store.write(name_index.rebuild).result()
     for table in counts:
         store.read(partial(check, table)).result()
 
@@ -115,7 +114,7 @@ def test_only_public_playlists_are_found_and_only_while_they_are_public(store: S
     assert (found(), found("sun")) == ([], [secret])
     store.write(lambda: User.delete().where(User.id == owner.id).execute()).result()
     assert found("sun") == []
-    assert store.read(changed_names.differences).result() == []
+    assert store.read(name_index.differences).result() == []
 
 
 def test_a_track_is_found_by_its_isrc_and_an_album_by_its_upc(store: Store) -> None:
@@ -148,6 +147,6 @@ def test_units_that_write_at_the_same_time_leave_exact_indexes(store: Store, see
     changes = [store.write(partial(change, random.Random(chance.random()))) for _ in range(80)]
     wait(changes)
     assert {type(each.exception()) for each in changes} == {type(None), UndoError}
-    assert store.read(changed_names.differences).result() == []
+    assert store.read(name_index.differences).result() == []
     rows = store.read(lambda: dict(Artist.select(Artist.id, Artist.name).tuples().iterator())).result()
     assert store.read(lambda: ids(search.find_artists("lov"))).result() == expected(rows, "lov")

@@ -17,8 +17,8 @@ from musicsvc.errors import Failure, Invalid
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import comments
-from musicsvc.store.engine.binding import current
 from musicsvc.store.engine.pagination import Page
+from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Comment, Track
 from tests.support.examples import examples

@@ -12,7 +12,7 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store import opening
-from musicsvc.store.engine import binding
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre
@@ -79,7 +79,7 @@ def _session(stores: Sequence[Store], chance: Random, ledger: Ledger, session: i
     every = chance.choice((3, 20, 4000))
     tune = f"PRAGMA wal_autocheckpoint = {every}"
     for store in stores:
-        store.write(lambda: binding.current().execute_sql(tune) and None).exception(10)
+        store.write(lambda: sql.current().execute_sql(tune) and None).exception(10)
     for number in range(8):
         reading = stores[0].read(lambda: Genre.select().count())
         names = [f"{session}/{lane}/{number}" for lane in range(LANES)]

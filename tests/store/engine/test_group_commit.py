@@ -14,7 +14,7 @@ import pytest
 
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
-from musicsvc.store.engine.binding import current, savepoint
+from musicsvc.store.engine.sql import current, savepoint
 from musicsvc.store.engine.sqlite import group_commit
 from musicsvc.store.engine.sqlite.files import DiskFault
 from musicsvc.store.engine.sqlite.store import SqliteStore

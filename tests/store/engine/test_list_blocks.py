@@ -13,10 +13,9 @@ from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums, artists, genres, tracks
 from musicsvc.store.engagement import comments
 from musicsvc.store.engine import bulk, list_blocks
-from musicsvc.store.engine.binding import savepoint
 from musicsvc.store.engine.list_blocks import LONGEST
 from musicsvc.store.engine.pagination import Page
-from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.engine.sql import fetch, run, savepoint
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import (
     Album,

@@ -6,7 +6,7 @@ from functools import partial
 from musicsvc.store.abuse import earlier_reads
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import albums, artists, genres, identifiers, search, tags, tracks
-from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import run_many
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.plays import matching
@@ -29,8 +29,8 @@ CALLS: dict[str, tuple[Callable[[], object], object]] = {
     "matching by code": (lambda: matching._by_code(matching.ISRC, [], None), {}),
     "conversations": (lambda: messages._with_contents([]), []),
     "earlier_reads.read_before": (lambda: earlier_reads.read_before([], 9), set()),
-    "dialect.insert_many": (lambda: dialect.insert_many(INSERT, ("text",), []), None),
-    "dialect.insert_returning": (lambda: dialect.insert_returning(INSERT, ("text",), []), []),
+    "bulk.insert_many": (lambda: bulk.insert_many(INSERT, ("text",), []), None),
+    "bulk.insert_returning": (lambda: bulk.insert_returning(INSERT, ("text",), []), []),
     "bulk.insert": (lambda: bulk.insert(Tag, ("name",), []), None),
     "run_many": (lambda: run_many("DELETE FROM tag WHERE id = ?", []), None),
     "restored fields": (lambda: restoring._restore_fields(Track, 1, {}), {}),

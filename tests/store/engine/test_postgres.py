@@ -14,8 +14,7 @@ import pytest
 
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
-from musicsvc.store.engine.binding import current
-from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine.sql import current, lock_rows
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
 from musicsvc.store.schema import schema

@@ -12,8 +12,8 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store import opening
-from musicsvc.store.engine.binding import current
-from musicsvc.store.engine.sqlite import database as sqlite_database
+from musicsvc.store.engine.sql import current
+from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre
 from tests.faults import disk, workload
@@ -194,7 +194,7 @@ def test_a_few_rounds_find_settings_that_lose_writes(
     """Show that a round can fail."""
     honest = less in {"NORMAL", "OFF"}
     if honest:
-        monkeypatch.setitem(sqlite_database.PRAGMAS, "synchronous", less)
+        monkeypatch.setitem(files.PRAGMAS, "synchronous", less)
 
     def lost(number: int) -> bool:
         folder = tmp_path / str(number)

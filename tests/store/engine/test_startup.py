@@ -12,7 +12,7 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store import opening
-from musicsvc.store.engine import binding
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.url import describe
 from musicsvc.store.models import Genre, Tag
@@ -210,4 +210,4 @@ def test_an_address_of_another_database_system_is_refused(url: str) -> None:
 
 def _sql(url: str, statement: str) -> None:
     with opening.open_unchecked(url) as store:
-        store.write(lambda: binding.current().execute_sql(statement) and None).result()
+        store.write(lambda: sql.current().execute_sql(statement) and None).result()

@@ -13,8 +13,8 @@ import pytest
 
 from musicsvc.errors import NotFound, Unavailable
 from musicsvc.store import opening
-from musicsvc.store.engine import binding, sql
-from musicsvc.store.engine.binding import savepoint
+from musicsvc.store.engine import sql
+from musicsvc.store.engine.sql import savepoint
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Tag
 
@@ -62,7 +62,7 @@ def test_a_violated_constraint_is_an_integrity_error(store: Store) -> None:
 def test_a_violated_constraint_is_an_integrity_error_without_peewee_too(store: Store) -> None:
     def unit() -> None:
         statement = "INSERT INTO tag (name) VALUES ('calm'), ('calm')"
-        binding.current().connection().cursor().execute(statement)
+        sql.current().connection().cursor().execute(statement)
 
     with pytest.raises(peewee.IntegrityError):
         store.write(unit).result()
@@ -72,7 +72,7 @@ def test_a_violated_constraint_is_an_integrity_error_without_peewee_too(store: S
 @pytest.mark.only_on("sqlite")
 def test_statements_are_not_prepared_again_for_other_parameters(store: Store) -> None:
     def unit() -> int:
-        stable: int = binding.current().connection().config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1)
+        stable: int = sql.current().connection().config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1)
         return stable
 
     assert [store.read(unit).result(), store.write(unit).result()] == [1, 1]
@@ -83,9 +83,9 @@ def test_a_writer_keeps_a_prepared_statement_while_it_runs_hundreds_of_others(st
     def unit() -> int:
         for number in range(300):
             sql.fetch(f"SELECT {number}")
-        before = binding.current().connection().cache_stats()["misses"]
+        before = sql.current().connection().cache_stats()["misses"]
         sql.fetch("SELECT 0")
-        missed: int = binding.current().connection().cache_stats()["misses"] - before
+        missed: int = sql.current().connection().cache_stats()["misses"] - before
         return missed
 
     assert store.write(unit).result() == 0
@@ -94,7 +94,7 @@ def test_a_writer_keeps_a_prepared_statement_while_it_runs_hundreds_of_others(st
 @pytest.mark.only_on("sqlite")
 def test_a_value_of_an_unsupported_type_is_refused_and_not_shown(store: Store) -> None:
     def unit() -> None:
-        binding.current().execute_sql("INSERT INTO tag (name) VALUES (?)", (Path("calm"),))
+        sql.current().execute_sql("INSERT INTO tag (name) VALUES (?)", (Path("calm"),))
 
     with pytest.raises(TypeError, match="PosixPath cannot be stored in the database"):
         store.write(unit).result()
@@ -119,7 +119,7 @@ def test_a_savepoint_rolls_back_only_its_own_statements(store: Store) -> None:
 
 def test_transactions_of_peewee_are_savepoints_in_a_unit(store: Store) -> None:
     def unit() -> list[bool]:
-        with binding.current().atomic():
+        with sql.current().atomic():
             return [Tag.get_or_create(name="calm")[1] for _ in range(2)]
 
     assert store.write(unit).result() == [True, False]

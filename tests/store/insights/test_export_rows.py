@@ -94,7 +94,7 @@ def test_figures_do_not_depend_on_the_distance_of_ids(
         return found
 
     close = store.read(read).result()
-    monkeypatch.setattr("musicsvc.store.engine.dialect.DENSE", 0)
+    monkeypatch.setattr("musicsvc.store.engine.sql.DENSE", 0)
     monkeypatch.setattr("musicsvc.store.insights.export_rows.SUBJECTS_PER_BATCH", 2)
     monkeypatch.setattr("musicsvc.store.insights.export_rows.TRACKS_PER_BATCH", 2)
     assert store.read(read).result() == close

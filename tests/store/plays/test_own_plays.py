@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Play
 from musicsvc.store.plays import ingest, verify

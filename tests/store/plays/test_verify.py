@@ -11,8 +11,7 @@ from peewee import SQL
 
 from musicsvc.clock import DAY
 from musicsvc.store.engagement import likes
-from musicsvc.store.engine.binding import current
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import current, fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import EngagementDay, Listener, Play, PlayCount, Track, TrackPlays
 from musicsvc.store.plays import ingest, retention, verify

@@ -13,8 +13,7 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store import models, opening
-from musicsvc.store.engine.binding import current
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import current, fetch
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
 from musicsvc.store.schema import schema

@@ -5,8 +5,7 @@ import hashlib
 from musicsvc.store.accounts import tokens
 from musicsvc.store.catalog import identifiers
 from musicsvc.store.engagement import engagement_days
-from musicsvc.store.engine import list_blocks
-from musicsvc.store.engine.names import name_index
+from musicsvc.store.engine import list_blocks, name_index
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.plays import periods, subjects

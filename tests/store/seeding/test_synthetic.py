@@ -8,7 +8,7 @@ import pytest
 
 from musicsvc.errors import Invalid
 from musicsvc.store import opening
-from musicsvc.store.engine.binding import current
+from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
 from musicsvc.store.seeding import synthetic

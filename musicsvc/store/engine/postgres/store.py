@@ -13,10 +13,10 @@ import psycopg
 from psycopg import errors as pg
 
 from musicsvc.errors import Unavailable
-from musicsvc.store.engine.binding import bind, perform
-from musicsvc.store.engine.names.changed_names import index_changed_names
+from musicsvc.store.engine.name_index import index_changed_names
 from musicsvc.store.engine.postgres.changes import ChangeWatch, default_folder, mark, marks_file
 from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase, driver_error, reason, translate
+from musicsvc.store.engine.sql import bind, perform
 from musicsvc.store.engine.store import Store, Workload, enqueue, queued
 from musicsvc.store.engine.tables import noting
 from musicsvc.store.engine.url import describe

@@ -7,19 +7,18 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import apsw
 
 from musicsvc.errors import Unavailable
-from musicsvc.store.engine.binding import bind, perform
-from musicsvc.store.engine.names.changed_names import index_changed_names
-from musicsvc.store.engine.sqlite.database import SqliteDatabase
-from musicsvc.store.engine.sqlite.files import ERRORS, DiskFault, driver_error, translate
-from musicsvc.store.engine.sqlite.jobs import Job, Turns, settle
+from musicsvc.store.engine.name_index import index_changed_names
+from musicsvc.store.engine.sql import bind, perform
+from musicsvc.store.engine.sqlite.files import ERRORS, DiskFault, SqliteDatabase, driver_error, translate
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.store import CLOSING, Workload
 from musicsvc.store.engine.tables import counting, noting
@@ -28,6 +27,61 @@ T = TypeVar("T")
 GROUP = 128
 POLL_MILLISECONDS = 50
 ADVANCE = "INSERT INTO table_version VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET number = number + 1"
+
+
+@dataclass(slots=True)
+class Job:
+    """A queued function `unit` with its future. An `urgent` one may use reserved disk space if the disk is full.
+
+    `counters_only`: it changes nothing but counters and times of use, which are versioned separately.
+    `loop`: the event loop of an asyncio future, which only that loop may complete; None for any other future.
+    """
+
+    unit: Callable[[], Any]
+    deadline: float  # end of waiting for locks of other processes, in seconds of time.monotonic
+    future: Future[Any] | asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop | None = None
+    urgent: bool = False
+    counters_only: bool = False
+    result: Any = None
+    error: BaseException | None = None
+    settled: bool = False
+
+    def start(self) -> bool:
+        """Return False if the future was cancelled, so that the unit need not run."""
+        if isinstance(self.future, Future):
+            return self.future.set_running_or_notify_cancel()
+        return not self.future.cancelled()
+
+    def complete(self) -> None:
+        """Complete the future with the result or the error, unless it was cancelled. Call this on its event loop."""
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+def settle(jobs: Iterable[Job]) -> None:
+    """Complete the futures of all jobs that are not settled. Each event loop is woken once for all of its jobs."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[Job]] = {}
+    for job in jobs:
+        if job.settled:
+            continue
+        job.settled = True
+        if job.loop is None:
+            job.complete()
+        else:
+            by_loop.setdefault(job.loop, []).append(job)
+    for loop, some in by_loop.items():
+        with suppress(RuntimeError):  # the loop was closed, so nothing waits for the futures
+            loop.call_soon_threadsafe(complete_all, some)
+
+
+def complete_all(jobs: Iterable[Job]) -> None:
+    for job in jobs:
+        job.complete()
 
 
 class GroupWriter:
@@ -40,7 +94,7 @@ class GroupWriter:
         self._database = database
         self._timeout = timeout
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._turns = Turns(self._enqueue)
+        self._turns: dict[asyncio.AbstractEventLoop, list[Job]] = {}  # the jobs of the current iteration of each loop
         self._closing_lock = threading.Lock()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="store-write", daemon=True)
@@ -61,13 +115,19 @@ class GroupWriter:
 
     def submit_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:
         """Queue `unit` together with all other units of this iteration of the running event loop, which costs less."""
-        return self._turns.add(unit, counters_only=counters_only)
+        loop = asyncio.get_running_loop()
+        jobs = self._turns.get(loop)
+        if jobs is None:
+            jobs = self._turns[loop] = []
+            loop.call_soon(self._end_turn, loop)
+        future: asyncio.Future[T] = loop.create_future()
+        jobs.append(Job(unit, 0.0, future, loop, counters_only=counters_only))
+        return future
 
-    def _enqueue(self, jobs: list[Job]) -> None:
-        """Queue the jobs of one iteration of an event loop. Call this on the loop."""
+    def _end_turn(self, loop: asyncio.AbstractEventLoop) -> None:
         deadline = time.monotonic() + self._timeout
         with self._closing_lock:
-            for job in jobs:
+            for job in self._turns.pop(loop):
                 job.deadline = deadline
                 if self._closing:
                     job.error = Unavailable(CLOSING)

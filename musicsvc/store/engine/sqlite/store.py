@@ -10,9 +10,9 @@ from typing import TypeVar
 import apsw
 
 from musicsvc.errors import Failure, Unavailable
-from musicsvc.store.engine.binding import bind, current, perform
+from musicsvc.store.engine.sql import bind, current, perform
 from musicsvc.store.engine.sqlite import file_locks, files
-from musicsvc.store.engine.sqlite.database import BUSY_SECONDS, SqliteDatabase, close
+from musicsvc.store.engine.sqlite.files import BUSY_SECONDS, SqliteDatabase, close
 from musicsvc.store.engine.sqlite.group_commit import GroupWriter
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.store import CLOSING, Store, enqueue, queued

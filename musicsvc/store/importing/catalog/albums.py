@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from musicsvc.store.catalog import album_sizes
-from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.items import Index, Item, Key, Offer, Size
@@ -58,7 +58,7 @@ class Albums(Index):
     def load_others(self, ids: Iterable[int | None]) -> None:
         """Add the albums with these ids, which the tracks of the batch are on."""
         others = [each for each in {*ids} if each is not None and each not in self.items]
-        among, values = dialect.in_list(others)
+        among, values = sql.in_list(others)
         self._load(fetch(BY_ID.format(among=among), values) if others else [])
 
     def _load(self, rows: Sequence[Sequence[Any]]) -> None:
@@ -66,7 +66,7 @@ class Albums(Index):
         loaded = self.load(rows, FIELDS)
         if not loaded:
             return
-        among, ids = dialect.in_list([album.id for album in loaded])
+        among, ids = sql.in_list([album.id for album in loaded])
         credits_of: dict[int, dict[int, None]] = defaultdict(dict)
         for album_id, artist_id in fetch(CREDITS.format(among=among), ids):
             credits_of[album_id][artist_id] = None
@@ -131,13 +131,13 @@ class Albums(Index):
 
 
 def _by_external_id(external_ids: set[str], scope: Scope) -> list[Any]:
-    ids, values = dialect.in_list(external_ids)
+    ids, values = sql.in_list(external_ids)
     return fetch(BY_EXTERNAL_ID.format(ids=ids), values, scope.user or 0) if external_ids else []
 
 
 def _by_name(keys: Sequence[Key]) -> list[Any]:
-    artists, artist_ids = dialect.in_list({key[1] for key in keys})
-    names, texts = dialect.in_list({key[2] for key in keys})
+    artists, artist_ids = sql.in_list({key[1] for key in keys})
+    names, texts = sql.in_list({key[2] for key in keys})
     return fetch(BY_NAME.format(artists=artists, names=names), artist_ids, texts) if keys else []
 
 

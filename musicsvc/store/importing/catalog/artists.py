@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from musicsvc.store.catalog import album_sizes
-from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.summary import Counts
@@ -21,7 +21,7 @@ class Artists:
 
     def __init__(self, rows: Sequence[CatalogRow], manager: int | None) -> None:
         names = dict.fromkeys(name for row in rows for name in (*row.artists, *row.album_artists))
-        among, values = dialect.in_list(names)
+        among, values = sql.in_list(names)
         found = {
             name: (artist_id, image) for name, artist_id, image in fetch(FIND.format(among=among), values, manager)
         }
@@ -48,7 +48,7 @@ class Artists:
         ids = list(ids)
         others = [each for each in ids if each not in self._names]
         if others:
-            among, values = dialect.in_list(others)
+            among, values = sql.in_list(others)
             for artist_id, name, image in fetch(STORED.format(among=among), values):
                 self._names[artist_id], self._images[artist_id] = name, image
         for each in ids:

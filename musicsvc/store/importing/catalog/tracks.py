@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from peewee import Field
 
 from musicsvc.store.catalog import genres, identifiers, tags
-from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.items import Index, Item, Key, Offer
@@ -160,13 +160,13 @@ class Tracks(Index):
 
 
 def _by_external_id(external_ids: set[str], scope: Scope) -> list[Any]:
-    ids, values = dialect.in_list(external_ids)
+    ids, values = sql.in_list(external_ids)
     return fetch(BY_EXTERNAL_ID.format(ids=ids), values, scope.user or 0) if external_ids else []
 
 
 def _by_name(rows: Sequence[CatalogRow], artists: Artists) -> list[Any]:
-    among, ids = dialect.in_list({artist for row in rows for artist in artists.of(row.artists)})
-    names, texts = dialect.in_list({row.name for row in rows})
+    among, ids = sql.in_list({artist for row in rows for artist in artists.of(row.artists)})
+    names, texts = sql.in_list({row.name for row in rows})
     return fetch(BY_NAME.format(artists=among, names=names), ids, texts) if rows else []
 
 
@@ -175,14 +175,14 @@ def _by_isrc(codes: Collection[str], scope: Scope) -> list[Any]:
     if not codes:
         return []
     identifiers.lock()
-    ids, values = dialect.in_list([*identifiers.tracks_by_isrc(codes, scope.user).values()])
+    ids, values = sql.in_list([*identifiers.tracks_by_isrc(codes, scope.user).values()])
     return fetch(BY_ID.format(ids=ids), values)
 
 
 def _collect(statement: str, ids: Sequence[int]) -> dict[int, dict[Any, None]]:
     """Return the artist ids, genre names or tag names of each track, as keys of ordered dicts, by track id."""
     found: dict[int, dict[Any, None]] = defaultdict(dict)
-    among, values = dialect.in_list(ids)
+    among, values = sql.in_list(ids)
     for track_id, each in fetch(statement.format(among=among), values) if ids else ():
         found[track_id][each] = None
     return found

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import values
@@ -64,7 +64,7 @@ def _under_others(names: Sequence[str], email: str | None) -> Twins:
     found: set[str] = set()
     managers: Counter[str | None] = Counter()
     for start in range(0, len(names), NAMES_AT_ONCE):
-        among, some = dialect.in_list(names[start : start + NAMES_AT_ONCE])
+        among, some = sql.in_list(names[start : start + NAMES_AT_ONCE])
         for name, other in fetch(UNDER_OTHERS.format(among=among), some, manager):
             found.add(name)
             managers[other] += 1

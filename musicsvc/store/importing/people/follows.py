@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from musicsvc.store.accounts import email_addresses, users
 from musicsvc.store.accounts.users import NewUser
-from musicsvc.store.engine import bulk, dialect
+from musicsvc.store.engine import bulk, sql
 from musicsvc.store.importing.columns import Cells
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import Kind, Outcome, RefusedError, Scope
@@ -70,7 +70,7 @@ def resolve(names: Iterable[str], *, create: bool, now: int) -> ResolvedAccounts
 def _find(keys: list[Key]) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for kind, column in (("email", User.email_key), ("id", User.external_id)):
-        for some in dialect.batches([value for key_kind, value in keys if key_kind == kind]):
+        for some in sql.batches([value for key_kind, value in keys if key_kind == kind]):
             query = User.select(column, User.id).where(column.in_(some))
             found |= {(kind, value): user_id for value, user_id in query.tuples().iterator()}
     return found
@@ -173,6 +173,6 @@ def _insert(pairs: Sequence[tuple[int, int]], scope: Scope) -> int:
     """Store the follows, pairs of follower and followed id. Return the number of new ones."""
     ids = bulk.ids(Follow, len(pairs))
     rows = [(follow_id, *pair, scope.now) for follow_id, pair in zip(ids, pairs, strict=True)]
-    new = [follow_id for (follow_id,) in dialect.insert_returning(INSERT, TYPES, rows)]
+    new = [follow_id for (follow_id,) in bulk.insert_returning(INSERT, TYPES, rows)]
     runs.made(scope.run, Follow, new)
     return len(new)

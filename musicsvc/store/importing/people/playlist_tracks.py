@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.models import Album, Artist, Track, TrackArtist
 
 Name = tuple[frozenset[str], str]  # the names of the artists, and of the track
@@ -40,7 +40,7 @@ def find(mentions: Sequence[TrackMention], *, manager: int) -> list[int | None]:
 
 def _by_external_id(external_ids: Iterable[str], manager: int) -> dict[str, int]:
     found: dict[str, tuple[tuple[bool, bool, int], int]] = {}
-    for some in dialect.batches(list(external_ids)):
+    for some in sql.batches(list(external_ids)):
         query = Track.select(Track.external_id, Track.imported_for, Track.id).where(Track.external_id.in_(some))
         for external_id, imported_for, track_id in query.tuples().iterator():
             rank = ((imported_for != manager, imported_for != 0, track_id), track_id)
@@ -53,7 +53,7 @@ def _by_name(mentions: Iterable[TrackMention], manager: int) -> dict[Name, list[
     wanted = {each.name for each in mentions}
     artists = {artist_id for artist_id, _ in _artists({name for names, _ in wanted for name in names})}
     rows: dict[int, tuple[str, str | None]] = {}
-    for some in dialect.batches(sorted({name for _, name in wanted})):
+    for some in sql.batches(sorted({name for _, name in wanted})):
         rows |= {track_id: (name, album) for track_id, name, album in _tracks(some, artists)}
     credit: dict[int, tuple[set[str], set[int | None]]] = {}
     for track_id, name, managed_by in _credits(list(rows)):
@@ -67,20 +67,20 @@ def _by_name(mentions: Iterable[TrackMention], manager: int) -> dict[Name, list[
 
 
 def _artists(names: Iterable[str]) -> Iterator[Any]:
-    for some in dialect.batches(list(names)):
+    for some in sql.batches(list(names)):
         yield from Artist.select(Artist.id, Artist.name).where(Artist.name.in_(some)).tuples().iterator()
 
 
 def _tracks(names: Sequence[str], artist_ids: Iterable[int]) -> Iterator[Any]:
     """Yield (id, name, album name) of the tracks that have one of these names and one of these artists."""
-    for some in dialect.batches(list(artist_ids)):
+    for some in sql.batches(list(artist_ids)):
         query = Track.select(Track.id, Track.name, Album.name).join(Album, "LEFT JOIN")
         by = TrackArtist.select(TrackArtist.track).where(TrackArtist.artist.in_(some))
         yield from query.where(Track.name.in_(names), Track.id.in_(by)).tuples().iterator()
 
 
 def _credits(track_ids: Sequence[int]) -> Iterator[Any]:
-    for some in dialect.batches(track_ids):
+    for some in sql.batches(track_ids):
         query = TrackArtist.select(TrackArtist.track, Artist.name, Artist.manager).join(Artist)
         yield from query.where(TrackArtist.track.in_(some)).tuples().iterator()
 

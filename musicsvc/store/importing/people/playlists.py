@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.engine.dialect import lock_rows
+from musicsvc.store.engine import bulk, sql
+from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.columns import Cells
 from musicsvc.store.importing.files.records import Record
@@ -147,7 +147,7 @@ def _load(wanted: Sequence[EntryRow], owner: int) -> list[PlaylistRef]:
         (Playlist.external_id, {row.external_id for row in wanted if row.external_id is not None}),
         (Playlist.name, {row.name for row in wanted if row.external_id is None}),
     ):
-        for some in dialect.batches(sorted(values)):
+        for some in sql.batches(sorted(values)):
             query = Playlist.select(Playlist.id, Playlist.external_id, Playlist.name)
             query = query.where(Playlist.owner == owner, column.in_(some)).order_by(Playlist.id)
             rows = lock_rows(query).tuples().iterator()
@@ -168,7 +168,7 @@ def _append(pairs: Iterable[Entry], scope: Scope) -> list[Entry]:
 
 
 def _existing(pairs: Sequence[Entry]) -> Iterator[Entry]:
-    for some in dialect.batches(pairs):
+    for some in sql.batches(pairs):
         playlist_ids, track_ids = ({pair[side] for pair in some} for side in (0, 1))
         query = PlaylistTrack.select(PlaylistTrack.playlist, PlaylistTrack.track)
         inside = PlaylistTrack.playlist.in_(playlist_ids) & PlaylistTrack.track.in_(track_ids)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.plays.listen_rows import Listen
 
@@ -185,7 +185,7 @@ def _exact(found: Collection[tuple[Track, Artist]], listen: Listen) -> list[tupl
 
 
 def _ids(ids: Collection[int]) -> set[int]:
-    condition, values = dialect.in_list(ids)
+    condition, values = sql.in_list(ids)
     return {row[0] for row in fetch(TRACKS.format(among=condition), values)}
 
 
@@ -193,7 +193,7 @@ def _by_code(statement: str, codes: Collection[str], manager: int | None) -> dic
     """Return lists of track ids by external id or ISRC: the manager's tracks first, then tracks without manager."""
     if not codes:
         return {}
-    condition, values = dialect.in_list(codes)
+    condition, values = sql.in_list(codes)
     ranks: dict[str, list[tuple[bool, bool, int]]] = defaultdict(list)
     for code, track, owner in fetch(statement.format(among=condition), values):
         ranks[code].append((owner != (manager or 0), owner != 0, track))
@@ -205,7 +205,7 @@ def _by_code(statement: str, codes: Collection[str], manager: int | None) -> dic
 def _tracks(artists: Collection[int]) -> Tracks:
     """Return the tracks of the artists, by artist id and case-folded track name."""
     found: Tracks = {artist: {} for artist in artists}
-    condition, ids = dialect.in_list(artists)
+    condition, ids = sql.in_list(artists)
     for artist, *values in fetch(OF_ARTISTS.format(among=condition), ids):
         track = Track(*values)
         found[artist].setdefault(fold_case(track.name), []).append(track)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.plays.listen_rows import Listen
 from musicsvc.store.importing.plays.matching import TrackLookup
@@ -38,8 +38,8 @@ class KnownPlays:
     def __init__(self, listens: Sequence[Listen], run: int) -> None:
         """Load the plays of all imports except `run`, the running one. Call in a transaction."""
         self._plays: dict[tuple[int, str], list[StoredPlay]] = defaultdict(list)
-        slots, numbers = dialect.in_list({listen.played_at // SLOT for listen in listens})
-        keys, names = dialect.in_list({listeners.opaque_key(listen.listener) for listen in listens})
+        slots, numbers = sql.in_list({listen.played_at // SLOT for listen in listens})
+        keys, names = sql.in_list({listeners.opaque_key(listen.listener) for listen in listens})
         for slot, key, *values in fetch(STORED.format(slots=slots, keys=keys), numbers, names, run):
             self._plays[slot, key].append(StoredPlay(*values))
 

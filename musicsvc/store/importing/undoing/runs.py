@@ -10,9 +10,8 @@ import orjson
 from peewee import Model
 
 from musicsvc.errors import Failure, NotFound
-from musicsvc.store.engine import bulk, dialect
-from musicsvc.store.engine.dialect import lock
-from musicsvc.store.engine.sql import fetch, run_many
+from musicsvc.store.engine import bulk, sql
+from musicsvc.store.engine.sql import fetch, lock, run_many
 from musicsvc.store.engine.sql import run as run_sql
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.summary import Counts
@@ -134,7 +133,7 @@ def changed(run: int, table: type[Model], changes: Mapping[int, Changes]) -> Non
     if not changes:
         return
     kind = _kind(table)
-    among, ids = dialect.in_list(list(changes))
+    among, ids = sql.in_list(list(changes))
     earlier = dict(fetch(ITEMS.format(among=among), run, kind, ids))
     rows = [
         (run, kind, each, orjson.dumps(_merge(orjson.loads(earlier.get(each, "{}")), new)).decode())

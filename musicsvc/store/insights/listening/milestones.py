@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY, HOUR
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks, counts, histograms, reader
@@ -191,11 +191,11 @@ def likely_slots(position: Position) -> Slots:
 
 def _find_slots(kind: int, among: Mapping[int, Slots]) -> dict[int, Slots]:
     """Return for each play the one slot that contains it. A play that is not in its slots of `among` is absent."""
-    statement = SLOTS.replace("{slots}", dialect.gather("p.slot"))
+    statement = SLOTS.replace("{slots}", sql.gather("p.slot"))
     found: dict[int, Slots] = {}
     for key, gathered in _fetch_each(statement, kind, {key: each[:3] for key, each in among.items()}):
         subject, _, _, place = among[key]
-        slots = sorted(dialect.gathered(gathered) or ())
+        slots = sorted(sql.gathered(gathered) or ())
         if -len(slots) <= place < len(slots):
             slot = slots[place]
             found[key] = Slots(subject, slot, slot + 1, place % len(slots) - slots.index(slot))

@@ -9,7 +9,7 @@ from pyroaring import BitMap
 from musicsvc.errors import Invalid
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures
 from musicsvc.store.insights.listening import DEFAULT_DAYS
@@ -53,7 +53,7 @@ class Release(NamedTuple):
 
 def build(ids: Sequence[int], days: int, now: int) -> list[Release]:
     """Return each album with its plays and listeners on the first `days` days since its release, up to `now`."""
-    among, values = dialect.in_list(ids)
+    among, values = sql.in_list(ids)
     found = {each: (each, name, released) for each, name, released in fetch(ALBUMS.format(among=among), values)}
     numbers = {each: _numbers(released, days, now) for each, _, released in found.values()}
     played: dict[int, dict[int, tuple[int, bytes]]] = {each: {} for each in ids}

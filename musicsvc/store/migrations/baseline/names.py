@@ -1,6 +1,6 @@
 """Search indexes of the names of accounts, artists, albums, tracks and public playlists.
 
-Triggers note the changed names of all but accounts (`musicsvc/store/engine/names/changed_names.py`).
+Triggers note the changed names of all but accounts (`musicsvc/store/engine/name_index.py`).
 """
 
 from peewee import *

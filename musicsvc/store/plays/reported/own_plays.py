@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from musicsvc.clock import DAY
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import fetch
 
 R = TypeVar("R", bound="Row")
@@ -80,7 +80,7 @@ def select(rows: Sequence[R], listener: int) -> tuple[list[R], list[int]]:
 
 def _tracks(own: Iterable[Row], listener: int) -> dict[int, set[int]]:
     """Return the tracks that are stored as plays of this listener in the half minutes of the rows, by half minute."""
-    given, slots = dialect.table_of(sorted({row.slot for row in own}))
+    given, slots = sql.table_of(sorted({row.slot for row in own}))
     found: dict[int, set[int]] = defaultdict(set)
     for slot, track in fetch(IN_SLOTS.format(slots=given), slots, listener):
         found[slot].add(track)
@@ -89,4 +89,4 @@ def _tracks(own: Iterable[Row], listener: int) -> dict[int, set[int]]:
 
 def _known(client_keys: Iterable[bytes]) -> set[bytes]:
     asked = [(key,) for key in set(client_keys)]
-    return {bytes(key) for (key,) in dialect.insert_returning(KNOWN, ["bytea"], asked)}
+    return {bytes(key) for (key,) in bulk.insert_returning(KNOWN, ["bytea"], asked)}

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from itertools import chain
 from typing import NamedTuple
 
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32, DAY, Counts
@@ -127,7 +127,7 @@ def advance(limit: int) -> bool:
 
 def batch_end(first: int, limit: int) -> int:
     """Return the end (exclusive) of a batch of about `limit` keys of a block, from the key `first` on."""
-    given, days = dialect.table_of(counts.starts(counts.days_of(first)))
+    given, days = sql.table_of(counts.starts(counts.days_of(first)))
     ((bound,),) = fetch(BOUND.format(given=given), first & counts.REST, limit, days)
     begin = first - (first & counts.REST)
     return begin + counts.REST + 1 if bound is None else begin + int(bound)

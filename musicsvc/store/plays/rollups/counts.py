@@ -14,7 +14,7 @@ from itertools import chain
 from struct import Struct
 from typing import Any, NamedTuple
 
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays.rollups import histograms, listeners
 
@@ -102,22 +102,22 @@ def rows(periods: Collection[int], kind: int, ids: Iterable[int]) -> tuple[str, 
 
     `periods` are the lowest keys of the periods, of any level. Neither `periods` nor `ids` may be empty.
     """
-    given, firsts = dialect.table_of(sorted(each + (kind << ID_BITS) for each in periods))
-    chosen, numbers = dialect.table_of(sorted(ids), "chosen")
+    given, firsts = sql.table_of(sorted(each + (kind << ID_BITS) for each in periods))
+    chosen, numbers = sql.table_of(sorted(ids), "chosen")
     source = f"{given} CROSS JOIN {chosen} CROSS JOIN play_count WHERE key = given.value + chosen.value"
     return source, [firsts, numbers]
 
 
 def rows_between(periods: Collection[int], first: int, end: int) -> tuple[str, list[Any]]:
     """Do the same for all kinds and ids (the lower bits of a key) from `first` to `end` - 1."""
-    given, firsts = dialect.table_of(sorted(periods))
+    given, firsts = sql.table_of(sorted(periods))
     source = f"{given} CROSS JOIN play_count WHERE key >= given.value + ? AND key < given.value + ?"
     return source, [firsts, first, end]
 
 
 def dense_rows(periods: Collection[int], kind: int, ids: Sequence[int]) -> tuple[str, list[Any]]:
     """Do the same as `rows` for ascending `ids`. If they have few gaps, the result also has the ids in the gaps."""
-    if dialect.is_dense(ids):
+    if sql.is_dense(ids):
         return rows_between(periods, (kind << ID_BITS) + ids[0], (kind << ID_BITS) + ids[-1] + 1)
     return rows(periods, kind, ids)
 
@@ -134,13 +134,13 @@ def fetch_keys(query: str, keys: Collection[int]) -> list[Any]:
     """Run a query with `{rows}` after FROM for the rows with these keys."""
     if not keys:
         return []
-    given, numbers = dialect.table_of(sorted(keys))
+    given, numbers = sql.table_of(sorted(keys))
     return fetch(query.format(rows=f"{given} CROSS JOIN play_count WHERE key = given.value"), numbers)
 
 
 def lock() -> None:
     """Prevent other transactions from changing the play counts until this transaction ends."""
-    dialect.lock(LOCK)
+    sql.lock(LOCK)
 
 
 def pack(slot: int, listener: int, duration_ms: int | None, length: int) -> bytes:
@@ -163,10 +163,8 @@ def split(new: bytes) -> tuple[int, bytes, bytes]:
 
 def add(new: Mapping[int, bytes], own: Mapping[int, int]) -> None:
     """Add packed new plays to the rows with these keys, and create those that do not exist. `own`: how many are own."""
-    joined = {
-        name: dialect.concat_blob(f"play_count.{name}", f"excluded.{name}") for name in ("listeners", "histogram")
-    }
-    total = dialect.sum_noting("play_count.plays", "excluded.plays", COMPACT_EVERY, ["play_count.key"])
+    joined = {name: sql.concat_blob(f"play_count.{name}", f"excluded.{name}") for name in ("listeners", "histogram")}
+    total = bulk.sum_noting("play_count.plays", "excluded.plays", COMPACT_EVERY, ["play_count.key"])
     statement = INSERT.format(plays=total, own="play_count.own + excluded.own", **joined)
     inserted: list[tuple[Any, ...]] = []
     for each in sorted(new):
@@ -176,7 +174,7 @@ def add(new: Mapping[int, bytes], own: Mapping[int, int]) -> None:
         else:
             plays, *blobs = split(packed)
             inserted.append((each, plays, own.get(each, 0), *blobs))
-    stored = dialect.insert_noting(statement, TYPES, inserted, ("key", "plays"))
+    stored = bulk.insert_noting(statement, TYPES, inserted, ("key", "plays"))
     # The total of a row that was not stored before is its number of new plays.
     totals = chain((row[:2] for row in inserted if row[1] >= COMPACT_EVERY), stored)
     for each, plays in {row[0]: row[1] for row in totals if row[1] >= COMPACT_EVERY}.items():
@@ -195,7 +193,7 @@ def replace(keys: Iterable[int], right: Mapping[int, Counts]) -> None:
     wanted = sorted(keys)
     statement = INSERT.format(**{name: f"excluded.{name}" for name in COLUMNS.split(", ")})
     run_many("DELETE FROM play_count WHERE key = ?", [(each,) for each in wanted if each not in right])
-    dialect.insert_many(statement, TYPES, [(each, *right[each]) for each in wanted if each in right])
+    bulk.insert_many(statement, TYPES, [(each, *right[each]) for each in wanted if each in right])
 
 
 def add_up(rows: Iterable[tuple[Any, ...]]) -> dict[int, Counts]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from pyroaring import BitMap
 
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import fetch
 
 INTEGERS = "I" if array("I").itemsize == 4 else "L"  # noqa: PLR2004 - bytes
@@ -102,7 +102,7 @@ def ensure(keys: Iterable[str]) -> dict[str, int]:
         some = wanted[start : start + KEYS_PER_QUERY]
         found |= find(some)
         if missing := [(key,) for key in some if key not in found]:
-            found |= dict(dialect.insert_returning(INSERT, ("text",), missing))
+            found |= dict(bulk.insert_returning(INSERT, ("text",), missing))
         if others := [key for key in some if key not in found]:  # created by another process just now
             found |= find(others)
     return found
@@ -110,5 +110,5 @@ def ensure(keys: Iterable[str]) -> dict[str, int]:
 
 def find(keys: Sequence[str]) -> dict[str, int]:
     """Return the listener's id for each key, such as `account:7`. Keys without a listener are absent."""
-    condition, values = dialect.in_list(keys)
+    condition, values = sql.in_list(keys)
     return dict(fetch(f"SELECT key, id FROM listener WHERE key {condition}", values))  # noqa: S608 - a condition of ours

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
-from musicsvc.store.engine import dialect, sql
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.plays import subjects
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window
@@ -247,7 +247,7 @@ def of_last_day(kind: int, ids: Collection[int], window: Window) -> dict[int, li
     among, value = subjects.among(ids)
     for time, values in times:
         for each, some in fetch(query(kind, among, time), value, *values):
-            heard = dialect.gathered(some)
+            heard = sql.gathered(some)
             found[each].append((len(heard), listeners.pack(heard)))
     return found
 
@@ -258,7 +258,7 @@ def query(kind: int, among: str, time: str) -> str:
     `among` is the SQL condition on these ids, `time` the one on the time of the plays.
     """
     subject, plays = subjects.PLAYS[kind]
-    gathered = dialect.gather("p.listener_id")
+    gathered = sql.gather("p.listener_id")
     return LISTENERS.format(subject=subject, listeners=gathered, plays=plays.format(among=among), time=time)
 
 
@@ -312,6 +312,6 @@ def spans(kind: int, ids: Collection[int]) -> list[tuple[range, list[int]]]:
 
 def all_time_plays(kind: int, ids: Collection[int]) -> dict[int, int]:
     """Return the all-time plays of each track, album or artist (`kind`) by id. Ids without plays are absent."""
-    condition, value = dialect.in_list(ids)
+    condition, value = sql.in_list(ids)
     rows = fetch(ALL_TIME_PLAYS[kind].format(among=condition), value)
     return {subject: int(plays) for subject, plays in rows}

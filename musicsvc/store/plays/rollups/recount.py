@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch, stream_rows
 from musicsvc.store.plays import subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
@@ -80,8 +80,8 @@ def owners(tracks: Mapping[int, Any]) -> Iterable[tuple[Any, ...]]:
 
 
 def _days_of_tracks(keys: Collection[int]) -> dict[int, Counts]:
-    given, days = dialect.table_of(sorted({counts.first_day(key) for key in keys}))
-    chosen, tracks = dialect.table_of(sorted({key & counts.LAST_ID for key in keys}), "chosen")
+    given, days = sql.table_of(sorted({counts.first_day(key) for key in keys}))
+    chosen, tracks = sql.table_of(sorted({key & counts.LAST_ID for key in keys}), "chosen")
     statement = PLAYS.format(source=f"{given} CROSS JOIN {chosen} CROSS JOIN ", which=OF_TRACKS)
     found = _count(fetch(statement, days, tracks))
     return {key: found[key] for key in keys & found.keys()}

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from musicsvc.store.engine import dialect
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays import ranks
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
@@ -82,5 +82,5 @@ def _subtract(taken: Counter[int]) -> None:
     """Subtract the plays of tracks from their all-time totals."""
     with ranks.moving(taken):
         run_many(TOTALS, [(plays, track) for track, plays in sorted(taken.items())])
-        among, ids = dialect.in_list(taken)
+        among, ids = sql.in_list(taken)
         run(NO_TOTALS.format(among=among), ids)

@@ -3,6 +3,10 @@
 An index marks the beginning of each name and word with special characters. Its keys sort by length of the name, then by
 id, so that the best matches of a search have the lowest keys. On SQLite it is an FTS5 table of trigrams, on PostgreSQL
 a table with a trigram index.
+
+Triggers insert each name of an artist, album, track or public playlist that a transaction adds, changes or deletes into
+the table `name_change`. Before COMMIT, the transaction updates the indexes and empties this table, so other
+transactions never see its rows.
 """
 
 import re
@@ -11,9 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from musicsvc.store.engine.binding import current
-from musicsvc.store.engine.dialect import is_sqlite
-from musicsvc.store.engine.sql import fetch, run_many
+from musicsvc.store.engine.sql import current, fetch, in_list, is_sqlite, run, run_many
+from musicsvc.store.engine.tables import current_tables
 
 # Two characters each, so that a mark and one letter make a trigram. No normalized name contains them: `fold` turns
 # both into a and o.
@@ -40,6 +43,12 @@ INSERT = "INSERT INTO {table} (rowid, name) VALUES (?, ?)"
 DELETE = "DELETE FROM {table} WHERE {key} = ?"
 IGNORED = {"Cc", "Cf", "Me"}
 PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe"})
+NOTES = "name_change"
+TAKE = f"DELETE FROM {NOTES} RETURNING source, id, name"  # noqa: S608 - a constant
+NAMES = "SELECT id, name FROM {source} WHERE {indexed} AND id {among} ORDER BY id"
+COUNTS = "SELECT (SELECT count(*) FROM {source} WHERE {indexed}), (SELECT count(*) FROM {index})"
+NEXT = "SELECT id, name FROM {source} WHERE {indexed} AND id > ? ORDER BY id LIMIT ?"
+BATCH = 10_000
 
 Condition = tuple[str, int]
 
@@ -184,3 +193,55 @@ def _first_column(sql: str, *values: Any) -> list[int]:
 
 def _key(row_id: int, folded: str) -> int:
     return min(len(folded), LONGEST) << ID_BITS | row_id
+
+
+ARTISTS = NameIndex("artist_search")
+ALBUMS = NameIndex("album_search")
+TRACKS = NameIndex("track_search")
+PLAYLISTS = NameIndex("playlist_search")
+INDEXES = {"artist": ARTISTS, "album": ALBUMS, "track": TRACKS, "playlist": PLAYLISTS}  # by table
+INDEXED = {"playlist": "public"}  # the rows that are indexed, if not all
+
+
+def index_changed_names(statements: Iterable[str]) -> None:
+    """Update the indexes if a statement may have changed a name. `statements`: all SQL of the transaction."""
+    tables = current_tables()
+    if all(INDEXES.keys().isdisjoint(tables.changed(each)) for each in statements) or NOTES not in tables.names:
+        return
+    former: dict[str, list[tuple[int, str]]] = {}
+    changed: dict[str, set[int]] = {}
+    for source, row_id, name in fetch(TAKE):
+        changed.setdefault(source, set()).add(row_id)
+        if name is not None:
+            former.setdefault(source, []).append((row_id, name))
+    for source, ids in changed.items():
+        INDEXES[source].remove(former.get(source, ()))
+        among, values = in_list(ids)
+        INDEXES[source].add(fetch(NAMES.format(source=source, indexed=_indexed(source), among=among), values))
+
+
+def differences() -> list[str]:
+    """Return one line for each index whose number of names differs from the number of rows in its table."""
+    found = []
+    for source, index in INDEXES.items():
+        ((rows, names),) = fetch(COUNTS.format(source=source, indexed=_indexed(source), index=index.table))
+        if rows != names:
+            found.append(f"search: the index of the names of {source}s has {names} entries, not {rows}")
+    return found
+
+
+def rebuild() -> None:
+    """Index all names again, in a write transaction."""
+    if not is_sqlite():
+        run(f"LOCK TABLE {', '.join(INDEXES)} IN SHARE MODE")
+    run(f"DELETE FROM {NOTES}")  # noqa: S608 - a constant
+    for source, index in INDEXES.items():
+        run(f"DELETE FROM {index.table}")  # noqa: S608 - our own names
+        last = 0
+        while names := fetch(NEXT.format(source=source, indexed=_indexed(source)), last, BATCH):
+            index.add(names)
+            last = names[-1][0]
+
+
+def _indexed(source: str) -> str:
+    return INDEXED.get(source, "TRUE")

@@ -1,1 +1,0 @@
-"""Search indexes of names, and their updates."""
