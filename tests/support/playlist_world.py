@@ -57,15 +57,15 @@ class People(NamedTuple):
     cleo: Person
 
 
-def join(client: Client, store: Store, clock: Clock, name: str) -> Person:
+def join(client: Client, store: Store, clock: Clock, name: str, domain: str = "label.test") -> Person:
     """Create an account with a client of the same server."""
-    user_id, token = person(store, clock, f"{name}@label.test")
+    user_id, token = person(store, clock, f"{name}@{domain}")
     return Person(user_id, CheckedClient(client._session, client.root, token))
 
 
-def people(client: Client, store: Store, clock: Clock) -> People:
+def people(client: Client, store: Store, clock: Clock, domain: str = "label.test") -> People:
     """Three new accounts."""
-    return People(*(join(client, store, clock, name) for name in ("ann", "ben", "cleo")))
+    return People(*(join(client, store, clock, name, domain) for name in ("ann", "ben", "cleo")))
 
 
 def make_tracks(store: Store, count: int) -> list[int]:

@@ -4,25 +4,19 @@ from typing import Any
 
 import pytest
 
-from musicsvc.clock import MovableClock
 from musicsvc.store.accounts import users
-from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, TrackArtist
 from tests.support.playlist_world import People, Person, make_tracks
-from tests.support.playlist_world import people as new_people
-from tests.support.serving import Answer, Client
+from tests.support.serving import Answer
+from tests.support.shared_server import Shared, on_shared_loop
 
 UNKNOWN = 2**53 - 1
+pytestmark = on_shared_loop
 
 
 @pytest.fixture
-def people(anonymous: Client, store: Store, clock: MovableClock) -> People:
-    return new_people(anonymous, store, clock)
-
-
-@pytest.fixture
-def track(store: Store) -> int:
-    return make_tracks(store, 1)[0]
+def track(shared: Shared) -> int:
+    return make_tracks(shared.store, 1)[0]
 
 
 async def _say(who: Person, track: int, content: str, **more: Any) -> int:
@@ -65,23 +59,10 @@ async def test_a_comment_without_a_position_stands_at_the_start_and_a_reply_wher
     assert await position(parent_id=parent, position=75) == (75, 1)
 
 
-async def test_all_faults_of_a_comment_are_told_at_once(people: People, track: int) -> None:
-    sent = {"content": "", "position": 101, "parent_id": UNKNOWN}
-    answer = await people.ann.ask.post(f"tracks/{track}/comments", sent)
-    assert (answer.status, set(answer.json["errors"])) == (422, set(sent))
-    assert await _thread(people.ann, track) == []
-
-
-async def test_nobody_comments_on_a_track_that_is_not_there(people: People) -> None:
-    for track in (UNKNOWN, "x"):
-        assert (await people.ann.ask.post(f"tracks/{track}/comments", {"content": ""})).status == 404
-        assert (await people.ann.ask.get(f"tracks/{track}/comments")).status == 404
-
-
 async def test_a_reply_goes_to_a_comment_on_the_same_track_that_is_not_deleted(
-    people: People, store: Store, track: int
+    people: People, shared: Shared, track: int
 ) -> None:
-    other = make_tracks(store, 1)[0]
+    other = make_tracks(shared.store, 1)[0]
     parent = await _say(people.ann, other, "elsewhere")
     for content, faulty in (("x", ["parent_id"]), ("", ["content", "parent_id"])):
         answer = await people.ann.ask.post(f"tracks/{track}/comments", {"content": content, "parent_id": parent})
@@ -145,26 +126,23 @@ async def test_a_deleted_comment_is_gone_or_while_it_has_replies_keeps_its_place
         assert (await delete(ann, comment)).status == 404
 
 
-async def test_a_comment_is_deleted_by_its_author_or_who_manages_an_artist_of_the_track(
-    people: People, store: Store, track: int
+async def test_who_manages_an_artist_of_a_track_deletes_its_comments_and_no_others(
+    people: People, shared: Shared, track: int
 ) -> None:
-    ann, ben, cleo = people
+    ann, ben, _ = people
 
     def manage() -> None:
         for person in (None, ben):
             artist = Artist.create(name="Duo", manager=person and person.id, created_at=0)
             TrackArtist.create(track=track, artist=artist.id, position=artist.id)
 
-    store.write(manage).result()
-    for who, status in ((cleo, 403), (ben, 200), (ann, 200)):
-        comment = await _say(ann, track, "x")
-        answer = await who.ask.delete(f"comments/{comment}")
-        assert answer.status == status
-    other = await _say(ann, make_tracks(store, 1)[0], "x")
-    assert (await ben.ask.delete(f"comments/{other}")).status == 403
+    shared.store.write(manage).result()
+    for on, status in ((track, 200), (make_tracks(shared.store, 1)[0], 403)):
+        comment = await _say(ann, on, "x")
+        assert (await ben.ask.delete(f"comments/{comment}")).status == status
 
 
-async def test_comments_of_a_suspended_account_stay(people: People, store: Store, track: int) -> None:
+async def test_comments_of_a_suspended_account_stay(people: People, shared: Shared, track: int) -> None:
     await _say(people.ann, track, "still here")
-    store.write(lambda: users.suspend(users.get(people.ann.id), now=0)).result()
+    shared.store.write(lambda: users.suspend(users.get(people.ann.id), now=0)).result()
     assert await _thread(people.ben, track) == ["still here"]

@@ -9,7 +9,6 @@ import pytest
 
 from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, isoformat
 from musicsvc.server.routes.paths import INSIGHTS
-from musicsvc.store import opening
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
@@ -192,66 +191,6 @@ async def test_a_listener_is_known_by_the_installations_secret_alone(
     assert await hashed(made.tracks[0]) == before
     store.write(lambda: Secret.update(value=bytes(32)).execute()).result()
     assert await hashed(track) != before
-
-
-async def test_another_process_shows_a_play_as_soon_as_it_is_acknowledged(
-    ask: Client, made: Catalog, store: Store, clock: MovableClock
-) -> None:
-    track = made.tracks[4]
-    with opening.connect(store.url) as other:
-        async with running(other, clock) as client:
-            elsewhere = client.holding(made.token)
-            for number in range(1, 6):
-                store.write(partial(made.add_plays, [(track, clock.now(), str(number))])).result()
-                for each in (ask, elsewhere):
-                    assert (await data(each, f"tracks/{track}/realtime"))["active_listeners"] == number
-                    assert (await data(each, f"tracks/{track}"))["plays"]["total"] == number
-
-
-async def test_refusals_have_the_insights_body(ask: Client, made: Catalog, store: Store, clock: MovableClock) -> None:
-    stranger, newcomer = (person(store, clock, f"{name}@label.test", access=name == "s")[1] for name in "sn")
-    track = f"tracks/{made.tracks[0]}"
-    for token, method, path, status, code in (
-        (None, "GET", track, 401, "unauthorized"),
-        ("msvc_nonsense", "GET", track, 401, "unauthorized"),
-        (newcomer, "GET", track, 403, "forbidden"),
-        (stranger, "GET", track, 403, "forbidden"),
-        (stranger, "GET", f"{track}?period=week", 403, "forbidden"),
-        (stranger, "GET", f"{track}/realtime", 403, "forbidden"),
-        (stranger, "GET", f"albums/{made.albums[0]}/charts", 403, "forbidden"),
-        (stranger, "GET", f"artists/{made.artists[0]}/collaborations", 403, "forbidden"),
-        (made.token, "GET", "tracks/999999", 404, "not_found"),
-        (made.token, "GET", "tracks/01", 404, "not_found"),
-        (made.token, "GET", "tracks/x/charts?timeframe=x", 404, "not_found"),
-        (made.token, "GET", "nowhere", 404, "not_found"),
-        (made.token, "GET", f"{track}/", 404, "not_found"),
-        (None, "GET", "nowhere", 404, "not_found"),
-        (None, "POST", track, 405, "method_not_allowed"),
-        (made.token, "OPTIONS", track, 405, "method_not_allowed"),
-        (made.token, "GET", f"{track}?period=week", 422, "validation_failed"),
-    ):
-        answer = await ask.holding(token)(method, f"{INSIGHTS}/{path}")
-        assert (answer.status, answer.json["error"]) == (status, code), path
-        assert answer.json["success"] is False
-        assert answer.json["message"]
-        assert ("errors" in answer.json) == (status == 422)
-
-
-@pytest.mark.parametrize(
-    ("path", "field"),
-    [
-        ("tracks/{}?period=30d", "period"),
-        ("tracks/{}?period=", "period"),
-        ("tracks/{}?period=7-days&period=7-days", "period"),
-        ("tracks/{}/charts?timeframe=30-days", "timeframe"),
-        ("tracks/{}/charts?timeframe=1Y", "timeframe"),
-    ],
-)
-async def test_an_invalid_period_is_named(ask: Client, made: Catalog, path: str, field: str) -> None:
-    answer = await ask.get(f"{INSIGHTS}/{path.format(made.tracks[0])}")
-
-    assert answer.status == 422
-    assert set(answer.json["errors"]) == {field}
 
 
 async def test_lists_of_figures_are_cut_at_their_bounds_in_the_middle_of_ties(

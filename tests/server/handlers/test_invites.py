@@ -5,18 +5,13 @@ from typing import Any
 
 import pytest
 
-from musicsvc.clock import DAY, MovableClock
-from musicsvc.store.engine.store import Store
+from musicsvc.clock import DAY
 from tests.support.playlist_world import People, make_tracks
-from tests.support.playlist_world import people as new_people
 from tests.support.serving import Answer, Client
+from tests.support.shared_server import Shared, on_shared_loop
 
 UNKNOWN = 2**53 - 1
-
-
-@pytest.fixture
-def people(anonymous: Client, store: Store, clock: MovableClock) -> People:
-    return new_people(anonymous, store, clock)
+pytestmark = on_shared_loop
 
 
 async def invite(people: People, playlist: int, user_id: Any = None) -> Answer:
@@ -49,18 +44,6 @@ async def test_who_is_merely_invited_sees_the_playlist_only_in_the_answer_to_acc
     assert (await people.ben.ask.get(f"playlists/{playlist}")).json == accepted.json
 
 
-async def test_a_collaborator_reads_and_edits_tracks_and_does_no_more(people: People, store: Store) -> None:
-    playlist, (a, b) = await people.ann.playlist(), make_tracks(store, 2)
-    await people.ann.shares(playlist, people.ben)
-
-    assert (await people.ben.ask.post(f"playlists/{playlist}/tracks/add", {"ids": [a, b]})).status == 200
-    assert (await people.ben.ask.post(f"playlists/{playlist}/tracks/remove", {"ids": [a]})).status == 200
-    assert await people.ben.tracks(playlist) == [b]
-    assert (await people.ben.ask.put(f"playlists/{playlist}", {"name": "Mine"})).status == 403
-    assert (await people.ben.ask.post(f"playlists/{playlist}/invite", {"user_id": people.cleo.id})).status == 403
-    assert (await people.ben.ask.delete(f"playlists/{playlist}")).status == 403
-
-
 async def switch_off_by_path(ann: Client, playlist: int, **fields: Any) -> Answer:
     return await ann.put(f"playlists/{playlist}", {"name": "Rags"} | fields)
 
@@ -76,9 +59,9 @@ async def switch_off_by_name(ann: Client, _playlist: int, **fields: Any) -> Answ
 @pytest.mark.parametrize("public", [True, False])
 @pytest.mark.parametrize("switch_off", [switch_off_by_path, switch_off_by_id, switch_off_by_name])
 async def test_switching_collaborative_off_ends_collaborations_for_good(
-    people: People, store: Store, switch_off: Callable[..., Awaitable[Answer]], *, public: bool
+    people: People, shared: Shared, switch_off: Callable[..., Awaitable[Answer]], *, public: bool
 ) -> None:
-    playlist, ids = await people.ann.playlist(), make_tracks(store, 1)
+    playlist, ids = await people.ann.playlist(), make_tracks(shared.store, 1)
     untouched = await people.ann.playlist(name="Marches")
     for each in (playlist, untouched):
         await people.ann.shares(each, people.ben)
@@ -161,14 +144,14 @@ async def test_an_invitation_is_answered_once(people: People, first: str, second
 
 
 @pytest.mark.parametrize("answer", ["accept", "decline"])
-async def test_an_invitation_lives_seven_days(people: People, clock: MovableClock, answer: str) -> None:
+async def test_an_invitation_lives_seven_days(people: People, shared: Shared, answer: str) -> None:
     playlists = [await people.ann.playlist(name=name) for name in ("One", "Two")]
     for playlist in playlists:
         await invite(people, playlist)
 
-    clock.advance(7 * DAY - 1)
+    shared.clock.advance(7 * DAY - 1)
     assert (await answers(people, playlists[0], answer)).status == 200
-    clock.advance(1)
+    shared.clock.advance(1)
     late = await answers(people, playlists[1], answer)
     assert (late.status, late.json["message"]) == (
         409,
@@ -177,17 +160,17 @@ async def test_an_invitation_lives_seven_days(people: People, clock: MovableCloc
     assert (await people.ben.ask.get(f"playlists/{playlists[1]}")).status == 404
 
 
-async def test_who_declined_or_let_it_expire_can_be_invited_again(people: People, clock: MovableClock) -> None:
+async def test_who_declined_or_let_it_expire_can_be_invited_again(people: People, shared: Shared) -> None:
     playlist = await people.ann.playlist()
     await invite(people, playlist)
     await answers(people, playlist, "decline")
 
     assert (await invite(people, playlist)).status == 200
-    clock.advance(7 * DAY - 1)
+    shared.clock.advance(7 * DAY - 1)
     assert (await invite(people, playlist)).status == 409
-    clock.advance(1)
+    shared.clock.advance(1)
     assert (await invite(people, playlist)).status == 200
-    clock.advance(7 * DAY - 1)
+    shared.clock.advance(7 * DAY - 1)
     assert (await answers(people, playlist, "accept")).status == 200
 
 

@@ -5,24 +5,17 @@ from uuid import uuid4
 
 import pytest
 
-from musicsvc.clock import MovableClock
-from musicsvc.store.engine.store import Store
 from musicsvc.store.models import TrackLike, TrackRepost
-from tests.support.playlist_world import People, make_tracks
-from tests.support.playlist_world import people as new_people
-from tests.support.serving import Client, person
+from tests.support.playlist_world import People, join, make_tracks
+from tests.support.serving import Client
+from tests.support.shared_server import Shared, on_shared_loop
 
-UNKNOWN = 2**53 - 1
-
-
-@pytest.fixture
-def people(anonymous: Client, store: Store, clock: MovableClock) -> People:
-    return new_people(anonymous, store, clock)
+pytestmark = on_shared_loop
 
 
 @pytest.fixture
-def track(store: Store) -> int:
-    return make_tracks(store, 1)[0]
+def track(shared: Shared) -> int:
+    return make_tracks(shared.store, 1)[0]
 
 
 async def _counts(client: Client, track: int) -> tuple[int, int]:
@@ -50,16 +43,8 @@ async def test_a_like_and_a_repost_count_once_until_they_are_taken_back(people: 
         assert await _counts(ann.ask, track) == expected
 
 
-@pytest.mark.parametrize("action", ["like", "unlike", "repost", "unrepost"])
-async def test_what_is_no_track_takes_no_reaction(people: People, action: str) -> None:
-    for track in (UNKNOWN, "x", "0"):
-        assert (await people.ann.ask.post(f"tracks/{track}/{action}")).status == 404
-
-
-async def test_counts_are_exact_however_many_react_at_once(
-    anonymous: Client, store: Store, clock: MovableClock, track: int
-) -> None:
-    clients = [anonymous.holding(person(store, clock, f"fan{number}@fans.test")[1]) for number in range(16)]
+async def test_counts_are_exact_however_many_react_at_once(shared: Shared, track: int) -> None:
+    clients = [join(*shared, f"fan{number}", "fans.test").ask for number in range(16)]
     noise = ("like", "repost", "like", "unlike", "like", "unrepost", "repost")
 
     async def counted(actions: tuple[str, ...]) -> tuple[int, int]:
@@ -67,8 +52,9 @@ async def test_counts_are_exact_however_many_react_at_once(
         return await _counts(clients[0], track)
 
     def kept() -> tuple[int, int]:
-        return TrackLike.select().count(), TrackRepost.select().count()
+        likes, reposts = (TrackLike.track == track, TrackRepost.track == track)
+        return TrackLike.select().where(likes).count(), TrackRepost.select().where(reposts).count()
 
-    assert await counted(noise) == store.read(kept).result()
+    assert await counted(noise) == shared.store.read(kept).result()
     assert await counted(("like", "repost")) == (16, 16)
     assert await counted(("unlike", "unrepost")) == (0, 0)

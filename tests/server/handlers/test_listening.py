@@ -3,7 +3,6 @@
 import asyncio
 import json
 import random
-import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from datetime import timedelta
 from functools import partial
@@ -14,15 +13,11 @@ import pytest
 
 from musicsvc.cli import main
 from musicsvc.cli.session import Session
-from musicsvc.clock import DAY, MovableClock, parse
+from musicsvc.clock import DAY, MovableClock
 from musicsvc.server.routes.paths import INSIGHTS
-from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
-from musicsvc.store.plays import ingest
-from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
-from musicsvc.store.plays.periods import SLOT, to_date
-from musicsvc.store.plays.rollups import listeners
+from musicsvc.store.models import Album
+from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.subjects import KINDS
 from tests.conftest import NOW
 from tests.support import databases
@@ -193,37 +188,3 @@ async def test_an_album_without_a_release_date_has_no_points(client: Client, wor
         "days": 28,
         "releases": [{"id": album, "name": "Album 0", "release_date": None, "points": []}],
     }
-
-
-DOCS = Path(__file__).parents[3] / "docs" / "listening.md"
-PLAYED = re.compile(r"^\| (\d{4}-\d\d-\d\d \d\d:\d\d) \| (\d) \| (\w+) \| (\d*) ?\|$", re.MULTILINE)
-ASKED = re.compile(r"^`GET ([^`]+)`\n\n```json\n(.+?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def played(text: list[tuple[str, str, str, str]], now: int) -> str:
-    """Store the plays of the example; return the token of the artist's manager."""
-    user = users.create("ann@label.test", api_access=True, now=now)
-    Artist.create(name="Scott", manager=user, created_at=now)
-    for number, (name, released) in enumerate((("Rags", "2026-02-27"), ("Waltzes", "2026-02-28")), 1):
-        Album.create(name=name, release_date=released, created_at=now)
-        AlbumArtist.create(album=number, artist=1, position=0)
-    for number, (length, album) in enumerate(((200_000, 1), (0, 1), (90_000, 2)), 1):
-        Track.create(name=f"Track {number}", duration=length, album=album, created_at=now)
-        TrackArtist.create(track=number, artist=1, position=0)
-    plays = [(parse(f"{at}Z"), int(track), name, int(heard) if heard else None) for at, track, name, heard in text]
-    ids = listeners.ensure([name for _, _, name, _ in plays])
-    rows = [PlayRow(at // SLOT, track, ids[name], WITHOUT_ID, at, heard, 0) for at, track, name, heard in plays]
-    assert ingest.record(rows) == 7
-    return tokens.create(user, "test", now=now)[1]
-
-
-async def test_the_example_of_the_documentation_has_these_answers(
-    anonymous: Client, store: Store, clock: MovableClock
-) -> None:
-    text = DOCS.read_text("utf-8")
-    client = anonymous.holding(store.write(lambda: played(PLAYED.findall(text), clock.now())).result())
-
-    found = {path: await data(client, path.removeprefix("/")) for path, _ in ASKED.findall(text)}
-
-    assert found == {path: json.loads(block) for path, block in ASKED.findall(text)}
-    assert len(found) == 4

@@ -61,19 +61,9 @@ async def test_the_conversation_with_the_newest_message_stands_first(
     assert [row["id"] for row in listed] == ids
 
 
-async def test_an_unknown_conversation_is_told_after_faulty_fields(client: Client) -> None:
-    faulty = await client.post("messaging/messages", {"conversation_id": 999, "message_text": ""})
-    assert (faulty.status, list(faulty.json["errors"])) == (422, ["message_text"])
-    assert (await client.post("messaging/messages", {"conversation_id": 999, "message_text": "x"})).status == 404
-
-
-async def test_a_conversation_names_one_to_nine_others_who_exist(client: Client, ben: tuple[int, Client]) -> None:
-    me = ben[0] - 1
-    for others, field in [([], "user_ids"), ([me], "user_ids"), ([ben[0]] * 2, "user_ids"), ([99_999], "user_ids.0")]:
-        answer = await client.post("messaging/conversations", {"user_ids": others})
-        assert (answer.status, list(answer.json["errors"])) == (422, [field])
-    ten = await client.post("messaging/conversations", {"user_ids": list(range(100, 110))})
-    assert ten.status == 422
+async def test_a_conversation_names_others_only(client: Client, ben: tuple[int, Client]) -> None:
+    answer = await client.post("messaging/conversations", {"user_ids": [ben[0] - 1]})
+    assert (answer.status, list(answer.json["errors"])) == (422, ["user_ids"])
 
 
 async def test_a_collection_keeps_its_tracks_in_the_order_sent(client: Client, ben: tuple[int, Client]) -> None:
@@ -93,20 +83,14 @@ async def test_a_collection_keeps_its_tracks_in_the_order_sent(client: Client, b
     assert (await ben[1].get("collections")).json["pagination"]["total"] == 0
 
 
-async def test_a_collection_tells_every_fault_at_once(client: Client) -> None:
-    (track,) = await make_tracks(client, 1)
-    answer = await client.post("collections", {"description": "x" * 1001, "track_ids": [track, 999, 998, "7"]})
-    assert answer.status == 422
-    assert set(answer.json["errors"]) == {"name", "description", "track_ids.1", "track_ids.2", "track_ids.3"}
-
-
 async def test_a_device_token_has_one_row_and_moves_to_who_registers_it(
     client: Client, ben: tuple[int, Client], store: Store
 ) -> None:
     body = {"token": " push-1 ", "device_name": "Kitchen"}
     assert (await client.post("fcm-tokens", body)).json == {"status": "ok"}
     assert (await client.post("fcm-tokens", body | {"platform": "ios"})).json == {"status": "ok"}
-    assert (await ben[1].post("fcm-tokens", body)).json == {"status": "ok"}
+    again = body | {"platform": None, "device_name": None}
+    assert (await ben[1].post("fcm-tokens", again)).json == {"status": "ok"}
     rows = store.read(lambda: list(Device.select(Device.token, Device.user, Device.platform).tuples())).result()
     assert rows == [(" push-1 ", ben[0], "web")]
     assert (await client.delete("fcm-tokens", body={"token": " push-1 "})).json == {"status": "success"}
@@ -114,15 +98,6 @@ async def test_a_device_token_has_one_row_and_moves_to_who_registers_it(
     assert (await ben[1].delete("fcm-tokens", body={"token": " push-1 "})).status == 200
     assert (await ben[1].delete("fcm-tokens", body={"token": " push-1 "})).status == 200
     assert store.read(Device.select().count).result() == 0
-
-
-@pytest.mark.parametrize(("platform", "kept"), [(None, "web"), (" ios ", "ios")])
-async def test_a_platform_of_null_is_none_and_one_in_blanks_is_trimmed(
-    client: Client, store: Store, platform: str | None, kept: str
-) -> None:
-    body = {"token": "x", "platform": platform, "device_name": None}
-    assert (await client.post("fcm-tokens", body)).json == {"status": "ok"}
-    assert store.read(lambda: list(Device.select(Device.platform).tuples())).result() == [(kept,)]
 
 
 async def test_notification_choices_merge_by_channel(client: Client) -> None:
@@ -135,23 +110,6 @@ async def test_notification_choices_merge_by_channel(client: Client) -> None:
         {"notif_id": "comment", "channels": {"email": True, "in_app": True, "mobile": True}},
         {"notif_id": "new_follower", "channels": {"email": False, "in_app": True, "mobile": False}},
     ]
-
-
-async def test_faulty_choices_are_named_by_their_place(client: Client) -> None:
-    good = {"notif_id": "a", "channels": {}}
-    bad = [good, {"notif_id": "A b", "channels": {"email": "yes"}}, {"notif_id": "b", "channels": {"fax": True}}, {}]
-    answer = await client.put("notifications/me/subscriptions", {"selections": bad})
-    assert answer.status == 422
-    assert set(answer.json["errors"]) == {
-        "selections.1.notif_id",
-        "selections.1.channels.email",
-        "selections.2.channels.fax",
-        "selections.3.notif_id",
-        "selections.3.channels",
-    }
-    assert (await client.get("notifications/me/subscriptions")).json["subscriptions"] == []
-    many = await client.put("notifications/me/subscriptions", {"selections": [good] * 101})
-    assert (many.status, list(many.json["errors"])) == (422, ["selections"])
 
 
 async def test_notifications_of_others_are_theirs(client: Client, ben: tuple[int, Client]) -> None:

@@ -73,13 +73,6 @@ async def test_every_reason_not_to_sign_in_has_the_same_answer(shared: Shared) -
     assert (count(shared, world), count(shared, world, "suspended")) == (1, 1)
 
 
-@on_shared_loop
-async def test_every_missing_field_of_a_sign_in_is_named(shared: Shared) -> None:
-    answer = await shared.client.post("auth/login", {"token_name": "ab", "email": " "})
-    assert answer.status == 422
-    assert set(answer.json["errors"]) == {"email", "password", "token_name"}
-
-
 async def test_without_access_the_right_password_gets_403_and_no_token(store: Store, clock: MovableClock) -> None:
     world = World(store, clock, ["without access"])
     settings = Settings(access=Access(contact_email="api@label.test"))
@@ -142,25 +135,6 @@ async def test_only_the_callers_password_creates_a_token(shared: Shared) -> None
     _, value = person(shared.store, shared.clock, f"unset@{world.domain}")  # without a password
     unset = await create(shared.client.holding(value))
     assert (unset.status, unset.json["errors"]) == (422, {"password": "The password is wrong."})
-
-
-@pytest.mark.parametrize(
-    ("changes", "faults"),
-    [
-        ({"name": "ab", "days": 0, "scope": "write"}, {"name", "days", "scope"}),
-        ({"name": "x" * 51, "days": 91, "scope": "READ"}, {"name", "days", "scope"}),
-        ({"name": None, "days": "7", "password": None}, {"name", "days", "password"}),
-        ({"days": 7.5, "password": "\0"}, {"days", "password"}),
-    ],
-)
-@on_shared_loop
-async def test_every_faulty_field_of_a_new_token_is_named(
-    shared: Shared, changes: dict[str, Any], faults: set[str]
-) -> None:
-    world = shared.world([OWNER])
-    answer = await create(owner(shared, world), **changes)
-    assert (answer.status, set(answer.json["errors"])) == (422, faults)
-    assert count(shared, world) == 1
 
 
 @on_shared_loop

@@ -3,9 +3,12 @@
 from typing import Annotated, Any, Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ConfigDict, Field
 
 from musicsvc.server.schemas.fields import Body
+from musicsvc.server.schemas.playlists import PlaylistIn
 from musicsvc.server.schemas.reading import check
 
 BEYOND = 2**63
@@ -59,3 +62,23 @@ class Everything(Body):
 def test_a_fault_has_its_message(field: str, value: Any, message: str) -> None:
     model, errors = check(Everything, {field: value}, {})
     assert (model, errors) == (None, {field: message})
+
+
+SPELLINGS = {"true": True, "1": True, "false": False, "0": False, "": False}
+ANYTHING = (
+    st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | st.text() | st.lists(st.booleans(), max_size=2)
+)
+
+
+@given(st.sampled_from([*SPELLINGS, " true ", "  "]) | ANYTHING)
+def test_a_switch_takes_its_spellings_and_nothing_else(value: Any) -> None:
+    expected = SPELLINGS.get(value.strip()) if isinstance(value, str) else value
+    expected = False if value is None else expected
+
+    body, faults = check(PlaylistIn, {"name": "Rags", "public": value}, {})
+
+    if isinstance(expected, bool):
+        assert body is not None
+        assert body.public is expected
+    else:
+        assert list(faults) == ["public"]
