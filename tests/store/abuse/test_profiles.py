@@ -80,8 +80,3 @@ def test_an_attack_is_revoked_within_a_minute_of_the_threshold(profile: Profile,
 def test_a_plain_threshold_would_revoke_obedient_clients() -> None:
     to_the_letter = {p.name for p in HONEST if refusals_passed(p.entries(SlidingWindow()))}
     assert to_the_letter == {"eight threads"}
-
-
-def test_the_same_description_gives_the_same_traffic() -> None:
-    for profile in HONEST[:6]:
-        assert profile.entries(SlidingWindow()) == profile.entries(SlidingWindow())

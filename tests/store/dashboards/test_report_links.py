@@ -6,11 +6,10 @@ from functools import partial
 import pytest
 
 from musicsvc.clock import DAY, MovableClock
-from musicsvc.errors import Conflict, Forbidden, NotFound
+from musicsvc.errors import Conflict, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.engine.store import Store
-from musicsvc.store.insights import figures
 from musicsvc.store.models import Artist, PlayProgress, Track
 from musicsvc.store.plays.periods import Window, window
 from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
@@ -171,8 +170,3 @@ def test_an_account_has_a_hundred_links_at_most_without_expired_ones(
         store.write(lambda: create(now + 30 * DAY - 1)).result()
     store.write(lambda: create(now + 30 * DAY)).result()
     assert len(store.read(lambda: report_links.list(owner, now=now)).result()) == 1
-
-
-def test_the_right_to_figures_is_checked_by_account(store: Store, made: Catalog) -> None:
-    with pytest.raises(Forbidden):
-        store.read(lambda: figures.check_manager(Subject(TRACK, made.tracks[0]), made.manager.user_id + 1)).result()

@@ -13,6 +13,7 @@ from musicsvc.store.importing.plays import matching
 from musicsvc.store.importing.undoing import restoring, runs
 from musicsvc.store.messaging import messages
 from musicsvc.store.models import Tag, Track, TrackTag
+from musicsvc.store.plays import subjects
 from tests.support.query_count import queries
 
 INSERT = "INSERT INTO tag (name) {rows}"
@@ -36,6 +37,7 @@ CALLS: dict[str, tuple[Callable[[], object], object]] = {
     "restored fields": (lambda: restoring._restore_fields(Track, 1, {}), {}),
     "unlinked": (lambda: restoring._unlink(TrackTag, TrackTag.track, TrackTag.tag, 1, []), None),
     "restored rows": (lambda: restoring._taken(Track, 1, {}), None),
+    "subjects of tracks": (lambda: subjects.of_tracks([]), ({}, {}, {})),
     "slots": (lambda: runs.add_slots(1, []), None),
     "created rows": (lambda: runs.made(1, Track, []), None),
     "changed rows": (lambda: runs.changed(1, Track, {}), None),

@@ -12,7 +12,7 @@ from musicsvc.errors import Forbidden, NotFound
 from musicsvc.server.handlers import insights as handlers
 from musicsvc.server.schemas.periods import PeriodName, PeriodQuery, TimeframeName, TimeframeQuery
 from musicsvc.store.engine.store import Store
-from musicsvc.store.insights import charts, collaborations
+from musicsvc.store.insights import collaborations
 from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.models import Artist, Track
 from musicsvc.store.plays import periods
@@ -20,7 +20,6 @@ from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 from tests.conftest import NOW
-from tests.support import play_counts
 from tests.support.examples import examples
 from tests.support.listening_world import TRACKS, Catalog, catalog
 
@@ -97,51 +96,6 @@ def test_every_figure_equals_a_recount_of_single_plays(
 
 
 @LIGHT
-@given(heard=batches, folded=some.integers(0, 3))
-def test_listeners_are_at_least_those_of_the_largest_part_and_at_most_the_sum(
-    store: Store, heard: list[Any], folded: int
-) -> None:
-    made = filled(store, heard, folded)
-
-    for subject in (Subject(ARTIST, made.artists[0]), Subject(ALBUM, made.albums[0]), Subject(TRACK, made.tracks[0])):
-        for period in periods.DAYS:
-            window = periods.window(period, NOW)
-            chart = store.read(partial(charts.build, subject, window)).result()
-            figures = store.read(partial(insight_figures.figures, subject, window)).result()
-            parts = [point.listeners for point in chart.points]
-            assert max(parts) <= chart.totals.listeners <= sum(parts)
-            assert figures.listeners == chart.totals.listeners
-            assert figures.plays == chart.totals.plays == sum(point.plays for point in chart.points)
-            assert figures.listeners <= figures.listeners_total
-            assert len(chart.points) == window.days
-    window = periods.window("1-year", NOW)
-    tracks, album = (
-        [store.read(partial(insight_figures.figures, subject, window)).result().listeners for subject in subjects]
-        for subjects in ([Subject(TRACK, made.tracks[each]) for each in (0, 1)], [Subject(ALBUM, made.albums[0])])
-    )
-    assert max(tracks) <= album[0] <= sum(tracks)
-
-
-@LIGHT
-@given(heard=batches, shift=some.integers(0, 3 * DAY))
-def test_days_leave_a_window_at_midnight_for_the_one_before(store: Store, heard: list[Any], shift: int) -> None:
-    made = filled(store, heard)
-    later = NOW + shift
-
-    for period in periods.DAYS:
-        window = periods.window(period, later)
-        within, before, ever = store.read(
-            partial(play_counts.in_windows, Subject(ARTIST, made.artists[1]), window, window.before)
-        ).result()
-        expected = made.past.figures("artist", made.artists[1], period, later)
-        assert (within.plays, len(within.listeners)) == tuple(
-            expected[block][name] for block, name in (("plays", "period"), ("listeners", "unique"))
-        )
-        assert within.plays + before.plays <= ever.plays == expected["plays"]["total"]
-        assert len(ever.listeners) == expected["listeners"]["total"]
-
-
-@LIGHT
 @given(heard=some.lists(play, max_size=60))
 def test_collaborations_are_those_counted_by_hand(store: Store, heard: list[Any]) -> None:
     made = filled(store, [heard])
@@ -156,14 +110,13 @@ def test_collaborations_are_those_counted_by_hand(store: Store, heard: list[Any]
 
 @pytest.mark.parametrize(
     ("now", "before", "percent"),
-    [(3, 2, 50.0), (1, 3, -66.7), (0, 5, -100.0), (5, 0, None), (0, 0, None), (2, 2, 0.0), (1999, 2000, 0.0)],
+    [
+        *((3, 2, 50.0), (1, 3, -66.7), (0, 5, -100.0), (5, 0, None), (0, 0, None), (2, 2, 0.0), (1999, 2000, 0.0)),
+        *((409, 400, 2.3), (391, 400, -2.2), (411, 400, 2.8), (389, 400, -2.7)),  # halves up
+    ],
 )
 def test_growth_is_in_percent_with_one_decimal_and_null_from_zero(now: int, before: int, percent: float | None) -> None:
     assert insight_figures.change(now, before) == percent
-
-
-def test_no_growth_is_never_minus_zero() -> None:
-    assert str(insight_figures.change(99_999, 100_000)) == "0.0"
 
 
 def test_the_names_of_periods_are_the_same_everywhere() -> None:
@@ -192,16 +145,3 @@ def test_figures_of_others_are_forbidden_and_unknown_subjects_not_found(store: S
     for find, number in ((insight_figures.artist_of, nobodys), (insight_figures.track_of, uncredited)):
         with pytest.raises(Forbidden):
             store.read(partial(find, number, actor=mine.manager)).result()
-
-
-def test_one_of_several_artists_is_enough_to_see_a_tracks_figures(store: Store) -> None:
-    made, other = (store.write(partial(catalog, NOW)).result() for _ in range(2))
-    store.write(
-        lambda: Artist.update(manager=other.manager.user_id).where(Artist.id == made.artists[1]).execute()
-    ).result()
-
-    assert (
-        store.read(partial(insight_figures.track_of, made.tracks[1], actor=other.manager)).result().id == made.tracks[1]
-    )
-    with pytest.raises(Forbidden):
-        store.read(partial(insight_figures.track_of, made.tracks[0], actor=other.manager)).result()

@@ -3,13 +3,10 @@
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as some
 
-from musicsvc.store.insights import figures
 from musicsvc.store.insights.figures import ratio
-from musicsvc.store.insights.listening import listening
 from tests.support.oracle import half_up
 
 
@@ -31,17 +28,3 @@ def test_a_ratio_is_the_nearest_decimal_and_of_two_the_higher(numerator: int, de
     if halves_up == halves_up.to_integral_value(ROUND_FLOOR):  # a half, or a whole step
         assert found == float(halves_up.to_integral_value(ROUND_FLOOR) / 10**decimals)
     assert str(found) != "-0.0"
-
-
-@pytest.mark.parametrize(
-    ("now", "percent"), [(409, 2.3), (391, -2.2), (401, 0.3), (399, -0.2), (411, 2.8), (389, -2.7), (400, 0.0)]
-)
-def test_growth_is_rounded_halves_up(now: int, percent: float) -> None:
-    assert figures.change(now, 400) == percent
-
-
-def test_mean_completion_and_plays_per_listener_are_rounded_halves_up() -> None:
-    plays = [0] * 101
-    plays[2], plays[3] = 3, 1  # 2.25 on average
-    assert listening.summarize(plays) == (2.3, 2.0)
-    assert [listening.per_listener(*of) for of in ((9, 8), (11, 8), (201, 200), (5, 0))] == [1.13, 1.38, 1.01, None]

@@ -4,7 +4,6 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,7 +24,7 @@ from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Administrator
 from tests.conftest import NOW
 from tests.support.examples import examples
-from tests.support.reported_plays import TODAY, account, figures, report
+from tests.support.reported_plays import TODAY, account, report
 from tests.support.undoing import quiet, require_sound
 
 DAYS = (0, 1, 3, 13, 40, 41, 80)
@@ -103,33 +102,6 @@ def test_withdrawn_plays_are_those_of_the_account_and_all_counts_are_exact(
         patch.setattr(withdrawal, "TAKEN_AT_ONCE", at_once)
         assert withdraw(store, reports) == expected.total()
     assert store.read(stored).result() == before - expected
-    require_sound(store)
-
-
-def test_blocks_hours_ranks_and_totals_are_as_if_the_plays_had_never_been_reported(
-    store: Store, reporter: Identity, eve: Identity, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 500)
-    # The list of an artist's tracks has blocks, and the tracks have ranks, from this row on.
-    store.write(lambda: run("INSERT INTO list_block VALUES (7, 1, 0, 0, 0, 2)")).result()
-    times = [NOW - at * 20 * MINUTE for at in range(2_600)]
-    heard = [ReportedPlay(1 + at % 2, time, f"l{at % 9}") for at, time in enumerate(times)]
-    heard += [ReportedPlay(2, NOW - at * MINUTE, f"l{at % 5}") for at in range(150)]
-    report(store, heard, reporter)
-    while store.write(lambda: blocks.roll_up(100)).result():
-        pass
-
-    def stored_rows() -> list[Any]:
-        tables = ("play_count", "track_rank", "track_plays")
-        return [sorted((row[:2] for row in fetch(f"SELECT * FROM {name}")), key=str) for name in tables]
-
-    before, shown = store.read(stored_rows).result(), figures(store)
-    assert [at for at, rows in enumerate(before) if not rows] in ([], [1])  # PostgreSQL has no ranks
-    report(store, [ReportedPlay(1 + at % 3, time, "wrong") for at, time in enumerate(times[::3])], eve)
-    assert (store.read(stored_rows).result(), figures(store)) != (before, shown)
-    assert withdraw(store, Reports(eve.user_id)) == 867
-    found = store.read(stored_rows).result()
-    assert ([*map(len, found)], found[1:], figures(store)) == ([*map(len, before)], before[1:], shown)
     require_sound(store)
 
 

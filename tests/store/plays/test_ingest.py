@@ -1,13 +1,12 @@
 """Ingestion of plays: accepted, repeated and refused ones; figures do not depend on their order."""
 
-from musicsvc.clock import DAY, MINUTE, SECOND
+from musicsvc.clock import DAY, MINUTE
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Listener, Play, TrackPlays
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
-from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, of_tracks
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
 from tests.support import play_counts
 from tests.support.reported_plays import TODAY, account, figures, report
@@ -71,26 +70,6 @@ def test_no_opaque_name_can_be_an_accounts_own_key(store: Store, reporter: Ident
     assert keys == {mine, f"opaque:{mine}", "opaque:opaque:x", "opaque:x"}
 
 
-def test_a_day_ends_at_midnight_utc(store: Store, reporter: Identity) -> None:
-    midnight = TODAY * DAY
-    report(store, [ReportedPlay(1, midnight - 1, "a"), ReportedPlay(1, midnight, "a")], reporter)
-    found = figures(store)
-    assert (found[TRACK, 1, TODAY - 1, TODAY][0], found[TRACK, 1, TODAY, TODAY + 1][0]) == (1, 1)
-    assert found[TRACK, 1, 0, play_counts.ALL_TIME] == (2, [1])
-
-
-def test_without_a_clients_id_half_a_minute_holds_one_play(store: Store, reporter: Identity) -> None:
-    slot = NOW - NOW % (30 * SECOND)
-    first = [
-        ReportedPlay(1, slot, "a"),
-        ReportedPlay(1, slot + 30 * SECOND - 1, "a"),
-        ReportedPlay(1, slot + 30 * SECOND, "a"),
-    ]
-    outcome = report(store, first, reporter)
-    assert (outcome.accepted, outcome.repeated) == (2, 1)
-    assert report(store, [ReportedPlay(2, slot, "a"), ReportedPlay(1, slot, "b")], reporter).accepted == 2
-
-
 def test_a_clients_id_makes_a_play_and_its_repeat_once_for_each_account(store: Store, reporter: Identity) -> None:
     other = store.write(lambda: account(reports_plays=True, email="bob@label.test")).result()
     first = ReportedPlay(1, NOW, "a", client_id="x")
@@ -106,22 +85,9 @@ def test_repeats_among_hundreds_of_new_plays_are_left_out(store: Store, reporter
     assert figures(store)[TRACK, 1, 0, play_counts.ALL_TIME] == (700, [1])
 
 
-def test_the_earliest_of_repeats_in_a_batch_is_kept(store: Store, reporter: Identity) -> None:
-    slot = NOW // SLOT * SLOT
-    heard = [ReportedPlay(1, slot + after, "a", duration_ms=after // SECOND) for after in (9 * SECOND, 2 * SECOND)]
-    heard += [ReportedPlay(track, slot + after, "b", client_id="7") for track, after in ((1, SECOND), (2, 0))]
-    assert report(store, heard, reporter) == ingest.IngestOutcome(accepted=2, repeated=2)
-    kept = store.read(lambda: [(row.track, row.played_at - slot, row.duration_ms) for row in Play.select()]).result()
-    assert sorted(kept) == [(1, 2 * SECOND, 2), (2, 0, None)]
-
-
 def test_a_play_keeps_the_time_of_its_first_report(store: Store, reporter: Identity) -> None:
     heard = [ReportedPlay(1, NOW - DAY, "a"), ReportedPlay(2, NOW)]
     for now in (NOW, NOW + MINUTE):
         report(store, heard, reporter, now)
     stored = store.read(lambda: {row.track: (row.reporter, row.reported_at) for row in Play.select()}).result()
     assert stored == {1: (reporter.user_id, NOW), 2: (reporter.user_id, NOW)}
-
-
-def test_a_batch_without_tracks_has_no_subjects() -> None:
-    assert of_tracks([]) == ({}, {}, {})

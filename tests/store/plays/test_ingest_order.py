@@ -8,9 +8,8 @@ from itertools import zip_longest
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
-from peewee import SQL
 
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.accounts.tokens import Identity
@@ -22,7 +21,7 @@ from musicsvc.store.plays.rollups import blocks, counts, listeners
 from musicsvc.store.plays.subjects import TRACK
 from tests.conftest import NOW
 from tests.support.examples import examples
-from tests.support.reported_plays import PLAYED, SPANS, SUBJECTS, TODAY, figures, read_figures, report
+from tests.support.reported_plays import PLAYED, SPANS, SUBJECTS, TODAY, read_figures, report
 
 TIMES = [NOW - back * DAY + at * 15 * SECOND for back in PLAYED for at in range(4)]
 REPORTED = some.lists(
@@ -97,6 +96,8 @@ def test_figures_are_the_same_whatever_the_order_and_the_batching(
 
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(heard=REPORTED)
+@example(heard=[ReportedPlay(1, TIMES[at], "a", at) for at in (1, 0)])
+@example(heard=[ReportedPlay(track, TIMES[at], "b", None, "7") for track, at in ((1, 1), (2, 0))])
 def test_of_the_repeats_in_a_batch_the_earliest_is_stored(
     store: Store, reporter: Identity, heard: list[ReportedPlay]
 ) -> None:
@@ -123,60 +124,19 @@ def counted(found: Any) -> dict[Any, tuple[int, int]]:
     return {key: (count, len(people)) for key, (count, people) in found[0].items()}
 
 
-@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(heard=REPORTED)
-def test_listeners_of_several_tracks_are_at_least_the_largest_number_and_at_most_the_sum(
-    store: Store, reporter: Identity, heard: list[ReportedPlay]
+@pytest.mark.parametrize(("level", "back"), [(counts.DAY, 0), (counts.BLOCK32, 60)])
+def test_counts_that_many_plays_are_added_to_stay_exact_and_small(
+    store: Store, reporter: Identity, level: int, back: int
 ) -> None:
-    found, _ = after(store, [heard], reporter, [9])
-    for kind, subject, tracks in SUBJECTS:
-        for span in SPANS:
-            together = set(found[kind, subject, *span][1])
-            each = [set(found[TRACK, track, *span][1]) for track in tracks]
-            assert max(map(len, each)) <= len(together) <= sum(map(len, each))
-            assert together == set().union(*each)
-            assert found[kind, subject, *span][0] == sum(found[TRACK, track, *span][0] for track in tracks)
-        by_day = [set(found[kind, subject, *span][1]) for span in SPANS[:-2]]
-        assert set(found[kind, subject, *SPANS[-1]][1]) == set().union(*by_day)
-
-
-def test_blocks_change_no_figure_and_late_plays_are_added_to_them(store: Store, reporter: Identity) -> None:
-    old = [ReportedPlay(track, NOW - back * DAY, f"l{back % 7}") for track in (1, 2, 3) for back in range(80)]
-    report(store, old[:100], reporter)
-    before = figures(store)
-    while store.write(lambda: blocks.roll_up(2)).result():
-        pass
-    assert figures(store) == before
-    assert store.read(blocks.progress).result().open_day == TODAY // 32 * 32
-    report(store, old, reporter)
-    expected, _ = recounted(old)
-    assert {key: (count, len(people)) for key, (count, people) in figures(store).items()} == {
-        key: (count, len(people)) for key, (count, people) in expected.items()
-    }
-
-
-def test_many_plays_of_one_day_stay_exact_and_small(store: Store, reporter: Identity) -> None:
-    heard = [ReportedPlay(1, NOW - at * MINUTE, f"l{at % 150}") for at in range(400)]
-    for start in range(0, 400, 50):
-        report(store, heard[start : start + 50], reporter)
-    assert figures(store)[TRACK, 1, TODAY, TODAY + 1] == (400, list(range(1, 151)))
-    (size,) = store.read(
-        lambda: [len(row.listeners) for row in PlayCount.select().where(SQL(counts.KIND) == TRACK)]
-    ).result()
-    assert size < 150 * 4
-
-
-def test_many_late_plays_of_a_month_stay_exact_and_small(store: Store, reporter: Identity) -> None:
-    late = [ReportedPlay(1, NOW - 60 * DAY + at * MINUTE, f"l{at % 150}") for at in range(400)]
-    report(store, [late[0], ReportedPlay(1, NOW, "l0")], reporter)
+    heard = [ReportedPlay(1, NOW - back * DAY - at * MINUTE, f"l{at % 150}") for at in range(400)]
+    report(store, [heard[0], ReportedPlay(1, NOW, "l0")], reporter)
     while store.write(lambda: blocks.roll_up(100)).result():
         pass
     for start in range(0, 400, 50):
-        report(store, late[start : start + 50], reporter)
-    of_month = PlayCount.key == counts.key(counts.BLOCK32, TODAY - 60, TRACK, 1)
-    month = store.read(lambda: PlayCount.get(of_month)).result()
-    assert (month.plays, listeners.count(month.listeners)) == (400, 150)
-    assert len(month.listeners) < 150 * 4
+        report(store, heard[start : start + 50], reporter)
+    found = store.read(lambda: PlayCount.get(PlayCount.key == counts.key(level, TODAY - back, TRACK, 1))).result()
+    assert (found.plays, listeners.count(found.listeners)) == (400, 150)
+    assert len(found.listeners) < 150 * 4
 
 
 def test_concurrent_reports_rollups_and_repeats_count_each_play_once(store: Store, reporter: Identity) -> None:

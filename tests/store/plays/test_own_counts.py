@@ -5,16 +5,14 @@ from functools import partial
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.engine.sql import run
 from musicsvc.store.engine.store import Store
-from musicsvc.store.plays import retention, verify
+from musicsvc.store.plays import retention
 from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.periods import SLOT, Window
 from musicsvc.store.plays.reported import account_plays
 from musicsvc.store.plays.reported.account_plays import Reports
-from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.rollups.reader import Reader
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, Subject
 from tests.conftest import NOW
 from tests.support.reported_plays import SUBJECTS, TODAY, account, report
 from tests.support.undoing import quiet, require_sound
@@ -56,17 +54,3 @@ def test_own_plays_of_a_period_are_those_of_its_days_and_tracks(store: Store, re
     retention.prune(store, 2, now=NOW, on_progress=quiet)
     assert own(store, Subject(ALBUM, 1), TODAY - 20, TODAY) == sum(play.track_id < 3 for play in left)
     require_sound(store)
-
-
-def test_wrong_numbers_of_own_plays_are_found_and_repaired(store: Store, reporter: Identity) -> None:
-    report(store, [ReportedPlay(1, NOW), ReportedPlay(2, NOW - DAY)], reporter)
-    keys = [counts.key(counts.DAY, TODAY - back, TRACK, track) for back, track in ((0, 1), (1, 2))]
-    for wrong, key in zip((9, 0), keys, strict=True):
-        store.write(partial(run, "UPDATE play_count SET own = ? WHERE key = ?", wrong, key)).result()
-    found = verify.run(store, check=False, on_progress=quiet)
-    assert [tuple(each) for each in found.differences] == [
-        ("track 2, 2026-02-28: own plays", (1, 1), (1, 1)),
-        ("track 1, 2026-03-01: own plays", (1, 1), (1, 1)),
-    ]
-    require_sound(store)
-    assert own(store, Subject(TRACK, 1), TODAY, TODAY) == 1
