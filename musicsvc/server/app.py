@@ -36,7 +36,7 @@ from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.abuse import replay
 from musicsvc.store.activity import log as activity_log
-from musicsvc.store.activity.log_store import Log
+from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
 from musicsvc.store.rate_limits.memory import Counts
 

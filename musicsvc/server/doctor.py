@@ -10,7 +10,6 @@ from musicsvc.errors import Damaged, Failure
 from musicsvc.server.network import tls
 from musicsvc.server.process import open_files
 from musicsvc.store.activity import log as activity_log
-from musicsvc.store.activity import log_file, log_store
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.doctor import Finding, database, failed, files, ok, problem, warning
 from musicsvc.store.engine.url import path_of, without_password
@@ -61,7 +60,7 @@ def _private_files(settings: Settings, config_file: Path, path: Path | None) -> 
 
 
 def _log(settings: Settings, path: Path) -> Path:
-    return settings.activity.file or log_file.default_file(path)
+    return settings.activity.file or activity_log.default_file(path)
 
 
 def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
@@ -84,7 +83,7 @@ def check_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
     hint = "The server renames the file when it starts, and creates a new activity log."
     try:
         wrong = activity_log.problems(settings.store_url, settings.activity.file)
-    except (Damaged, log_store.Outdated) as failure:
+    except (Damaged, activity_log.Outdated) as failure:
         found = failed("activity log", failure, hint)
         yield warning(found.check, found.finding, found.hint)
         return

@@ -10,7 +10,6 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from musicsvc.store import opening
 from musicsvc.store.activity import log as activity_log
-from musicsvc.store.activity import log_file
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
 from musicsvc.store.schema import schema
@@ -42,7 +41,7 @@ class SqliteTemplate:
         self._file = folder / "musicsvc.db"
         files.create(self._file)
         schema.upgrade(f"sqlite:///{self._file}")
-        log = log_file.LogFile(log_file.default_file(self._file))
+        log = activity_log.LogFile(activity_log.default_file(self._file))
         log.prepare()
         log.close()
 
@@ -58,7 +57,7 @@ class SqliteTemplate:
 
     def make_log(self, url: str) -> None:
         """Copy the template's."""
-        copy_to(log_file.default_file(self._file), log_file.default_file(path_of(url)))
+        copy_to(activity_log.default_file(self._file), activity_log.default_file(path_of(url)))
 
     def remove(self, url: str) -> None:
         """Nothing to do."""

@@ -22,7 +22,7 @@ from musicsvc.store.abuse.rate_limit_rule import REFUSED
 from musicsvc.store.abuse.rules import Violation
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity.calls import Entry
-from musicsvc.store.activity.log_store import Log
+from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.store.accounts import tokens
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity.calls import Entry
-from musicsvc.store.activity.log_store import Log
+from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
 from musicsvc.store.security import security_events
 from musicsvc.wording import quantity

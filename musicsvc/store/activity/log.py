@@ -1,16 +1,116 @@
-"""Open and check the activity log. With SQLite it is a separate file, with PostgreSQL a table of the database."""
+"""The activity log: a separate SQLite file, created if missing and replaced if damaged, or a table of PostgreSQL."""
 
-from collections.abc import Callable
+import itertools
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from musicsvc.errors import Failure
-from musicsvc.store.activity.log_store import Log, exists, migrate, schema_problems
+from peewee import Database
+from playhouse.migrations import Runner
+from playhouse.schema_diff import diff_models
+
+from musicsvc.errors import Damaged, Failure, Unavailable
+from musicsvc.store.engine.sql import bound, current, is_sqlite
+from musicsvc.store.engine.sqlite import file_locks, files
+from musicsvc.store.engine.sqlite.files import SqliteDatabase
+from musicsvc.store.engine.sqlite.store import SqliteStore
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Activity
 from musicsvc.store.opening import open_unchecked
 from musicsvc.store.schema import schema
 
 T = TypeVar("T")
+MIGRATIONS = Path(__file__).parents[1] / "migrations" / "log"
+HISTORY = "activity_migration"
+SIDES = ("-wal", "-shm", "")  # the database file last, because a new one would use an old WAL beside it
+log = logging.getLogger("musicsvc")
+
+
+class Outdated(Failure):
+    """The activity log has the schema of another version of musicsvc."""
+
+
+class Log(Store):
+    """The activity log. Until `prepare` or `open_existing` was called, all other methods may raise Unavailable."""
+
+    def prepare(self) -> None:
+        """Open the log; create, repair or migrate it if necessary. May be repeated. Raises Failure if this fails."""
+        raise NotImplementedError
+
+    def open_existing(self) -> bool:
+        """Open the log without changing it. Return False if there is no log. Raises Failure if it cannot be read."""
+        raise NotImplementedError
+
+    def replace(self) -> None:
+        """Rename a damaged log file and create a new one. Does nothing if the log is a table."""
+
+    def changes(self) -> None:
+        """Return None, because the log has no cache that changes could invalidate."""
+
+
+class LogFile(Log):
+    """The activity log in a separate file, so that neither its size nor damage to it affects the database."""
+
+    def __init__(self, path: Path) -> None:
+        self.url = f"sqlite:///{path}"
+        self.path = path
+        self._changing = threading.Lock()
+        self._store: SqliteStore | None = None
+
+    def prepare(self) -> None:
+        """Open the file. Create it if it is missing; replace it if it is unusable."""
+        with self._changing:
+            if self._store is not None and not self._store.in_place():
+                self._close()
+            if self._store is None:
+                self._store = _open_or_create(self.path)
+
+    def open_existing(self) -> bool:
+        with self._changing:
+            if self._store is None and self.path.exists():
+                try:
+                    self._store = SqliteStore(self.url, log=True)
+                except Damaged:
+                    hint = "The server renames it at its next start and creates a new one."
+                    raise Damaged(f"The activity log {self.path} is damaged. {hint}") from None
+                except files.Foreign:
+                    raise Failure(_foreign(self.path)) from None
+        return self._store is not None and self._store.read(exists).result()
+
+    def replace(self) -> None:
+        """Rename the damaged file and create a new log, unless another process has already replaced the file."""
+        with self._changing:
+            if self._store is not None:
+                with _exclusive(self.path):
+                    if self._store.in_place():
+                        _rename(self.path, "is damaged")
+                self._close()
+        self.prepare()
+
+    def read(self, unit: Callable[[], T]) -> Future[T]:
+        return self._open().read(unit)
+
+    def write(self, unit: Callable[[], T]) -> Future[T]:
+        return self._open().write(unit)
+
+    def _open(self) -> SqliteStore:
+        if self._store is None:
+            raise Unavailable("The activity log is not open.")
+        return self._store
+
+    def close(self) -> None:
+        with self._changing:
+            self._close()
+
+    def _close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
 
 
 class LogTable(Log):
@@ -44,8 +144,6 @@ def build(url: str, file: Path | None = None) -> Log:
     """Return the unopened log of the database at `url`. `file` is the setting `activity.file` (SQLite only)."""
     if not url.startswith("sqlite:///"):
         return LogTable(url)
-    from musicsvc.store.activity.log_file import LogFile, default_file  # noqa: PLC0415 - loads the SQLite driver
-
     return LogFile(file or default_file(Path(url.removeprefix("sqlite:///"))))
 
 
@@ -70,3 +168,101 @@ def problems(url: str, file: Path | None = None) -> list[str]:
     """
     with build(url, file) as log:
         return log.read(schema_problems).result() if log.open_existing() else []
+
+
+def default_file(data: Path) -> Path:
+    """Return the path of a database's activity log: `activity.db` for `musicsvc.db`, else `NAME-activity.db`."""
+    return data.with_name("activity.db" if data.name == "musicsvc.db" else f"{data.stem}-activity.db")
+
+
+def _open_or_create(path: Path) -> SqliteStore:
+    """Open the file. Create, migrate or replace it if necessary. Raises Failure for a disk error or a foreign file."""
+    try:
+        files.create(path, files.LOG_ID)
+        with _exclusive(path):
+            try:
+                return _open_migrated(path)
+            except Outdated:
+                _rename(path, "was created by another version of musicsvc")
+            except Damaged:
+                _rename(path, "is damaged")
+            files.create(path, files.LOG_ID)
+            return _open_migrated(path)
+    except files.Foreign:
+        raise Failure(_foreign(path)) from None
+    except OSError as error:
+        raise Failure(f"The activity log {path} cannot be created: {error.strerror}.") from None
+    except files.ERRORS as error:
+        raise Failure(f"The activity log {path} cannot be created: {error}.") from None
+
+
+def _foreign(path: Path) -> str:
+    return f"{path} is not an activity log and was left unchanged. Set activity.file to another path."
+
+
+def _open_migrated(path: Path) -> SqliteStore:
+    store = SqliteStore(f"sqlite:///{path}", log=True)
+    try:
+        database = SqliteDatabase(path, {"journal_mode": "WAL", "synchronous": "NORMAL"})
+        try:
+            migrate(database)
+        except files.ERRORS as error:
+            raise files.translate(error, path) from error
+        finally:
+            database.close_all()
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+@contextmanager
+def _exclusive(path: Path) -> Iterator[None]:
+    """Lock the file against creation, migration and replacement by other processes."""
+    lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        file_locks.acquire(lock)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _rename(path: Path, reason: str) -> None:
+    """Rename the log file and its WAL, so that a new log can be created."""
+    names = (path.with_name(f"{path.name}.aside-{number}") for number in itertools.count(1))
+    aside = next(name for name in names if not name.exists())
+    for side in SIDES:
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + side).rename(aside.with_name(aside.name + side))
+    log.warning("the activity log %s %s; renamed it to %s and created a new one", path, reason, aside)
+
+
+def migrate(database: Database, folder: Path = MIGRATIONS) -> list[str]:
+    """Apply the missing migrations of `folder` to the log, in one transaction. Return their names.
+
+    The caller must prevent concurrent migrations. Raises Outdated if the log cannot be upgraded.
+    """
+    with bound(database), database.atomic():
+        have = schema.applied(HISTORY)
+        if schema.refusal("", have, folder):
+            raise Outdated("The activity log was created by another version of musicsvc.")
+        if not schema.missing(have, folder):
+            return []
+        names: list[str] = Runner(database, str(folder), table_name=HISTORY).up()
+        return names
+
+
+def exists() -> bool:
+    """Return True if the current database contains a log. Raises Outdated if its schema is of another version."""
+    have = schema.applied(HISTORY)
+    if have and have != schema.available(MIGRATIONS):
+        raise Outdated("The activity log was created by another version of musicsvc. Run: musicsvc db upgrade")
+    return bool(have)
+
+
+def schema_problems() -> list[str]:
+    """Return the integrity errors of the log, and the differences between its schema and the expected one."""
+    found: list[str] = []
+    if is_sqlite():
+        found += [str(row[0]) for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
+    return found + str(diff_models(current(), [Activity]) or "").splitlines()

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity.calls import Entry
-from musicsvc.store.activity.log_store import Log
+from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Event

@@ -12,7 +12,7 @@ from musicsvc.server.jobs import activity_writer
 from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
-from musicsvc.store.activity.log_store import Log
+from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
 
 OLD = 2 * calls.PRUNED + 1  # more than two steps delete

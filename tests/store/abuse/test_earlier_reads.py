@@ -12,7 +12,7 @@ from musicsvc.store.abuse.earlier_reads import Denial
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
-from musicsvc.store.activity.log_store import Log
+from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.sql import current, fetch, is_sqlite
 from musicsvc.store.engine.store import Store
 

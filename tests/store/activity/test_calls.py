@@ -8,10 +8,10 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store.activity import calls, log_store
+from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry, Filter
-from musicsvc.store.activity.log_store import Log
+from musicsvc.store.activity.log import Log
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
@@ -170,7 +170,7 @@ def test_old_entries_go_a_slice_at_a_time(log: Log) -> None:
 
 
 def test_a_new_log_has_no_problems_and_matches_the_model(log: Log) -> None:
-    assert log.read(log_store.schema_problems).result() == []
+    assert log.read(activity_log.schema_problems).result() == []
 
 
 def test_a_dropped_index_is_a_problem_and_a_missing_log_is_not(store: Store) -> None:
@@ -210,10 +210,8 @@ def test_a_missing_file_is_created_readable_only_by_its_owner(store: Store, tmp_
 
 @sqlite
 def test_databases_of_one_folder_have_separate_logs() -> None:
-    from musicsvc.store.activity.log_file import default_file  # noqa: PLC0415 - SQLite's
-
-    assert default_file(Path("data/musicsvc.db")) == Path("data/activity.db")
-    assert default_file(Path("data/other.db")) == Path("data/other-activity.db")
+    assert activity_log.default_file(Path("data/musicsvc.db")) == Path("data/activity.db")
+    assert activity_log.default_file(Path("data/other.db")) == Path("data/other-activity.db")
 
 
 @sqlite

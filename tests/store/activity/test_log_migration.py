@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from musicsvc.store.activity import calls, log_store
-from musicsvc.store.activity.log_file import LogFile
-from musicsvc.store.activity.log_store import migrate
+from musicsvc.store.activity import calls
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.activity.log import LogFile, migrate
 from musicsvc.store.engine.sql import bound, fetch
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.sqlite.files import SqliteDatabase
@@ -51,7 +51,7 @@ def test_a_reader_sees_no_log_or_a_whole_one_while_a_server_creates_it(tmp_path:
 
 
 def test_a_log_of_an_older_version_is_upgraded_with_its_rows(new_database: Callable[..., str], tmp_path: Path) -> None:
-    folder = upgrades.make_next(tmp_path / "next", {"9001_seconds": NEXT}, like=log_store.MIGRATIONS)
+    folder = upgrades.make_next(tmp_path / "next", {"9001_seconds": NEXT}, like=activity_log.MIGRATIONS)
     with schema.migrating(new_database(migrated=False)) as opened:
         assert migrate(opened)[0] == "0001_baseline"
         with bound(opened):
@@ -59,7 +59,7 @@ def test_a_log_of_an_older_version_is_upgraded_with_its_rows(new_database: Calla
 
         assert migrate(opened, folder) == ["9001_seconds"]
         assert migrate(opened, folder) == []
-        with pytest.raises(log_store.Outdated):
+        with pytest.raises(activity_log.Outdated):
             migrate(opened)
 
         with bound(opened):

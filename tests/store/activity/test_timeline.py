@@ -8,7 +8,7 @@ import pytest
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import SLICE, Entry
-from musicsvc.store.activity.log_store import Log
+from musicsvc.store.activity.log import Log
 from musicsvc.store.activity.timeline import Timeline
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Activity, SecurityEvent

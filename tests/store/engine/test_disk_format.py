@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from musicsvc.clock import DAY, parse
-from musicsvc.store.activity import log_file
+from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.models import Play, PlayCount
@@ -25,7 +25,7 @@ def test_files_have_their_application_ids(template: databases.Template, store: S
     file = path_of(store.url)
     assert file is not None
     assert file.read_bytes()[68:72] == b"MSVC"
-    assert log_file.default_file(file).read_bytes()[68:72] == b"MSVL"
+    assert activity_log.default_file(file).read_bytes()[68:72] == b"MSVL"
 
 
 def test_plays_are_stored_by_half_minutes_days_and_blocks_of_32_days(store: Store) -> None:

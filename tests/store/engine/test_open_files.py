@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store.activity.log_file import LogFile
+from musicsvc.store.activity.log import LogFile
 from musicsvc.store.backups import create
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.engine.sqlite import file_locks, files

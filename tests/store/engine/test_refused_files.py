@@ -8,8 +8,7 @@ import apsw
 import pytest
 
 from musicsvc.errors import Failure, Unavailable
-from musicsvc.store.activity.log_file import LogFile
-from musicsvc.store.activity.log_store import exists
+from musicsvc.store.activity.log import LogFile, exists
 from musicsvc.store.backups import create, restore
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.engine.sqlite import files, reserved_space

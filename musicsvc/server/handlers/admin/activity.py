@@ -13,7 +13,7 @@ from musicsvc.server.shapes import newest
 from musicsvc.server.shapes.pages import FormState, View
 from musicsvc.store.accounts import users
 from musicsvc.store.activity import calls
-from musicsvc.store.activity.log_store import Log
+from musicsvc.store.activity.log import Log
 from musicsvc.store.activity.timeline import Timeline, build_filters
 from musicsvc.store.engine.store import Store
 from musicsvc.store.security import security_events

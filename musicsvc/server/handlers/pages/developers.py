@@ -14,7 +14,7 @@ from musicsvc.store.accounts import api_access, sign_in, tokens, users
 from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.accounts.tokens import State
 from musicsvc.store.activity import calls
-from musicsvc.store.activity.log_store import Log
+from musicsvc.store.activity.log import Log
 from musicsvc.store.models import AccessRequest, Token, User
 from musicsvc.store.security.sessions import SessionIdentity
 from musicsvc.wording import quantity
