@@ -38,6 +38,7 @@ from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")
+RANDOM_BITS = 36  # of the 96 of a request id, after the time
 CLIENT_CLOSED = 499  # the recorded status if the client disconnected before the response
 
 
@@ -91,16 +92,20 @@ class Dispatcher:
             connection.begun = None
             begun.request = request
             return begun
-        request_id = self._request_id(request.headers.get(REQUEST_ID_HEADER))
-        exchange = Exchange(Call(self._clock.now(), self._clock.monotonic(), request_id, request.method))
+        now = self._clock.now()
+        request_id = self._request_id(request.headers.get(REQUEST_ID_HEADER), now)
+        exchange = Exchange(Call(now, self._clock.monotonic(), request_id, request.method))
         exchange.request = request
         return exchange
 
-    def _request_id(self, given: str | None) -> str:
-        """Return the client's request id if it is safe to log, otherwise a new one."""
+    def _request_id(self, given: str | None, now: int) -> str:
+        """Return the client's request id if it is safe to log, otherwise a new one.
+
+        New ones ascend, so that the activity log adds them at the end of their index and not to pages all over it.
+        """
         if given is not None and is_safe_request_id(given):
             return given
-        return f"{self._random.getrandbits(96):024x}"
+        return f"{now << RANDOM_BITS | self._random.getrandbits(RANDOM_BITS):024x}"
 
     async def _reply_or_refusal(self, exchange: Exchange) -> Reply:
         call = exchange.call

@@ -68,10 +68,10 @@ class FirstSteps:
         authenticator: Authenticator,
         cache: AnswerCache,
         clock: Clock,
-        request_id: Callable[[str | None], str],
+        request_id: Callable[[str | None, int], str],
         notify: Observer,
     ) -> None:
-        """`request_id`: returns the id of a request, given the id that its client sent or None."""
+        """`request_id`: returns the id of a request, given the id that its client sent or None, and the time."""
         self._authenticator = authenticator
         self._cache = cache
         self._clock = clock
@@ -144,7 +144,7 @@ class FirstSteps:
         now = self._clock.now()
         for offer in offers:
             if offer.connection.offering:
-                self._begin(offer, Call(now, offer.began, self._request_id(offer.request_id), hdrs.METH_GET))
+                self._begin(offer, Call(now, offer.began, self._request_id(offer.request_id, now), hdrs.METH_GET))
             else:
                 offer.connection.decline()
 

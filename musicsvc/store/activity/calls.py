@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-import orjson
 from peewee import SQL, fn
 
 from musicsvc.networks import client_network
 from musicsvc.store.engine import bulk
-from musicsvc.store.engine.sql import is_sqlite, run
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models.activity import Activity
 
@@ -48,7 +46,6 @@ INDEXED = SQL(f"status >= {LOWEST_INDEXED}")  # the condition of the index `acti
 COLUMNS = tuple(getattr(Activity, name) for name in Entry._fields)
 TYPES = ["int8", "text", "int8", "int8", *["text"] * 4, "int4", "int4", "float8", "int8", "bool", "bool", "int4"]
 INSERT = f"INSERT INTO activity ({', '.join(Entry._fields)}) {{rows}}"
-UNPACKED = f"SELECT {', '.join(f'value->>{at}' for at in range(len(Entry._fields)))} FROM json_each(?)"  # noqa: S608 - constants
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +76,8 @@ def parse_statuses(text: str) -> tuple[int, int]:
 
 
 def add(entries: Sequence[Entry]) -> None:
-    """Add the API calls to the activity log in a single statement, so that SQLite releases the GIL meanwhile."""
-    if is_sqlite():
-        rows = orjson.dumps([list(entry) for entry in entries]).decode()
-        run(INSERT.format(rows=UNPACKED), rows)
-    else:
-        bulk.insert_many(INSERT, TYPES, entries)
+    """Add the API calls to the activity log."""
+    bulk.insert_many(INSERT, TYPES, entries)
 
 
 def find(conditions: Filter = ALL, *, limit: int) -> list[Entry]:

@@ -17,6 +17,7 @@ from musicsvc.store.engine.sql import current, fetch, is_sqlite, run_many
 
 R = TypeVar("R", bound="Sequence[Any]")
 SIZES = (512, 128, 32, 8, 1)  # rows of one INSERT; few sizes, so that the statements are prepared once
+MOST_VALUES = 7_000  # of one INSERT; the driver prepares texts from 16 kB again each time
 NOTED = "noted"  # the SQL function
 LAST_ID = "SELECT seq FROM sqlite_sequence WHERE name = ?"
 NEXT_IDS = "SELECT nextval(pg_get_serial_sequence(?, 'id')) FROM generate_series(1, ?)"
@@ -125,7 +126,7 @@ def _pieces(rows: Sequence[R]) -> Iterator[Sequence[R]]:
     """Yield slices for one INSERT each: on SQLite, up to 512 rows at once take half the time of single rows."""
     start = 0
     for size in SIZES:
-        while len(rows) - start >= size:
+        while len(rows) - start >= size and size * len(rows[0]) <= MOST_VALUES:
             yield rows[start : start + size]
             start += size
 
