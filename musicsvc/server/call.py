@@ -5,7 +5,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from musicsvc.server.responses.memory_budget import Reservation
+from musicsvc.server.responses.large import Reservation
 from musicsvc.server.routes.route import Route
 from musicsvc.server.visits import Visit
 from musicsvc.store.rate_limits.window import Hit

@@ -11,8 +11,7 @@ from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.schemas.art import PreviewIn
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.shapes import signed_urls
-from musicsvc.server.shapes.envelope import JSON, Download, Site, ok
-from musicsvc.server.shapes.representation import Representation
+from musicsvc.server.shapes.envelope import JSON, Download, Representation, Site, ok
 from musicsvc.store import security
 from musicsvc.store.accounts import users
 

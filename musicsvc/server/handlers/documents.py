@@ -5,8 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from musicsvc.errors import NotFound
-from musicsvc.server.shapes.envelope import Download
-from musicsvc.server.shapes.representation import Representation, represent
+from musicsvc.server.shapes.envelope import Download, Representation, represent
 
 PAGES = Path(__file__).parents[1] / "pages" / "docs"
 PAGE = "index.html"

@@ -12,12 +12,11 @@ from musicsvc.server.logs.writer import LineWriter
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network import tls
 from musicsvc.server.network.acceptor import Acceptor
-from musicsvc.server.network.http_server import HttpServer
-from musicsvc.server.network.protocol import HttpConnection
+from musicsvc.server.network.protocol import HttpConnection, HttpServer
 from musicsvc.server.request.first_steps import FirstSteps
 from musicsvc.server.responses.answer_cache import AnswerCache
 from musicsvc.server.responses.drawings import Drawings
-from musicsvc.server.responses.memory_budget import AnswerMemory
+from musicsvc.server.responses.large import AnswerMemory
 from musicsvc.store.backups.folder import BackupFile, known_damaged, newest
 from musicsvc.store.engine.sqlite.files import database_bytes, wal_bytes
 from musicsvc.store.engine.store import Store

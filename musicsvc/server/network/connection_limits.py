@@ -1,18 +1,26 @@
-"""Limits on open connections, in total and per client address, and eviction of idle connections."""
+"""Limits on connections: how many are open, in total and per client, how long they wait, and what they may send.
+
+If there are too many, idle ones are closed.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
 import struct
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+
+from aiohttp.streams import StreamReader
+from aiohttp.web import RequestPayloadError
 
 from musicsvc.networks import client_network
 
 LINGER_ZERO = struct.pack("ii", 1, 0)  # the value of SO_LINGER that discards unsent data
+MAX_FRAMING = 1024 * 1024  # bytes of chunk sizes, extensions and trailers, and of content that is not parsed yet
 
 
 @dataclass(slots=True, eq=False)
@@ -114,3 +122,59 @@ class ConnectionSlots:
             address in network for network in self._exempt if network.version == address.version
         )
         return client_network(str(address)), self._capacity_per_client > 0 and not exempt
+
+
+class Framing:
+    """Counts the bytes that arrive for one request body: its content and its framing."""
+
+    __slots__ = ("_arrived",)
+
+    def __init__(self) -> None:
+        self._arrived = 0
+
+    def exceeds(self, content: StreamReader, size: int) -> bool:
+        """Count `size` more bytes. If the framing exceeds MAX_FRAMING, make reading the body fail, and return True."""
+        self._arrived += size
+        if self._arrived <= content.total_bytes + MAX_FRAMING:
+            return False
+        content.set_exception(RequestPayloadError("more framing than content"))
+        return True
+
+
+class Deadline:
+    """Calls `on_timeout` once the deadline has passed, unless it is moved or cleared before."""
+
+    __slots__ = ("_at", "_loop", "_on_timeout", "_timer")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_timeout: Callable[[], None]) -> None:
+        self._loop = loop
+        self._on_timeout = on_timeout
+        self._at: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def set(self, seconds: float) -> None:
+        self._at = self._loop.time() + seconds
+        if self._timer is not None and self._timer.when() > self._at:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._at, self._check)
+
+    def clear(self) -> None:
+        """Clear the deadline. The timer keeps running, because cancelling it costs more."""
+        self._at = None
+
+    def end(self) -> None:
+        """Clear the deadline and cancel the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _check(self) -> None:
+        self._timer = None
+        if self._at is None:
+            return
+        if self._loop.time() < self._at:
+            self._timer = self._loop.call_at(self._at, self._check)
+            return
+        self._on_timeout()

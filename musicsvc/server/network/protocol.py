@@ -1,89 +1,43 @@
-"""One HTTP connection: its deadlines and limits, the first steps of its requests, and its orderly shutdown.
+"""HTTP connections: the first steps of their requests, their orderly shutdown, and the server that they belong to.
 
 The private attributes of aiohttp used here are listed and tested in tests/server/network/test_aiohttp_internals.py.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
-from aiohttp import hdrs
+from aiohttp import HttpVersion10, HttpVersion11, hdrs
+from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
-from aiohttp.web import BaseRequest, RequestPayloadError, Response, Server, StreamResponse
-from aiohttp.web_protocol import RequestHandler, _ErrInfo
+from aiohttp.web import BaseRequest, Response, Server, StreamResponse
+from aiohttp.web_protocol import ERROR, RequestHandler, _ErrInfo
 
 from musicsvc.config import Server as ServerSettings
-from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
-from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, fault_of, refusal
+from musicsvc.server.network.connection_limits import ConnectionSlots, Deadline, Framing, Slot
+from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, refusal
 from musicsvc.server.peer import served_over_https
 from musicsvc.server.request.dispatch import Dispatcher
 from musicsvc.server.request.exchange import Exchange
 
 log = logging.getLogger("musicsvc.wire")
 LINGERING_SECONDS = 2.0  # for a client to finish sending a refused request, and for the TLS closing handshake
-MAX_FRAMING = 1024 * 1024  # bytes of chunk sizes, extensions and trailers, and of content that is not parsed yet
 WRITE_BUFFER = 64 * 1024
 READ_BUFFER = 64 * 1024
 QUEUE = 4  # pipelined requests that may wait; a single packet can contain more
-
-
-class Framing:
-    """Counts the bytes that arrive for one request body: its content and its framing."""
-
-    __slots__ = ("_arrived",)
-
-    def __init__(self) -> None:
-        self._arrived = 0
-
-    def exceeds(self, content: StreamReader, size: int) -> bool:
-        """Count `size` more bytes. If the framing exceeds MAX_FRAMING, make reading the body fail, and return True."""
-        self._arrived += size
-        if self._arrived <= content.total_bytes + MAX_FRAMING:
-            return False
-        content.set_exception(RequestPayloadError("more framing than content"))
-        return True
-
-
-class Deadline:
-    """Calls `on_timeout` once the deadline has passed, unless it is moved or cleared before."""
-
-    __slots__ = ("_at", "_loop", "_on_timeout", "_timer")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_timeout: Callable[[], None]) -> None:
-        self._loop = loop
-        self._on_timeout = on_timeout
-        self._at: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
-
-    def set(self, seconds: float) -> None:
-        self._at = self._loop.time() + seconds
-        if self._timer is not None and self._timer.when() > self._at:
-            self._timer.cancel()
-            self._timer = None
-        if self._timer is None:
-            self._timer = self._loop.call_at(self._at, self._check)
-
-    def clear(self) -> None:
-        """Clear the deadline. The timer keeps running, because cancelling it costs more."""
-        self._at = None
-
-    def end(self) -> None:
-        """Clear the deadline and cancel the timer."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
-    def _check(self) -> None:
-        self._timer = None
-        if self._at is None:
-            return
-        if self._loop.time() < self._at:
-            self._timer = self._loop.call_at(self._at, self._check)
-            return
-        self._on_timeout()
+VERSIONS = (HttpVersion10, HttpVersion11)
+OPTIONS: dict[str, Any] = {
+    "keepalive_timeout": 10**6,  # in effect disabled: HttpConnection has its own keep-alive timeout
+    "lingering_time": LINGERING_SECONDS,
+    "auto_decompress": False,
+    "access_log": None,
+    "logger": logging.getLogger("musicsvc.wire"),
+}
+POLL_SECONDS = 0.02
+DRAIN_POLL_SECONDS = 0.1
+NO_REQUEST = ERROR._replace(version=HttpVersion11)  # aiohttp's own value would result in an HTTP/1.0 response
 
 
 class HttpConnection(RequestHandler):
@@ -369,3 +323,58 @@ def ends_unread_chunks(request: BaseRequest) -> bool:
     if unread:
         request.content.feed_eof()  # parsing small chunks would block the event loop for a second per MiB
     return unread
+
+
+class HttpServer(Server):
+    def __init__(self, dispatcher: Dispatcher, settings: ServerSettings, slots: ConnectionSlots) -> None:
+        super().__init__(dispatcher, **OPTIONS)
+        self.settings = settings
+        self._dispatcher = dispatcher
+        self._slots = slots
+
+    def connection(self, slot: Slot) -> HttpConnection:
+        loop = asyncio.get_running_loop()
+        return HttpConnection(self, slot, self._slots, self.settings, self._dispatcher, loop=loop, **self._kwargs)
+
+    def _make_request(self, message: RawRequestMessage, *parts: Any) -> BaseRequest:
+        return super()._make_request(NO_REQUEST if message is ERROR else message, *parts)
+
+    async def finish(self, timeout: float) -> None:  # noqa: ASYNC109 - a setting
+        """Close idle connections at once, busy ones after their requests. Abort the rest after `timeout` seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                while any(self._finish_connections()):  # noqa: ASYNC110 - aiohttp has no event for finished requests
+                    await asyncio.sleep(POLL_SECONDS)
+        connections = self._connections_open()
+        await self.shutdown(POLL_SECONDS)
+        for connection in connections:
+            connection.abort()
+
+    async def drain(self) -> None:
+        """Close each connection after its next response, or when it has been idle for too long, and wait for that."""
+        for connection in self._connections_open():
+            connection.finish_next()
+        while self._connections_open():  # noqa: ASYNC110 - aiohttp has no event for closed connections
+            await asyncio.sleep(DRAIN_POLL_SECONDS)
+
+    def _finish_connections(self) -> list[bool]:
+        """Ask every connection to finish. Return, for each connection, whether it is still busy."""
+        connections = self._connections_open()
+        for connection in connections:
+            connection.finish()
+        return [connection.busy for connection in connections]
+
+    def _connections_open(self) -> list[HttpConnection]:
+        return [connection for connection in self.connections if isinstance(connection, HttpConnection)]
+
+
+def fault_of(message: RawRequestMessage | _ErrInfo, size: int) -> int:
+    """Return 400 for an unsupported HTTP version, 431 for a head that is too large, else 0. `size`: bytes received."""
+    if isinstance(message, _ErrInfo):
+        return 0  # aiohttp has refused it
+    if message.version not in VERSIONS:
+        return 400
+    if size <= MAX_HEAD:
+        return 0
+    head = len(message.path) + sum(len(name) + len(value) for name, value in message.raw_headers)
+    return 431 if head > MAX_HEAD else 0

@@ -12,8 +12,7 @@ from musicsvc.server.openapi.operations import operation, tags
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import MAX_ID
 from musicsvc.server.schemas.parsed_body import MAX_VALUES
-from musicsvc.server.shapes.envelope import JSON
-from musicsvc.server.shapes.representation import JSON_TYPE, Representation, represent
+from musicsvc.server.shapes.envelope import JSON, JSON_TYPE, Representation, represent
 
 LIMITS = Limits()
 

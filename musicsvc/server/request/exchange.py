@@ -12,7 +12,7 @@ from musicsvc.server.peer import Peer
 from musicsvc.server.responses.answer_cache import Slot
 from musicsvc.server.routes.route import Route
 from musicsvc.server.schemas.parsed_body import ParsedBody
-from musicsvc.server.shapes.representation import Representation
+from musicsvc.server.shapes.envelope import Representation
 
 
 class Head(NamedTuple):

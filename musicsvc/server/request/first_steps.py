@@ -24,7 +24,7 @@ from musicsvc.server.peer import HSTS, Peer
 from musicsvc.server.request.exchange import Exchange, Head
 from musicsvc.server.responses.answer_cache import AnswerCache
 from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Negotiation, common_headers, conditional
-from musicsvc.server.shapes.representation import Representation
+from musicsvc.server.shapes.envelope import Representation
 
 log = logging.getLogger("musicsvc")
 HEADS, HEAD_BYTES = 4096, 1536  # the most that are kept, and the memory of one, about

@@ -30,9 +30,8 @@ from musicsvc.server.responses.responses import Reply
 from musicsvc.server.routes.route import SAFE, Access, Route
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
 from musicsvc.server.schemas.parsed_body import ParsedBody
-from musicsvc.server.shapes.envelope import Download
+from musicsvc.server.shapes.envelope import Download, Representation, represent
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
-from musicsvc.server.shapes.representation import Representation, represent
 from musicsvc.server.visits import ExpiredForm, Visit
 from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions

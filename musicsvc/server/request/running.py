@@ -16,8 +16,7 @@ from musicsvc.server.request.exchange import Exchange
 from musicsvc.server.request.executors import PREPARING, Executors, Work
 from musicsvc.server.request.reads import Reads
 from musicsvc.server.responses.fragments import FragmentReader
-from musicsvc.server.responses.large import AnswerBuilder, encoded, uncached
-from musicsvc.server.responses.memory_budget import AnswerMemory
+from musicsvc.server.responses.large import AnswerBuilder, AnswerMemory, encoded, uncached
 from musicsvc.server.routes.route import Family, PasswordOf, RateLimit, Route
 from musicsvc.server.schemas import fields
 from musicsvc.server.schemas.fields import Query

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.responses.fragments import LARGE, Fragments, Source
 from musicsvc.server.responses.large import Encoded
-from musicsvc.server.shapes.representation import JSON_TYPE, Representation, compact, compressible, tag_of
+from musicsvc.server.shapes.envelope import JSON_TYPE, Representation, compact, compressible, tag_of
 from musicsvc.store.engine.tables import recorded
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from musicsvc.server.shapes.representation import Representation, represent
+from musicsvc.server.shapes.envelope import Representation, represent
 
 CAPACITY = 32 * 1024 * 1024  # bytes
 PNG = "image/png"

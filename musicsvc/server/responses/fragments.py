@@ -15,7 +15,7 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from musicsvc.server.freshness import Freshness, Stamp
-from musicsvc.server.shapes.representation import compact
+from musicsvc.server.shapes.envelope import compact
 from musicsvc.store.engine.tables import recorded
 
 Key = tuple["Hashable", int]  # the function that makes the JSON of rows of this kind, and the id of the row

@@ -18,8 +18,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from musicsvc.server.responses.fragments import LARGE
 from musicsvc.server.responses.large import Encoded, encode
-from musicsvc.server.shapes.envelope import Download
-from musicsvc.server.shapes.representation import JSON_TYPE, Representation, compressible, pack, tag_of
+from musicsvc.server.shapes.envelope import JSON_TYPE, Download, Representation, compressible, pack, tag_of
 from musicsvc.server.shapes.spooled import Spooled
 from musicsvc.store.accounts import tokens
 

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from musicsvc.server.network.protocol import Deadline
+from musicsvc.server.network.connection_limits import Deadline
 
 
 class Timer:

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from musicsvc.errors import NotFound
-from musicsvc.server.routes.binding import Subject, bind
-from musicsvc.server.routes.route import Route
+from musicsvc.server.routes.route import Route, Subject, bind
 from tests.support.serving import Client
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import MovableClock
-from musicsvc.server.network.protocol import MAX_FRAMING
+from musicsvc.server.network.connection_limits import MAX_FRAMING
 from musicsvc.server.request import bodies
 from musicsvc.server.request.bodies import MAX_CHUNKS
 from musicsvc.server.schemas.parsed_body import MAX_VALUES, SAMPLE, first_values, has_too_many_values

@@ -11,8 +11,8 @@ from musicsvc.server.responses import answer_cache as answers
 from musicsvc.server.responses import fragments as rows
 from musicsvc.server.responses.answer_cache import AnswerCache
 from musicsvc.server.responses.fragments import Fragment, Source
-from musicsvc.server.responses.memory_budget import UNCOUNTED, AnswerMemory, Reservation
-from musicsvc.server.shapes.representation import MIN_COMPRESSED
+from musicsvc.server.responses.large import UNCOUNTED, AnswerMemory, Reservation
+from musicsvc.server.shapes.envelope import MIN_COMPRESSED
 from tests.server.responses.test_answer_cache import Moments, encoded
 from tests.server.responses.test_answer_cache import opened as opened_slot
 

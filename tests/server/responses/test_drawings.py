@@ -12,7 +12,7 @@ from musicsvc.clock import MovableClock
 from musicsvc.reports.art import avatars, covers
 from musicsvc.server.responses.drawings import CAPACITY as CACHE
 from musicsvc.server.responses.drawings import Drawings
-from musicsvc.server.shapes import representation
+from musicsvc.server.shapes import envelope
 from musicsvc.store.engine.store import Store
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Answer, Client, person, running
@@ -115,11 +115,11 @@ async def test_files_are_packed_once(anonymous: Client, monkeypatch: pytest.Monk
     def pack(content: bytes) -> bytes:
         raise AssertionError(f"{len(content)} bytes packed again")
 
-    monkeypatch.setattr(representation, "pack", pack)
+    monkeypatch.setattr(envelope, "pack", pack)
     monkeypatch.setattr("musicsvc.server.responses.responses.pack", pack)
     for path in FILES:
         plain, packed = await fetch(anonymous, path), await fetch(anonymous, path, "Accept-Encoding: gzip")
-        small = len(plain.body) < representation.MIN_COMPRESSED
+        small = len(plain.body) < envelope.MIN_COMPRESSED
         assert packed.headers.get("Content-Encoding") == (None if small else "gzip")
         assert (packed.body if small else zlib.decompress(packed.body, wbits=31)) == plain.body
         tag = plain.headers["ETag"]

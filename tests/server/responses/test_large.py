@@ -7,8 +7,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from musicsvc.server.responses.large import encode
 from musicsvc.server.responses.responses import PIECE, Reply, build_response
-from musicsvc.server.shapes.envelope import Download
-from musicsvc.server.shapes.representation import MIN_COMPRESSED
+from musicsvc.server.shapes.envelope import MIN_COMPRESSED, Download
 from tests.support.raw_connection import Wire, connected, request
 from tests.support.serving import Answer, Client
 

@@ -15,7 +15,7 @@ from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
 from musicsvc.errors import Overloaded
 from musicsvc.server.responses import large as large_answers
-from musicsvc.server.responses.memory_budget import AnswerMemory, Reservation
+from musicsvc.server.responses.large import AnswerMemory, Reservation
 from musicsvc.store.engine.store import Store
 from tests.paging import world as worlds
 from tests.support import large_albums

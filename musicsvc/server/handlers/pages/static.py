@@ -4,8 +4,7 @@ from functools import lru_cache
 
 from musicsvc.errors import NotFound
 from musicsvc.server.pages import html
-from musicsvc.server.shapes.envelope import Download
-from musicsvc.server.shapes.representation import Representation, represent
+from musicsvc.server.shapes.envelope import Download, Representation, represent
 
 FOR_EVER = "public, max-age=31536000, immutable"  # the name contains the hash of the content
 
