@@ -8,7 +8,7 @@ import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Conflict, Invalid, NotFound
-from musicsvc.store.accounts import api_access, password_links, users
+from musicsvc.store.accounts import api_access, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import AccessRequest
 
@@ -32,36 +32,6 @@ def test_granting_adds_and_revoking_takes_all(store: Store, clock: Clock) -> Non
     assert rights(store) == (True, True)
     store.write(lambda: api_access.revoke(users.by_email(EMAIL), now=1)).result()
     assert rights(store) == (False, False)
-
-
-def test_approving_an_address_without_account_creates_one_without_password(store: Store) -> None:
-    asked = ask(store)
-    assert asked.state == "pending"
-    request, user, link, revived = store.write(lambda: api_access.approve("ADA@example.test", now=9)).result()
-    assert (request.id, request.state, request.decided_at) == (asked.id, "approved", 9)
-    assert link is not None
-    assert store.read(lambda: password_links.find(link.secret, now=9).id).result() == user.id
-    assert (user.email, user.password_hash) == (EMAIL, None)
-    assert (rights(store), revived) == ((True, False), ())
-
-
-def test_an_approved_request_of_an_account_gives_it_access(store: Store) -> None:
-    store.write(lambda: users.create(EMAIL, now=1)).result()
-    asked = ask(store)
-    assert not store.write(lambda: api_access.approve(asked.id, now=9)).result().link
-    assert rights(store) == (True, False)
-
-
-def test_a_denied_request_keeps_its_reason_and_is_not_decided_again(store: Store) -> None:
-    asked = ask(store)
-    with pytest.raises(Invalid):
-        store.write(lambda: api_access.deny(EMAIL, "  ", now=9)).result()
-    denied = store.write(lambda: api_access.deny(EMAIL, " No reply. ", now=9)).result()
-    assert (denied.state, denied.reason, denied.decided_at) == ("denied", "No reply.", 9)
-    with pytest.raises(Conflict, match=r"is denied already\.$"):
-        store.write(lambda: api_access.approve(asked.id, now=9)).result()
-    with pytest.raises(NotFound):
-        store.read(lambda: users.by_email(EMAIL)).result()
 
 
 def test_a_request_that_is_decided_names_the_remedy_only_where_access_was_revoked_since(store: Store) -> None:
@@ -101,13 +71,6 @@ def test_a_request_names_every_field_that_is_missing(store: Store) -> None:
     with pytest.raises(Invalid) as refusal:
         store.write(lambda: api_access.request("nobody", " ", "", "x" * 256, now=1)).result()
     assert set(refusal.value.errors) == {"email", "use_case", "volume", "organization"}
-
-
-def test_an_unknown_request_is_not_found(store: Store) -> None:
-    with pytest.raises(NotFound, match=r"There is no access request 7\."):
-        store.write(lambda: api_access.approve(7, now=1)).result()
-    with pytest.raises(NotFound, match=r"There is no access request by ada@example.test\."):
-        store.write(lambda: api_access.deny(EMAIL, "why", now=1)).result()
 
 
 def test_the_list_holds_all_requests_and_accounts_with_access_but_no_request(store: Store) -> None:

@@ -19,7 +19,6 @@ from musicsvc.store.models import Genre, Tag
 from tests.support.backed_up import PARTS, fill, names, unit
 
 pytestmark = pytest.mark.only_on("sqlite")
-ROOT = Path(__file__).resolve().parents[3]
 LONGEST_WAIT = 2.0  # seconds; a writer would wait 5 for a lock of the backup
 
 
@@ -117,12 +116,6 @@ def test_a_backup_removes_leftovers_but_not_a_backup_in_progress(path: Path, fol
     with backup_folder.draft(folder / "musicsvc-20260101T000001Z.db") as under_way:
         made = create.create(path, folder / "one.db")
         assert {file.name for file in folder.iterdir()} == {under_way.path.name, made.file.name, other.name}
-
-
-def test_leftovers_are_listed_and_not_removed(folder: Path) -> None:
-    draft = folder / f".{backup_folder.new_name(folder, 0).name}.partial"
-    draft.touch()
-    assert [backup_folder.leftovers(folder) for _ in range(2)] == [[draft], [draft]]
 
 
 def test_nothing_is_ever_overwritten(path: Path, folder: Path) -> None:

@@ -24,12 +24,6 @@ pytestmark = pytest.mark.only_on("sqlite")
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_a_database_in_use_is_not_replaced(path: Path, backup: Path) -> None:
-    with opening.connect(f"sqlite:///{path}"), pytest.raises(Failure, match="is in use by a server"):
-        restore(backup, path)
-    assert names(path) == {"old"}
-
-
 def test_a_store_that_is_opened_during_a_restore_waits_for_it_or_is_refused(
     path: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,5 @@
 """Checks of the database: each fault is found, with a hint."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -9,11 +8,10 @@ import pytest
 from musicsvc.clock import DAY, MINUTE, Clock, isoformat, parse
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
-from musicsvc.store.doctor import Finding, database, problem
+from musicsvc.store.doctor import Finding, database
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sqlite import files as sqlite_files
-from tests.support import upgrades
-from tests.support.damage import add_dangling_row, overwrite_middle_page
+from tests.support.damage import add_dangling_row
 
 sqlite = pytest.mark.only_on("sqlite")
 NOW = parse("2026-12-01T12:00:00Z")
@@ -46,40 +44,8 @@ def test_durability_that_postgres_has_turned_off_is_a_problem(
     assert (found.level, found.finding) == (("problem", runs_with) if off else ("ok", durable))
 
 
-@sqlite
-@pytest.mark.parametrize(
-    ("spoil", "message", "hint"),
-    [
-        (lambda file: file.unlink(), "There is no database at ", "musicsvc init"),
-        (lambda file: file.write_bytes(b""), "is empty (0 bytes).", "musicsvc db restore FILE"),
-        (overwrite_middle_page, "is damaged.", "musicsvc db restore FILE"),
-    ],
-    ids=["missing", "empty", "damaged"],
-)
-def test_an_unusable_database_is_reported_with_a_hint(
-    file: Path, spoil: Callable[[Path], object], message: str, hint: str
-) -> None:
-    spoil(file)
-    found = by_check(database.check_database(f"sqlite:///{file}", now=NOW))
-    assert found["database"].level == "problem"
-    assert message in found["database"].finding
-    assert hint in found["database"].hint
-
-
 def by_check(found: list[Finding]) -> dict[str, Finding]:
     return {finding.check: finding for finding in found if finding.level != "ok"}
-
-
-@sqlite
-def test_another_schema_is_a_problem(store_url: str) -> None:
-    upgrades.make_older(store_url)
-    found = by_check(database.check_database(store_url, now=NOW))
-    assert found["schema"] == problem(
-        "schema",
-        "The database was written before version 0.1.0 and cannot be upgraded:"
-        " move it away, run musicsvc init, and import your files again.",
-        "See docs/operating.md, Upgrades.",
-    )
 
 
 @sqlite
@@ -123,19 +89,3 @@ def test_a_clock_before_the_newest_row_is_a_problem(store_url: str) -> None:
     assert problems(newest - 5 * MINUTE) == []
     (found,) = problems(newest - 5 * MINUTE - 1)
     assert isoformat(newest) in found
-
-
-def test_a_clock_decades_off_is_a_problem() -> None:
-    levels = {year: database.check_clock(parse(f"{year}-01-01")).level for year in (1970, 2025, 2026, 2099, 2100)}
-    assert levels == {1970: "problem", 2025: "problem", 2026: "ok", 2099: "ok", 2100: "problem"}
-
-
-@sqlite
-def test_a_sqlite_version_with_a_corruption_bug_is_a_warning(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    levels: dict[str, str] = {}
-    for version in ("3.9.9", "3.51.2", "3.51.3", "4.0.0"):
-        monkeypatch.setattr(apsw, "sqlite_lib_version", lambda version=version: version)
-        (found,) = (each for each in database.check_database(store_url, now=NOW) if each.check == "SQLite")
-        assert version in found.finding
-        levels[version] = found.level
-    assert levels == {"3.9.9": "warning", "3.51.2": "warning", "3.51.3": "ok", "4.0.0": "ok"}

@@ -8,11 +8,11 @@ import pytest
 
 from musicsvc.clock import DAY, isoformat, parse
 from musicsvc.store.doctor import Finding, database, ok, problem, warning
+from tests.support import upgrades
 from tests.support.damage import add_dangling_row, overwrite_middle_page
 
 pytestmark = pytest.mark.only_on("sqlite")
 NOW = parse("2026-12-01T12:00:00Z")
-HOUR = DAY // 24
 SET_CLOCK = "Set the clock, best by NTP: the expiry of tokens and the days of figures depend on it."
 RESTORE = "Restore a backup (musicsvc db restore FILE), or move the file away and run: musicsvc init"
 GOOD = [
@@ -92,6 +92,18 @@ def replaced(*findings: Finding) -> list[Finding]:
             id="schema",
         ),
         pytest.param(
+            lambda file: upgrades.make_older(f"sqlite:///{file}"),
+            replaced(
+                problem(
+                    "schema",
+                    "The database was written before version 0.1.0 and cannot be upgraded:"
+                    " move it away, run musicsvc init, and import your files again.",
+                    "See docs/operating.md, Upgrades.",
+                )
+            )[:3],
+            id="older",
+        ),
+        pytest.param(
             execute("INSERT INTO list_block (list, owner, first_key, first_id, slot, size) VALUES (4, 0, 0, 0, 0, 3)"),
             replaced(
                 problem(
@@ -126,16 +138,21 @@ def test_findings_about_the_database(file: Path, spoil: Callable[[Path], object]
 
 
 def test_findings_about_clock_and_version(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
-    assert [database.check_clock(parse(at)) for at in ("2026-01-01", "2100-01-01")] == [
-        ok("clock", "It is 2026-01-01T00:00:00.000000Z."),
-        problem("clock", "This machine's clock is in the year 2100.", SET_CLOCK),
-    ]
-    monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
-    assert database.check_database(f"sqlite:///{file}", now=NOW)[0] == warning(
-        "SQLite",
-        "SQLite 3.51.2 can corrupt a database if two processes write to it at once.",
-        "Run: pip install -U apsw (it brings 3.51.3 or newer)",
-    )
+    years = {year: database.check_clock(parse(f"{year}-01-01")) for year in (1970, 2025, 2026, 2099, 2100)}
+    assert years == {
+        year: problem("clock", f"This machine's clock is in the year {year}.", SET_CLOCK) for year in (1970, 2025, 2100)
+    } | {year: ok("clock", f"It is {year}-01-01T00:00:00.000000Z.") for year in (2026, 2099)}
+    for version in ("3.9.9", "3.51.2", "3.51.3", "4.0.0"):
+        monkeypatch.setattr(apsw, "sqlite_lib_version", lambda version=version: version)
+        assert database.check_database(f"sqlite:///{file}", now=NOW)[0] == (
+            ok("SQLite", f"SQLite {version} is safe to use from several processes.")
+            if version in {"3.51.3", "4.0.0"}
+            else warning(
+                "SQLite",
+                f"SQLite {version} can corrupt a database if two processes write to it at once.",
+                "Run: pip install -U apsw (it brings 3.51.3 or newer)",
+            )
+        )
     (unreachable,) = database.check_database("postgresql://ada@127.0.0.1:1/music", now=NOW)
     assert (unreachable.check, unreachable.level) == ("database", "problem")
     assert unreachable.hint == "Check database_url, and that the PostgreSQL server runs."

@@ -61,18 +61,6 @@ def test_every_day_has_the_likes_and_reposts_that_were_given_on_it_and_stand(sto
     assert len(store.read(stored).result()) > 9
 
 
-def test_a_like_that_is_withdrawn_later_leaves_the_day_on_which_it_was_given(store: Store) -> None:
-    store.write(world).result()
-    fan = store.write(partial(account, reports_plays=False)).result()
-    store.write(partial(likes.add, likes.LIKE, 2, now=NOW, actor=fan)).result()
-    store.write(partial(likes.add, likes.LIKE, 2, now=NOW + DAY, actor=fan)).result()  # stands already
-    assert store.read(stored).result() == {
-        (kind, subject, NOW // DAY): (1, 0) for kind, subject in ((1, 2), (2, 1), (3, 1), (3, 2))
-    }
-    store.write(partial(likes.remove, likes.LIKE, 2, actor=fan)).result()
-    assert store.read(stored).result() == {}
-
-
 @pytest.mark.only_on("postgres")
 @pytest.mark.parametrize("kind", [likes.LIKE, likes.REPOST])
 def test_what_is_given_and_withdrawn_waits_while_a_track_moves(store: Store, kind: likes.Kind) -> None:

@@ -38,19 +38,6 @@ def test_shared_locks_coexist_and_prevent_an_exclusive_one(file: Path) -> None:
     assert _is_free(file)
 
 
-def test_a_store_holds_the_lock_until_it_is_closed(store_url: str, file: Path) -> None:
-    with opening.connect(store_url):
-        assert not _is_free(file)
-    assert _is_free(file)
-
-
-def test_a_store_is_refused_after_waiting_for_an_exclusive_lock(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_locks, "SHARED_TIMEOUT", 0.1)
-    with file_locks.exclusive(file), pytest.raises(Failure, match=r"is being restored or migrated\. Try again"):
-        opening.connect(f"sqlite:///{file}")
-    file_locks.use(file).release()
-
-
 def test_a_killed_process_releases_its_lock(store_url: str, file: Path) -> None:
     command = [sys.executable, "-c", HOLD, store_url]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

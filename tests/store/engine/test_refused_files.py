@@ -13,35 +13,11 @@ from musicsvc.store.backups import create, restore
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.engine.sqlite import files, reserved_space
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
-from musicsvc.store.engine.sqlite.store import WRITER_STATEMENTS, SqliteStore
+from musicsvc.store.engine.sqlite.store import SqliteStore
 from tests.conftest import NOW
 
 pytestmark = pytest.mark.only_on("sqlite")
 POSTGRES = "postgresql:///music"
-
-
-def test_every_error_while_a_backup_is_created_has_a_message(tmp_path: Path) -> None:
-    path, target = tmp_path / "musicsvc.db", tmp_path / "one.db"
-    found = {
-        type(error): str(create._failure(error, path, target))
-        for error in (
-            apsw.FullError(),
-            apsw.IOError("bad sector"),
-            apsw.BusyError(),
-            apsw.CorruptError(),
-            apsw.NotADBError(),
-            apsw.InternalError("odd"),
-        )
-    }
-    damaged = f"The database {path} is damaged, and no backup was created. Run: musicsvc db check"
-    assert found == {
-        apsw.FullError: f"The disk of {target} is full; the backup was not kept.",
-        apsw.IOError: f"The backup {target} cannot be written: bad sector. It was not kept.",
-        apsw.BusyError: "The database is locked by another program. Try again shortly.",
-        apsw.CorruptError: damaged,
-        apsw.NotADBError: damaged,
-        apsw.InternalError: f"The backup {target} cannot be created: odd.",
-    }
 
 
 def test_a_wal_counts_from_its_first_byte(tmp_path: Path) -> None:
@@ -139,11 +115,3 @@ def test_reserved_space_that_cannot_be_freed_is_kept(tmp_path: Path, monkeypatch
     assert size == reserved_space.SIZE == 4 * 2**20
     assert space.release()
     assert (tmp_path / reserved_space.NAME).stat().st_size == size - 2**19
-
-
-def test_each_connection_keeps_its_prepared_statements(store_url: str) -> None:
-    store = SqliteStore(store_url)
-    readers, writer = store._readers, store._writer._database
-    sizes = [database.connection().cache_stats()["size"] for database in (readers, writer)]
-    assert sizes == [100, WRITER_STATEMENTS] == [100, 512]
-    store.close()

@@ -34,12 +34,6 @@ def _tags() -> list[str]:
     return [tag.name for tag in Tag.select().order_by(Tag.id)]
 
 
-def test_the_next_reader_sees_a_committed_unit(store: Store) -> None:
-    store.write(_genre("hip-hop")).result()
-
-    assert store.read(_names).result() == ["hip-hop"]
-
-
 def test_a_failing_unit_is_rolled_back_and_raises_its_exception(store: Store) -> None:
     failure = NotFound("There is no such track.")
 

@@ -1,23 +1,41 @@
 """Values that database files hold, or that processes of other versions share, and that must not change."""
 
 import hashlib
+from functools import partial
+from pathlib import Path
 
+import pytest
+
+from musicsvc.clock import DAY
 from musicsvc.store.accounts import tokens
+from musicsvc.store.activity import log as activity_log
 from musicsvc.store.catalog import identifiers
 from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine import list_blocks, name_index
-from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import runs
-from musicsvc.store.plays import periods, subjects
-from musicsvc.store.plays.rollups import counts, listeners
+from musicsvc.store.models import Play, PlayCount
+from musicsvc.store.plays import ingest, subjects
+from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
+from musicsvc.store.plays.periods import SLOT
+from musicsvc.store.plays.rollups import blocks, counts, listeners
 from musicsvc.store.rate_limits import sqlite
+from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
 from musicsvc.store.schema import schema
+from tests.conftest import NOW
+from tests.support import databases
+from tests.support.reported_plays import world
 
 
-def test_files_are_recognized_by_their_application_id() -> None:
-    found = {files.APPLICATION_ID: b"MSVC", files.LOG_ID: b"MSVL", sqlite.APPLICATION_ID: b"MSVQ"}
-    assert {number.to_bytes(4, "big") for number in found} == set(found.values())
-    assert all(number.to_bytes(4, "big") == name for number, name in found.items())
+@pytest.mark.only_on("sqlite")
+def test_files_have_their_application_ids(template: databases.Template, store: Store, file: Path) -> None:
+    template.make_log(store.url)
+    limits = file.with_name("limits.db")
+    counter = SqliteHitCounter(limits, lambda: 0)
+    counter.check()
+    counter.close()
+    found = [each.read_bytes()[68:72] for each in (file, activity_log.default_file(file), limits)]
+    assert found == [b"MSVC", b"MSVL", b"MSVQ"]
     assert sqlite.VERSION == 2
 
 
@@ -44,7 +62,6 @@ def test_a_listener_has_a_key_and_a_number_of_four_bytes() -> None:
 
 def test_kinds_slots_and_lists_keep_their_numbers() -> None:
     assert subjects.KINDS == {"track": 1, "album": 2, "artist": 3}
-    assert (periods.SLOT, periods.SLOTS_PER_DAY) == (30_000_000, 2880)
     assert {each.number: (each.table, each.owner, each.descending) for each in list_blocks.LISTS} == {
         1: ("album", "0", True),
         2: ("artist", "0", True),
@@ -65,6 +82,26 @@ def test_kinds_slots_and_lists_keep_their_numbers() -> None:
     }
     newest = list_blocks.NEWEST_ARTIST_TRACKS
     assert (newest.number, newest.table, newest.descending) == (7, "track_artist", True)
+
+
+def test_plays_are_stored_by_half_minutes_days_and_blocks_of_32_days(store: Store) -> None:
+    def play(at: int) -> None:
+        (listener,) = listeners.ensure(["opaque:1"]).values()
+        ingest.record([PlayRow(at // SLOT, 1, listener, WITHOUT_ID, at, None, 0)])
+
+    store.write(world).result()
+    for at in (NOW, NOW - 70 * DAY):
+        store.write(partial(play, at)).result()
+    while store.write(lambda: blocks.roll_up(100)).result():
+        pass
+
+    def kept() -> tuple[set[int], set[int]]:
+        return {row.slot for row in Play.select()}, {row.key for row in PlayCount.select()}
+
+    days = [(20_513 + 719_168) << 39, (20_443 + 719_168) << 39]
+    block = (2 << 61) + ((20_443 + 719_168) // 32 << 39)
+    keys = {first + (kind << 37) + 1 for first in (*days, block) for kind in (1, 2, 3)}
+    assert store.read(kept).result() == ({59_078_880, 58_877_280}, keys)
 
 
 def test_a_token_of_the_first_version_is_still_one() -> None:
