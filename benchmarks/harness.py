@@ -139,7 +139,7 @@ class Database:
 
 def database(checkout: Checkout, folder: Path, world: str, *arguments: object, url: str = "") -> Database:
     """Create a database by a function of worlds.py, in the folder unless `url` is given. Use it if it is there."""
-    folder = folder / (checkout.name or "now") / "-".join([world, *map(str, arguments)])
+    folder = folder / (checkout.name or "now") / "-".join([world, *map(str, arguments), *["postgres"] * bool(url)])
     folder.mkdir(parents=True, exist_ok=True)
     kept, url = folder / "world.json", url or f"sqlite:///{folder / 'musicsvc.db'}"
     with Inside(checkout, "worlds.py", url) as inside:
