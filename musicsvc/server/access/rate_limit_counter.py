@@ -13,6 +13,7 @@ from musicsvc.clock import Clock
 from musicsvc.errors import Unavailable
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.store.engine.url import path_of
+from musicsvc.store.rate_limits.leases import Leases
 from musicsvc.store.rate_limits.memory import Counts, MemoryHitCounter
 from musicsvc.store.rate_limits.window import Hit, SharedHitCounter, Status
 
@@ -28,6 +29,7 @@ class RateLimitCounter:
         self._clock = clock
         self._memory = MemoryHitCounter(self._milliseconds)
         self._shared = shared_counter(url, self._milliseconds, workers)
+        self._leases = Leases(self._milliseconds)
         self._fails = False
         self._thread = ThreadPoolExecutor(1, "counting")
         self._waiting: list[tuple[Sequence[Hit], asyncio.Future[list[Status]]]] = []
@@ -38,10 +40,12 @@ class RateLimitCounter:
     def count(self, hits: Sequence[Hit]) -> list[Status] | Awaitable[list[Status]]:
         """Count a request toward all its rate limits, or toward none if one is exceeded.
 
-        Return each limit's status or, if other processes count too, an awaitable for it.
+        Return each limit's status or, if the counter that processes share must be asked, an awaitable for it.
         """
         if self._shared is None or self._fails:
             return self._memory.count(hits)
+        if leased := self._leases.spend(hits):
+            return leased
         future: asyncio.Future[list[Status]] = asyncio.get_running_loop().create_future()
         self._waiting.append((hits, future))
         if self._counting is None:
@@ -59,10 +63,28 @@ class RateLimitCounter:
         self._counting = None
 
     async def _count_together(self, shared: SharedHitCounter, requests: list[Sequence[Hit]]) -> list[list[Status]]:
-        if not self._fails:
+        leased = [self._leases.spend(hits) for hits in requests]
+        rest = [hits for hits, statuses in zip(requests, leased, strict=True) if not statuses]
+        if rest and not self._fails:
             with suppress(Unavailable):
-                return await self._run(lambda: shared.count_all(requests))
-        return [self._memory.count(hits) for hits in requests]
+                counted = iter(await self._ask(shared, rest))
+                return [statuses or next(counted) for statuses in leased]
+        return [statuses or self._memory.count(hits) for hits, statuses in zip(requests, leased, strict=True)]
+
+    async def _ask(self, shared: SharedHitCounter, requests: Sequence[Sequence[Hit]] = ()) -> list[list[Status]]:
+        """Count requests, and some in advance, after what is left of leases that end was given back."""
+        now = self._milliseconds()
+        unused, wanted = self._leases.end(requests, now)
+        together = [*requests, *wanted]
+
+        def count() -> list[list[Status]]:
+            for lease in unused:
+                shared.uncount(*lease)
+            return shared.count_all(together) if together else []
+
+        counted = await self._run(count) if unused or together else []
+        self._leases.begin([*zip(together, counted, strict=True)], len(requests), now)
+        return counted
 
     async def uncount(self, hits: Sequence[Hit]) -> None:
         """Undo the counting of a request that was allowed but could not be served."""
@@ -101,6 +123,7 @@ class RateLimitCounter:
         with suppress(Unavailable):
             await self._run(shared.check)
             self._fails = False
+            await self._ask(shared)
             if self._clock.monotonic() - self._purged >= PURGE_SECONDS:
                 self._purged = self._clock.monotonic()
                 await self._run(shared.purge)

@@ -1,1 +1,1 @@
-"""Rate limits: the sliding-window rule, and request counters in memory, in SQLite and in PostgreSQL."""
+"""Rate limits: the sliding-window rule, counters in memory, SQLite and PostgreSQL, what is counted in advance."""

@@ -46,7 +46,7 @@ class MemoryHitCounter(HitCounter):
         if previous or left < 1 or not began <= now < began + limit.window:
             return None
         self._add(limit, key, count)
-        return Status(limit, allowed=True, remaining=left, wait=began + limit.window - now)
+        return Status(limit, allowed=True, remaining=left, wait=began + limit.window - now, began=began)
 
     def _current(self, limit: Limit, key: str, now: int) -> Count:
         stored = self._counts.get(key)

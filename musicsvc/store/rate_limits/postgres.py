@@ -20,7 +20,10 @@ COUNT = f"""
     SELECT moment.now, counted.began, counted.requests, counted.previous FROM moment LEFT JOIN counted ON true
 """  # noqa: S608 - composed of constants
 SELECT = "SELECT began, requests, previous FROM quota WHERE key = %(key)s"
-UNCOUNT = "UPDATE quota SET requests = greatest(0, requests - %(number)s) WHERE key = %(key)s"
+UNCOUNT = """
+    UPDATE quota SET requests = greatest(0, requests - %(number)s)
+    WHERE key = %(key)s AND began = coalesce(%(began)s::bigint, began)
+"""
 # Rows that a request is updating are skipped until the next purge.
 DELETE_OVER = f"""
     DELETE FROM quota WHERE key IN (
@@ -46,8 +49,8 @@ class PostgresHitCounter(SharedHitCounter):
     def check(self) -> None:
         self._attempt(lambda: self._rows(SELECT, key=""))
 
-    def uncount(self, hits: Sequence[Hit]) -> None:
-        self._attempt(lambda: super(PostgresHitCounter, self).uncount(hits))
+    def uncount(self, hits: Sequence[Hit], number: int = 1, began: int | None = None) -> None:
+        self._attempt(lambda: super(PostgresHitCounter, self).uncount(hits, number, began))
 
     def _count_together(self, hits: Sequence[Hit], number: int) -> list[tuple[Count, int, bool]]:
         return self._attempt(lambda: self._count_in_transaction(hits, number))
@@ -69,8 +72,8 @@ class PostgresHitCounter(SharedHitCounter):
         stored = self._rows(SELECT, key=key)
         return advance(limit, Count(*stored[0]), now) if stored else Count(now, 0, 0), now, False
 
-    def _uncount(self, hit: Hit, number: int) -> None:
-        self._database.execute_sql(UNCOUNT, {"key": hit.key, "number": number})
+    def _uncount(self, hit: Hit, number: int, began: int | None = None) -> None:
+        self._database.execute_sql(UNCOUNT, {"key": hit.key, "number": number, "began": began})
 
     def purge(self) -> None:
         self._attempt(lambda: self._database.execute_sql(DELETE_OVER, {"now": self._clock()}))

@@ -30,7 +30,7 @@ COUNT = f"""
     {UPSERT.format(window="?3", amount="?4", least="min", greatest="max")}
 """
 SELECT = "SELECT began, requests, previous FROM quota WHERE key = ?"
-UNCOUNT = "UPDATE quota SET requests = max(0, requests - ?2) WHERE key = ?1"
+UNCOUNT = "UPDATE quota SET requests = max(0, requests - ?2) WHERE key = ?1 AND began = coalesce(?3, began)"
 # Keys are read without a lock and deleted in small batches, so counting never waits long.
 SELECT_OVER = f"SELECT key FROM quota WHERE ends <= ?1 OR began > ?2 LIMIT {PURGED}"  # noqa: S608 - a constant
 SELECT_OLDEST = "SELECT key FROM quota ORDER BY ends LIMIT max(0, (SELECT count(*) FROM quota) - ?)"
@@ -84,8 +84,8 @@ class SqliteHitCounter(SharedHitCounter):
         with self._transaction():  # it takes longer than counting
             return super().count_all(requests)
 
-    def uncount(self, hits: Sequence[Hit]) -> None:
-        self._attempt(lambda: super(SqliteHitCounter, self).uncount(hits))
+    def uncount(self, hits: Sequence[Hit], number: int = 1, began: int | None = None) -> None:
+        self._attempt(lambda: super(SqliteHitCounter, self).uncount(hits, number, began))
 
     def _count(self, hit: Hit, number: int) -> tuple[Count, int, bool]:
         now, limit, key = self._clock(), hit.limit, hit.key
@@ -97,8 +97,8 @@ class SqliteHitCounter(SharedHitCounter):
         stored: list[Any] = self._connection.execute(SELECT, (key,)).fetchall()
         return advance(limit, Count(*stored[0]), now) if stored else Count(now, 0, 0), now, False
 
-    def _uncount(self, hit: Hit, number: int) -> None:
-        self._connection.execute(UNCOUNT, (hit.key, number))
+    def _uncount(self, hit: Hit, number: int, began: int | None = None) -> None:
+        self._connection.execute(UNCOUNT, (hit.key, number, began))
 
     def purge(self) -> None:
         self._attempt(self._purge)

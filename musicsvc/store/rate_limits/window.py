@@ -71,12 +71,14 @@ class Status(NamedTuple):
     """The status of a rate limit after a request. `remaining` more requests are allowed at this moment.
 
     `wait` is the time in milliseconds until the window ends or, if `remaining` is 0, until another request is allowed.
+    The window `began` then on the counter's clock.
     """
 
     limit: Limit
     allowed: bool
     remaining: int
     wait: int
+    began: int
 
 
 class HitCounter(ABC):
@@ -130,17 +132,18 @@ class SharedHitCounter(HitCounter):
                 self._uncount(hit, number)
         return [(count._replace(current=count.current - number * ok), now, ok) for count, now, ok in counted]
 
-    def uncount(self, hits: Sequence[Hit]) -> None:
+    def uncount(self, hits: Sequence[Hit], number: int = 1, began: int | None = None) -> None:
+        """Undo the counting of `number` requests, if the window that `began` then is the current one."""
         for hit in hits:
-            self._uncount(hit, 1)
+            self._uncount(hit, number, began)
 
     @abstractmethod
     def _count(self, hit: Hit, number: int) -> tuple[Count, int, bool]:
         """Count `number` requests if the limit allows all. Return the count, the time (ms), and whether it does."""
 
     @abstractmethod
-    def _uncount(self, hit: Hit, number: int) -> None:
-        """Subtract `number` from the requests of the current window, but not below 0."""
+    def _uncount(self, hit: Hit, number: int, began: int | None = None) -> None:
+        """Subtract `number` from the requests of the current window, but not below 0, if it `began` then."""
 
     def count_all(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
         """Count requests that arrived together; equal ones cost as much as one. Return the statuses of each."""
@@ -175,7 +178,7 @@ def status(limit: Limit, count: Count, now: int, *, allowed: bool) -> Status:
     """Return the status after an allowed or rejected request. `count` must be the result of `advance` for `now`."""
     remaining = max(0, limit.amount - _unexpired(limit, count, now) - count.current) if allowed else 0
     wait = _until_allowed(limit, count, now) if remaining == 0 else count.began + limit.window - now
-    return Status(limit, allowed, remaining, wait)
+    return Status(limit, allowed, remaining, wait, count.began)
 
 
 def _unexpired(limit: Limit, count: Count, now: int) -> int:
