@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import SECOND, MovableClock, parse
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.engine.store import Store
 from tests.cli.conftest import Json, Run
 from tests.support import export_files

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from musicsvc.clock import SECOND, Clock
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.playlists import playlists
 from tests.interleavings.actors import Caller, Service

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from musicsvc.clock import isoformat
-from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.route import V1
 from tests.paging.world import Row, World
 
 ANYBODY = ("ben", None)  # who sees the catalog; None has no token

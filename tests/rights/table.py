@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from musicsvc.server.pages import html
-from musicsvc.server.routes.paths import INSIGHTS, V1
-from musicsvc.server.routes.route import Access, Family, Route
+from musicsvc.server.routes.route import INSIGHTS, V1, Access, Family, Route
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.catalog import albums, artists, tracks
 from musicsvc.store.engagement import comments

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from musicsvc.server.routes.paths import INSIGHTS, V1
+from musicsvc.server.routes.route import INSIGHTS, V1
 
 CLEF = "𝄞"  # one code point of four bytes
 NO_IDS: Sequence[Any] = (0, -1, 2**53, "1", 1.0, True, [])

@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 from musicsvc.clock import DAY
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.models import Album, AlbumArtist, Track, TrackArtist
 from musicsvc.store.plays.periods import SLOT
 from tests.support.html_page import HtmlPage

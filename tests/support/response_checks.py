@@ -10,8 +10,7 @@ import jsonschema_rs
 from musicsvc.errors import MethodNotAllowed, NotFound
 from musicsvc.server.openapi import document as openapi
 from musicsvc.server.openapi import responses
-from musicsvc.server.routes.paths import INSIGHTS, V1
-from musicsvc.server.routes.route import JSON_MEDIA, Router
+from musicsvc.server.routes.route import INSIGHTS, JSON_MEDIA, V1, Router
 from musicsvc.server.routes.table import ROUTES
 from tests.support.serving import Answer
 

@@ -3,7 +3,7 @@
 from musicsvc.config import Settings
 from musicsvc.errors import Forbidden, Invalid
 from musicsvc.server.schemas.accounts import LoginIn, RegisterIn
-from musicsvc.server.shapes import users as shapes
+from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes.envelope import JSON, Site, ok
 from musicsvc.store.accounts import api_access, passwords, sign_in, tokens, users
 from musicsvc.store.accounts.sign_in import Credentials
@@ -24,7 +24,7 @@ def register(body: RegisterIn, prepared: str, settings: Settings, site: Site, no
     """Register an account. If `token_name` is sent, the response has a token, which is not shown again."""
     granted = settings.registration.grants_access
     user = users.create(body.email, password_hash=prepared, api_access=granted, now=now, actor="api")
-    shape = shapes.summary(user.id, user.display_name, user.avatar, site)
+    shape = catalog.user_summary(user.id, user.display_name, user.avatar, site)
     if body.token_name is not None:
         _, value = tokens.create(user, body.token_name, now=now, without_access=True, actor="api")
         shape["access_token"] = value
@@ -39,4 +39,4 @@ def log_in(body: LoginIn, verified: Credentials | None, settings: Settings, site
     if not user.api_access:
         raise Forbidden(api_access.no_access(settings.access.contact_email))
     _, value = tokens.create(user, body.token_name, now=now, actor="api")
-    return ok(user={**shapes.summary(user.id, user.display_name, user.avatar, site), "access_token": value})
+    return ok(user={**catalog.user_summary(user.id, user.display_name, user.avatar, site), "access_token": value})

@@ -6,7 +6,7 @@ from musicsvc.clock import isoformat
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.collections import CollectionIn
 from musicsvc.server.schemas.fields import Pages
-from musicsvc.server.shapes import catalog, users
+from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes.envelope import JSON, Members, Site, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
@@ -43,7 +43,7 @@ def _full(row: CollectionRow, tracks: Sequence[JSON] | Members, site: Site) -> J
         "description": row.description,
         "tracks_count": row.tracks_count,
         "tracks": tracks,
-        "user": users.summary(*row.user, site),
+        "user": catalog.user_summary(*row.user, site),
         "created_at": isoformat(row.created_at),
     }
 

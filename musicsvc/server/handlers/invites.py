@@ -1,7 +1,7 @@
 """Invitations to edit a playlist."""
 
 from musicsvc.server.schemas.playlists import InviteIn
-from musicsvc.server.shapes import playlists as shapes
+from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes.envelope import JSON, Site, ok
 from musicsvc.store.playlists import invites
 from musicsvc.store.playlists.invites import Invitation
@@ -16,9 +16,9 @@ def create(subject: PlaylistRow, body: InviteIn, now: int) -> JSON:
 
 def accept(subject: Invitation, site: Site, now: int) -> JSON:
     """Accept the caller's invitation to a playlist."""
-    return ok(playlist=shapes.playlist(invites.accept(subject, now=now), site))
+    return ok(playlist=catalog.playlist(invites.accept(subject, now=now), site))
 
 
 def decline(subject: Invitation, site: Site, now: int) -> JSON:
     """Decline the caller's invitation to a playlist."""
-    return ok(playlist=shapes.playlist(invites.decline(subject, now=now), site))
+    return ok(playlist=catalog.playlist(invites.decline(subject, now=now), site))

@@ -3,7 +3,7 @@
 from musicsvc.clock import isoformat
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.messages import ConversationIn, MessageIn
-from musicsvc.server.shapes import users
+from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.messaging import messages
@@ -38,7 +38,7 @@ def _message(row: MessageRow, site: Site) -> JSON:
         "id": row.id,
         "conversation_id": row.conversation_id,
         "message_text": row.message_text,
-        "user": users.summary(*row.user, site),
+        "user": catalog.user_summary(*row.user, site),
         "created_at": isoformat(row.created_at),
     }
 
@@ -47,7 +47,7 @@ def _conversation(row: ConversationRow, site: Site) -> JSON:
     """Return a conversation with its participants and its newest message."""
     return {
         "id": row.id,
-        "users": [users.summary(*user, site) for user in row.users],
+        "users": [catalog.user_summary(*user, site) for user in row.users],
         "last_message": None if row.last_message is None else _message(row.last_message, site),
         "created_at": isoformat(row.created_at),
     }

@@ -6,7 +6,6 @@ from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut, TracksIn, TracksOut
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes import playlists as shapes
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
@@ -18,17 +17,17 @@ from musicsvc.store.playlists.playlists import PlaylistRow
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's playlists and those shared with the caller, newest first."""
     found = playlists.list_editable(query.to_page(), actor=caller)
-    return ok(pagination=paginator(found, [shapes.playlist(row, site) for row in found.rows]))
+    return ok(pagination=paginator(found, [catalog.playlist(row, site) for row in found.rows]))
 
 
 def show(subject: PlaylistRow, site: Site) -> JSON:
     """Read a playlist."""
-    return ok(playlist=shapes.playlist(subject, site))
+    return ok(playlist=catalog.playlist(subject, site))
 
 
 def create(body: PlaylistIn, caller: Identity, site: Site, now: int) -> JSON:
     """Create a playlist of the caller."""
-    return ok(playlist=shapes.playlist(playlists.create(body.model_dump(), now=now, actor=caller), site))
+    return ok(playlist=catalog.playlist(playlists.create(body.model_dump(), now=now, actor=caller), site))
 
 
 def put(body: PlaylistPut, caller: Identity, site: Site, now: int) -> JSON:
@@ -39,12 +38,12 @@ def put(body: PlaylistPut, caller: Identity, site: Site, now: int) -> JSON:
     else:
         found = playlists.find_by_name(body.name, actor=caller)
     playlist = playlists.replace(found.id, values) if found else playlists.create(values, now=now, actor=caller)
-    return ok(playlist=shapes.playlist(playlist, site))
+    return ok(playlist=catalog.playlist(playlist, site))
 
 
 def replace(subject: PlaylistRow, body: PlaylistIn, site: Site) -> JSON:
     """Replace a playlist; absent fields get their defaults, the tracks stay."""
-    return ok(playlist=shapes.playlist(playlists.replace(subject.id, body.model_dump()), site))
+    return ok(playlist=catalog.playlist(playlists.replace(subject.id, body.model_dump()), site))
 
 
 def delete(subject: PlaylistRow) -> JSON:
@@ -66,10 +65,10 @@ def _tracks(rows: Sequence[TrackRow]) -> list[JSON]:
 def add_tracks(subject: PlaylistRow, body: TracksIn, caller: Identity, site: Site, now: int) -> JSON:
     """Append tracks to a playlist, including tracks that it already has."""
     playlists.append(subject.id, body.ids, actor=caller.user_id, now=now)
-    return ok(playlist=shapes.playlist(playlists.get(subject.id), site))
+    return ok(playlist=catalog.playlist(playlists.get(subject.id), site))
 
 
 def remove_tracks(subject: PlaylistRow, body: TracksOut, site: Site) -> JSON:
     """Remove all occurrences of tracks from a playlist."""
     playlists.remove(subject.id, body.ids)
-    return ok(playlist=shapes.playlist(playlists.get(subject.id), site))
+    return ok(playlist=catalog.playlist(playlists.get(subject.id), site))

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.search import CatalogQuery
 from musicsvc.server.shapes import catalog as shapes
+from musicsvc.server.shapes.catalog import playlist
 from musicsvc.server.shapes.envelope import JSON, Site, ok
-from musicsvc.server.shapes.playlists import playlist
 from musicsvc.store.catalog import albums, search, tracks
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.tracks import TrackRow

@@ -2,7 +2,7 @@
 
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.users import SearchQuery
-from musicsvc.server.shapes import users as shapes
+from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
 from musicsvc.store.accounts import follows
 from musicsvc.store.accounts import user_search as names
@@ -14,12 +14,12 @@ from musicsvc.store.models import User
 
 def me(caller: Identity, site: Site) -> JSON:
     """Read the caller's public account."""
-    return ok(user=shapes.summary(caller.user_id, caller.display_name, caller.avatar, site))
+    return ok(user=catalog.user_summary(caller.user_id, caller.display_name, caller.avatar, site))
 
 
 def search(query: SearchQuery, site: Site) -> JSON:
     """Search accounts by their display names, the best match first."""
-    return ok(users=[shapes.summary(*row, site) for row in names.find(query.query, query.limit)])
+    return ok(users=[catalog.user_summary(*row, site) for row in names.find(query.query, query.limit)])
 
 
 def list_followed(query: Pages, caller: Identity, site: Site) -> JSON:
@@ -45,4 +45,4 @@ def unfollow(subject: User, caller: Identity) -> JSON:
 
 
 def _accounts(found: Listing[UserSummary], site: Site) -> JSON:
-    return ok(pagination=paginator(found, [shapes.summary(*row, site) for row in found.rows]))
+    return ok(pagination=paginator(found, [catalog.user_summary(*row, site) for row in found.rows]))

@@ -21,8 +21,7 @@ from musicsvc.server.request.bodies import Bodies
 from musicsvc.server.request.exchange import Exchange, Head
 from musicsvc.server.request.executors import Executors
 from musicsvc.server.request.first_steps import Connection, FirstSteps, note_peer
-from musicsvc.server.request.page_context import wants_page
-from musicsvc.server.request.pages import Pages
+from musicsvc.server.request.pages import Pages, wants_page
 from musicsvc.server.request.running import HandlerRunner
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, represent_json
@@ -32,8 +31,7 @@ from musicsvc.server.responses.responses import (
     build_response,
     is_safe_request_id,
 )
-from musicsvc.server.routes.paths import INSIGHTS
-from musicsvc.server.routes.route import SAFE, Family, Router
+from musicsvc.server.routes.route import INSIGHTS, SAFE, Family, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.engine.store import Store
 

@@ -18,16 +18,15 @@ from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.call import BUSY, Call
 from musicsvc.server.pages import html
 from musicsvc.server.peer import Peer
-from musicsvc.server.request import page_context
 from musicsvc.server.request.bodies import Bodies
 from musicsvc.server.request.exchange import Exchange
 from musicsvc.server.request.executors import Executors, Work
-from musicsvc.server.request.page_context import PAGES, render_for_anybody, wants_page
 from musicsvc.server.request.running import HandlerRunner
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.responses.responses import Reply
-from musicsvc.server.routes.route import SAFE, Access, Route
+from musicsvc.server.routes.route import SAFE, Access, Family, Route
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
 from musicsvc.server.schemas.parsed_body import ParsedBody
 from musicsvc.server.shapes.envelope import Download, Representation, represent
@@ -35,6 +34,7 @@ from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOu
 from musicsvc.server.visits import ExpiredForm, Visit
 from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
+from musicsvc.store.security.sessions import SessionIdentity
 
 SIGN_IN = "/sign-in"
 HTMX = "HX-Request"  # sent by htmx
@@ -52,6 +52,15 @@ ERRORS_CAPACITY = 1024 * 1024  # bytes of error pages that are kept, as refusals
 CORRECTABLE = (Invalid, Conflict, TooMany, Overloaded, ExpiredForm)
 PERIOD = ("period", "from", "to")  # names in queries
 TITLES = {403: "Not allowed", 404: "Page not found", 405: "Not possible", 429: "Too many requests"}
+API = "/api/"
+PAGES = {route.path: route for route in ROUTES if route.family is Family.PAGE and route.method == "GET"}
+# The navigation; links without a page are left out.
+LINKS = (
+    (Access.SESSION, "/insights", "Figures"),
+    (Access.SESSION, "/settings/developers", "Developers"),
+    (Access.SESSION, "/settings", "Settings"),
+    (Access.ADMIN, "/admin", "Administration"),
+)
 
 
 class Pages:
@@ -184,7 +193,7 @@ class Pages:
                 _reserve(call, len(result.content))
             return Reply(result, status, dict(HEADERS), cookies=visit.cookies)
         part = request.headers.get(PART[0]) == PART[1]
-        context = page_context.build(request, visit) | {
+        context = _context(request, visit) | {
             "form": exchange.given["form"],
             "notice": None if part else visit.take_notice(),
         }
@@ -204,7 +213,7 @@ class Pages:
         rendered = None if visit.caller else self._errors.get(key)
         try:
             if visit.caller is not None:
-                context = page_context.build(request, visit) | {"notice": None}
+                context = _context(request, visit) | {"notice": None}
                 rendered = await self._in_line(lambda: _represent(html.render(view, context)), call)
             elif rendered is None:
                 rendered = await self._in_line(lambda: self._errors.draw(key, lambda: render_for_anybody(view)), call)
@@ -265,3 +274,36 @@ def _redirect(request: BaseRequest, redirect: Redirect, visit: Visit) -> Reply:
     if HTMX in request.headers:  # otherwise htmx would put the other page into a part of this one
         return Reply(_represent(b""), 200, {**HEADERS, "HX-Redirect": redirect.path}, cookies=visit.cookies)
     return Reply(_represent(b""), 303, {**HEADERS, "Location": redirect.path}, cookies=visit.cookies)
+
+
+def render_for_anybody(view: View) -> bytes:
+    """Render a page as everybody sees it, without the navigation of an account."""
+    return html.render(view, {"caller": None, "links": (), "notice": None, "pages": PAGES, "path": ""})
+
+
+def _context(request: BaseRequest, visit: Visit) -> dict[str, Any]:
+    """Return the variables of all templates, except `form` and `notice`."""
+    return {
+        "caller": visit.caller,
+        "form_token": lambda: html.hidden_field(TOKEN_FIELD, visit.form_token()),
+        "links": _links(visit.caller),
+        "pages": PAGES,
+        "path": request.path,
+    }
+
+
+def wants_page(request: BaseRequest, route: Route | None) -> bool:
+    """Return True if errors are answered with a page: on the paths of pages, and for browsers outside the API.
+
+    A client that accepts JSON but not HTML gets JSON. `route`: the endpoint, or None if it is unknown.
+    """
+    accepted = ",".join(request.headers.getall(hdrs.ACCEPT, ()))
+    if "text/html" in accepted:
+        return not request.path.startswith(API)
+    return route is not None and route.family is Family.PAGE and "application/json" not in accepted
+
+
+def _links(caller: SessionIdentity | None) -> list[tuple[str, str]]:
+    """Return path and text of the links that this caller may follow."""
+    allowed = {Access.SESSION: caller is not None, Access.ADMIN: caller is not None and caller.admin}
+    return [(path, text) for access, path, text in LINKS if allowed[access] and path in PAGES]

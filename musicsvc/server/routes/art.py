@@ -1,8 +1,7 @@
 """Endpoints of generated pictures: cover art and avatars."""
 
 from musicsvc.server.handlers import art
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Access, Family, RateLimit, Route
+from musicsvc.server.routes.route import V1, Access, Family, RateLimit, Route
 from musicsvc.server.schemas.art import Preview, PreviewIn, Templates
 
 OPEN, PLAIN = Access.OPEN, Family.PLAIN

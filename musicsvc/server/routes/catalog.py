@@ -1,8 +1,7 @@
 """Endpoints of albums, tracks with comments, likes and reposts, artists and genres."""
 
 from musicsvc.server.handlers import albums, artists, comments, genres, likes, search, tracks
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Access, Route
+from musicsvc.server.routes.route import V1, Access, Route
 from musicsvc.server.schemas import answers, catalog
 from musicsvc.server.schemas.answers import one
 from musicsvc.server.schemas.catalog import AlbumIn, AlbumPages, AlbumParts, ArtistIn, TrackIn

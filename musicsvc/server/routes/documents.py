@@ -1,8 +1,7 @@
 """Endpoints of the OpenAPI document, the page that shows it, health checks and metrics."""
 
 from musicsvc.server.handlers import documents, health
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Access, Family, Route
+from musicsvc.server.routes.route import V1, Access, Family, Route
 from musicsvc.server.schemas import answers
 
 OPEN, PLAIN = Access.OPEN, Family.PLAIN

@@ -4,8 +4,7 @@ from functools import partial
 
 from musicsvc.reports.formats import FORMATS
 from musicsvc.server.handlers import exports
-from musicsvc.server.routes.paths import INSIGHTS
-from musicsvc.server.routes.route import Family, RateLimit, Route
+from musicsvc.server.routes.route import INSIGHTS, Family, RateLimit, Route
 from musicsvc.server.schemas.exports import Export, ExportIn, Formats, Report, ReportIn, ScopeIn
 from musicsvc.server.schemas.insights import Found
 

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from musicsvc.server.handlers import insights, listening
-from musicsvc.server.routes.paths import INSIGHTS
-from musicsvc.server.routes.route import Family, Route
+from musicsvc.server.routes.route import INSIGHTS, Family, Route
 from musicsvc.server.schemas.insights import (
     AlbumFigures,
     ArtistFigures,

@@ -1,8 +1,7 @@
 """Endpoints of private conversations between accounts, of devices and of choices of notifications."""
 
 from musicsvc.server.handlers import messages, notifications
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Route
+from musicsvc.server.routes.route import V1, Route
 from musicsvc.server.schemas.answers import Paged, Success, one
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.messages import (

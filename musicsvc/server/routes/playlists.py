@@ -3,8 +3,7 @@
 from functools import partial
 
 from musicsvc.server.handlers import collections, invites, playlists
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Route
+from musicsvc.server.routes.route import V1, Route
 from musicsvc.server.schemas.answers import Paged, Success, one
 from musicsvc.server.schemas.catalog import Track
 from musicsvc.server.schemas.collections import Collection, CollectionIn, CollectionListed

@@ -1,8 +1,7 @@
 """The endpoint with which clients report plays of tracks."""
 
 from musicsvc.server.handlers import plays
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Route
+from musicsvc.server.routes.route import V1, Route
 from musicsvc.server.schemas.plays import PlaysIn, Reported
 
 # fmt: off

@@ -16,6 +16,8 @@ from musicsvc.errors import MethodNotAllowed, NotFound
 from musicsvc.server.schemas.fields import Body, Query, parse_id
 from musicsvc.store.accounts.tokens import Identity
 
+V1 = "/api/v1"  # the beginning of the paths of the API
+INSIGHTS = f"{V1}/producer-intelligence/insights"
 SAFE = ("GET", "HEAD")
 JSON_MEDIA = "application/json"
 # Parameters of a handler whose responses depend on nothing but the request, the caller and the database.

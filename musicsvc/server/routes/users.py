@@ -1,8 +1,7 @@
 """Endpoints to register, sign in, search and follow accounts, and to manage the caller's access tokens."""
 
 from musicsvc.server.handlers import accounts, tokens, users
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Access, PasswordOf, RateLimit, Route
+from musicsvc.server.routes.route import V1, Access, PasswordOf, RateLimit, Route
 from musicsvc.server.schemas.accounts import LoggedIn, LoginIn, Registered, RegisterIn
 from musicsvc.server.schemas.answers import Paged, Success, UserSummary, one
 from musicsvc.server.schemas.fields import Pages

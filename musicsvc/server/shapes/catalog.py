@@ -1,15 +1,15 @@
-"""Build the JSON of artists, albums, tracks, genres and comments (docs/api.md, Public tier and token tier)."""
+"""Build the JSON of the catalog, comments, playlists and accounts (docs/api.md, Public tier and token tier)."""
 
 from collections.abc import Collection
 
 from musicsvc.clock import isoformat
-from musicsvc.server.shapes import users
 from musicsvc.server.shapes.envelope import JSON, Site
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.genres import GenreRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engagement.comments import CommentRow
+from musicsvc.store.playlists.playlists import PlaylistRow
 
 
 def duration_text(milliseconds: int) -> str:
@@ -144,5 +144,25 @@ def comment(row: CommentRow, site: Site) -> JSON:
         "position": row.position,
         "depth": row.depth,
         "deleted": bool(row.deleted),
-        "user": users.summary(row.user_id, row.display_name, row.avatar, site),
+        "user": user_summary(row.user_id, row.display_name, row.avatar, site),
     }
+
+
+def playlist(row: PlaylistRow, site: Site) -> JSON:
+    return {
+        "id": row.id,
+        "name": row.name,
+        "public": bool(row.public),
+        "collaborative": bool(row.collaborative),
+        "image": row.image,
+        "description": row.description,
+        "model_type": "playlist",
+        "created_at": isoformat(row.created_at),
+        "tracks_count": row.tracks_count,
+        "owner": user_summary(row.owner_id, row.owner_name, row.owner_avatar, site),
+    }
+
+
+def user_summary(user_id: int, display_name: str, avatar: str | None, site: Site) -> JSON:
+    """Return the public fields of an account. If `avatar` is None, the avatar is the URL of a generated picture."""
+    return {"id": user_id, "display_name": display_name, "avatar": avatar or f"{site.root}/avatars/{user_id}"}

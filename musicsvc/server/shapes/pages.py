@@ -1,10 +1,13 @@
-"""Results of handlers of pages: a view to render, or a redirect."""
+"""Results of handlers of pages: a view to render, or a redirect. Lists begin with the newest row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+SHOWN = 50  # rows of a page
+WANTED = SHOWN + 1  # rows to ask the store for: one more tells that there are older ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +62,28 @@ class FormState:
         A page can have several forms, but only one of them was rejected.
         """
         return self if self.action == action else FormState()
+
+
+class Newest(NamedTuple):
+    """One page of rows, newest first. `before`: an id or time; the next page has older rows. None on the last page."""
+
+    rows: Sequence[Any]
+    before: int | None
+
+
+def newest_by_id(found: Sequence[Any], get_id: Callable[[Any], int]) -> Newest:
+    """Return a page with the first SHOWN of the rows `found`, newest first. The next page begins after the last id."""
+    shown = found[:SHOWN]
+    return Newest(shown, get_id(shown[-1]) if len(found) > SHOWN else None)
+
+
+def newest_by_time(found: Sequence[Any]) -> Newest:
+    """Return a page with the first SHOWN of the rows `found`, newest first. The next page begins at an older time.
+
+    Rows with the same time are on the same page, so that none of them is skipped between two pages.
+    """
+    if len(found) <= SHOWN:
+        return Newest(found, None)
+    older = found[-1].at
+    shown = [row for row in found if row.at > older] or found
+    return Newest(shown, shown[-1].at if shown is found else older + 1)

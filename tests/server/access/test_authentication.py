@@ -14,8 +14,7 @@ from musicsvc.server.access.rate_limit_counter import RateLimitCounter
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.call import Call
 from musicsvc.server.freshness import Freshness, Stamp
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Router
+from musicsvc.server.routes.route import V1, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store import opening
 from musicsvc.store.accounts import api_access, tokens, users

@@ -11,7 +11,7 @@ import pytest
 from musicsvc.clock import DAY
 from musicsvc.config import Limits, Server, Settings
 from musicsvc.server.access.rate_limits import HEADERS
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store

@@ -12,7 +12,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from musicsvc.config import Limits, Settings
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.engine.store import Store
 from tests.support.monotonic_clock import StoppedClock
 from tests.support.program import Program

@@ -19,7 +19,7 @@ import pytest
 from musicsvc.cli import main
 from musicsvc.cli.session import Session
 from musicsvc.clock import DAY, MovableClock
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.server.shapes import exports as shapes
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store

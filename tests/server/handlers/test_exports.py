@@ -17,7 +17,7 @@ import pytest
 from musicsvc.clock import DAY, MovableClock, isoformat
 from musicsvc.errors import Unavailable
 from musicsvc.reports import verification
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.server.shapes import spooled
 from musicsvc.server.shapes.spooled import spool
 from musicsvc.store.engine import bulk

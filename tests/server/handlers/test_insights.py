@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, isoformat
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from musicsvc.clock import MovableClock, parse
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist

@@ -14,7 +14,7 @@ import pytest
 from musicsvc.cli import main
 from musicsvc.cli.session import Session
 from musicsvc.clock import DAY, MovableClock
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album
 from musicsvc.store.plays.periods import to_date

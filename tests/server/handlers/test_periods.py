@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.models import Artist
 from tests.rights.world import OWNER
 from tests.support.serving import Client

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from musicsvc.clock import SECOND, Clock
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store import opening
 from tests.support.listening_world import Catalog, catalog
 from tests.support.program import Program

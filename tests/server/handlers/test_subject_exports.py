@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 
 from musicsvc.clock import DAY
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.models import Album, Artist, Track, TrackArtist
 from musicsvc.store.plays.periods import SLOT
 from tests.conftest import NOW

@@ -17,7 +17,7 @@ from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
 from musicsvc.reports import scratch
 from musicsvc.server.app import TEMPORARY
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.server.shapes import spooled
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store

@@ -10,8 +10,8 @@ import pytest
 from musicsvc.clock import MINUTE, SECOND, MovableClock
 from musicsvc.config import Limits, Server, Settings
 from musicsvc.server.call import Call
-from musicsvc.server.jobs import anonymous_calls
-from musicsvc.server.jobs.anonymous_calls import FULL_CALLS, OTHERS, AnonymousCalls
+from musicsvc.server.jobs import activity_writer
+from musicsvc.server.jobs.activity_writer import FULL_CALLS, OTHERS, AnonymousCalls
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
@@ -102,7 +102,7 @@ def test_calls_with_a_token_are_never_counted(clock: MovableClock) -> None:
 def test_many_addresses_are_counted_together_and_no_call_is_lost(
     clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(anonymous_calls, "MOST_ADDRESSES", 1_000)
+    monkeypatch.setattr(activity_writer, "MOST_ADDRESSES", 1_000)
     calls = AnonymousCalls(clock, workers=300)
     tracemalloc.start()
     for _ in range(2):
@@ -119,7 +119,7 @@ def test_many_addresses_are_counted_together_and_no_call_is_lost(
 async def test_the_log_and_the_metrics_of_a_server_add_up(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(anonymous_calls, "FULL_CALLS", 2 * FEW)
+    monkeypatch.setattr(activity_writer, "FULL_CALLS", 2 * FEW)
     _, token = person(store, clock, "ann@label.test")
     settings = Settings(server=Server(workers=2))  # which this one is of
     async with running(store, clock, settings) as anonymous:
@@ -148,7 +148,7 @@ async def test_the_log_and_the_metrics_of_a_server_add_up(
 async def test_a_token_without_access_is_logged_and_limited_like_none(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch, who: str
 ) -> None:
-    monkeypatch.setattr(anonymous_calls, "FULL_CALLS", 6)
+    monkeypatch.setattr(activity_writer, "FULL_CALLS", 6)
     world = World(store, clock, [who, OWNER])
     limits = Limits.model_validate({"local": True, "address": "4/hour"})
     async with running(store, clock, Settings(limits=limits)) as anonymous:
@@ -166,7 +166,7 @@ async def test_a_token_without_access_is_logged_and_limited_like_none(
 async def test_counts_are_written_once_the_minute_is_over(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(anonymous_calls, "FULL_CALLS", 1)
+    monkeypatch.setattr(activity_writer, "FULL_CALLS", 1)
     monkeypatch.setattr("musicsvc.server.jobs.activity_writer.WRITE_SECONDS", 0.02)
     async with running(store, clock) as anonymous:
         for _ in range(4):

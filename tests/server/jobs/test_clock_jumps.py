@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, parse
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.plays import verify

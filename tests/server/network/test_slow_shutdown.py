@@ -10,7 +10,7 @@ from contextlib import ExitStack, asynccontextmanager
 import pytest
 
 from musicsvc.clock import MovableClock
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store import opening
 from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist, Track, TrackArtist

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from musicsvc.server.openapi import document as openapi
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Route
+from musicsvc.server.routes.route import V1, Route
 from musicsvc.server.routes.table import ROUTES
 
 SHOWN = [route for route in ROUTES if not route.undocumented]

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.support.figures_world import EMPTY, World
 from tests.support.html_page import HtmlPage

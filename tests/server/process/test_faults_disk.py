@@ -15,8 +15,7 @@ from blockbuster import blockbuster_ctx
 
 from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Route
+from musicsvc.server.routes.route import V1, Route
 from musicsvc.store.engine.store import Store
 from tests.faults import system
 from tests.faults.locking import locked

@@ -15,7 +15,7 @@ from musicsvc.clock import DAY, MovableClock
 from musicsvc.config import Limits, Server, Settings
 from musicsvc.server.call import Call
 from musicsvc.server.pages import html
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.server.visits import Visit
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users

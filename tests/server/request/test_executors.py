@@ -13,7 +13,7 @@ from musicsvc.reports import typesetting
 from musicsvc.server import serving
 from musicsvc.server.app import App
 from musicsvc.server.request.executors import BoundedExecutor, Work
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log

@@ -8,8 +8,7 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.server.openapi import document as openapi
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import JSON_MEDIA, Family, Route
+from musicsvc.server.routes.route import JSON_MEDIA, V1, Family, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import MAX_ID
 from musicsvc.store.accounts import users

@@ -10,7 +10,7 @@ from aiohttp.web_protocol import MAX_MSG_QUEUE_SIZE
 from musicsvc.clock import MovableClock
 from musicsvc.config import Limits, Settings
 from musicsvc.server.request import first_steps
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.accounts import tokens
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log

@@ -11,8 +11,7 @@ import pytest
 from musicsvc.clock import MINUTE, MovableClock
 from musicsvc.config import Settings
 from musicsvc.server.responses.large import ALBUMS
-from musicsvc.server.routes.paths import INSIGHTS, V1
-from musicsvc.server.routes.route import Access, Family, Route, Router
+from musicsvc.server.routes.route import INSIGHTS, V1, Access, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.store.catalog import albums, artists, tracks

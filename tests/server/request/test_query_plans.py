@@ -9,7 +9,7 @@ import apsw
 import apsw.ext
 import pytest
 
-from musicsvc.server.routes.paths import V1
+from musicsvc.server.routes.route import V1
 from musicsvc.store.engine import bulk, tables
 from musicsvc.store.engine.list_blocks import LONGEST
 from musicsvc.store.engine.sqlite import files

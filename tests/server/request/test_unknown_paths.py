@@ -2,7 +2,7 @@
 
 import pytest
 
-from musicsvc.server.routes.paths import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS
 from tests.fuzzing.pages import check_page
 from tests.support.serving import Client
 

@@ -14,8 +14,7 @@ from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot
 from musicsvc.server.responses.fragments import LARGE, Fragment, Source
 from musicsvc.server.responses.large import Encoded, encode
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Family, Route, Router
+from musicsvc.server.routes.route import V1, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store

@@ -8,8 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from musicsvc.clock import MovableClock
-from musicsvc.server.routes.paths import V1
-from musicsvc.server.routes.route import Access, Route
+from musicsvc.server.routes.route import V1, Access, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.store.engine.store import Store

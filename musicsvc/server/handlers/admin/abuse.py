@@ -5,7 +5,7 @@ from collections.abc import Callable
 from musicsvc.errors import NotFound
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.schemas.pages.admin import OlderQuery
-from musicsvc.server.shapes import newest
+from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.pages import View
 from musicsvc.store.abuse import enforcement
 from musicsvc.store.abuse.replay import Replay
@@ -13,8 +13,8 @@ from musicsvc.store.abuse.replay import Replay
 
 def show(query: OlderQuery) -> View:
     """Show the tokens that the abuse monitor revoked, and the accounts that it suspended."""
-    found = enforcement.newest_actions(limit=newest.WANTED, before=query.before)
-    return View("admin/abuse.html", {"list": newest.by_id(found, lambda action: action.id)})
+    found = enforcement.newest_actions(limit=pages.WANTED, before=query.before)
+    return View("admin/abuse.html", {"list": pages.newest_by_id(found, lambda action: action.id)})
 
 
 def explain(id: str, replay_token: Callable[..., Replay | None]) -> View:  # noqa: A002 - the name in the path

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from musicsvc.server.handlers.admin import plays
 from musicsvc.server.schemas.pages.admin import AccountForm, ReasonForm, SearchQuery
-from musicsvc.server.shapes import newest
+from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access, password_links, tokens, users
@@ -22,8 +22,8 @@ EVENTS = 20
 
 def search(query: SearchQuery) -> View:
     """Show accounts, and the form to create one."""
-    found = users.list(limit=newest.WANTED, text=query.q, before=query.before)
-    shown = newest.by_id(found[::-1], lambda user: user.id)
+    found = users.list(limit=pages.WANTED, text=query.q, before=query.before)
+    shown = pages.newest_by_id(found[::-1], lambda user: user.id)
     return View("admin/accounts.html", {"list": shown, "query": query}, part="results")
 
 
@@ -38,7 +38,7 @@ def show(subject: User, now: int) -> View:
     """Show an account with its tokens and its last security events."""
     events = security_events.find(security_events.Filter(account_id=subject.id), limit=EVENTS)[::-1]
     actors = users.emails({event.actor_id for event in events if event.actor_id is not None})
-    owned = [(token, tokens.state(token, now)) for token in tokens.list(subject, limit=newest.SHOWN)[::-1]]
+    owned = [(token, tokens.state(token, now)) for token in tokens.list(subject, limit=pages.SHOWN)[::-1]]
     values = {"user": subject, "tokens": owned, "events": events, "emails": actors}
     reported = account_plays.count(Reports(subject.id, since=now - plays.RECENT), plays.MOST_COUNTED)
     values |= {"reported": reported, "most": plays.MOST_COUNTED}

@@ -9,7 +9,7 @@ from musicsvc.config import Settings
 from musicsvc.errors import NotFound
 from musicsvc.server.schemas.fields import parse_id
 from musicsvc.server.schemas.pages.admin import ActivityQuery
-from musicsvc.server.shapes import newest
+from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.pages import FormState, View
 from musicsvc.store.accounts import users
 from musicsvc.store.activity import calls
@@ -32,12 +32,18 @@ def show(
     keep_days = settings.activity.keep_days
     filters, errors = _filters(query, store, now)
     filters = _without_noise(filters, query, caller)
-    found = [] if errors else Timeline(store, activity_log, *filters).newest(newest.WANTED)[::-1]
+    found = [] if errors else Timeline(store, activity_log, *filters).newest(pages.WANTED)[::-1]
     ids = {each for row in found for each in (row.account_id, getattr(row, "actor_id", None)) if each is not None}
     emails = store.read(lambda: users.emails(ids)).result()
     form = FormState(PATH, query.model_dump(), errors)
     kept = query.model_dump(exclude={"before"}, exclude_defaults=True)
-    values = {"list": newest.by_time(found), "emails": emails, "filters": form, "kept": kept, "keep_days": keep_days}
+    values = {
+        "list": pages.newest_by_time(found),
+        "emails": emails,
+        "filters": form,
+        "kept": kept,
+        "keep_days": keep_days,
+    }
     values["without_noise"] = {name: value for name, value in kept.items() if name != "hidden"}
     return View("admin/activity.html", values, status=422 if errors else 200)
 

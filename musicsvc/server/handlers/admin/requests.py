@@ -2,7 +2,7 @@
 
 from musicsvc.server.handlers.admin.accounts import granted
 from musicsvc.server.schemas.pages.admin import ReasonForm, RequestsQuery
-from musicsvc.server.shapes import newest
+from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access
@@ -16,8 +16,8 @@ PATH = "/admin"
 def show(query: RequestsQuery) -> View:
     """Show requests for API access."""
     pending = query.show == "pending"
-    found = api_access.requests(pending=pending, limit=newest.WANTED, before=query.before)
-    return View("admin/requests.html", {"list": newest.by_id(found, lambda asked: asked.id), "pending": pending})
+    found = api_access.requests(pending=pending, limit=pages.WANTED, before=query.before)
+    return View("admin/requests.html", {"list": pages.newest_by_id(found, lambda asked: asked.id), "pending": pending})
 
 
 def show_one(subject: AccessRequest) -> View:

@@ -1,7 +1,7 @@
 """Access tokens of all accounts, and their revocation."""
 
 from musicsvc.server.schemas.pages.admin import ReasonForm, SearchQuery
-from musicsvc.server.shapes import newest
+from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import tokens
 from musicsvc.store.models import Token
@@ -11,8 +11,8 @@ from musicsvc.store.security.sessions import SessionIdentity
 
 def search(query: SearchQuery, now: int) -> View:
     """Show access tokens of all accounts."""
-    found = tokens.list(limit=newest.WANTED, text=query.q, before=query.before)
-    shown = newest.by_id([(token, tokens.state(token, now)) for token in found[::-1]], lambda row: row[0].id)
+    found = tokens.list(limit=pages.WANTED, text=query.q, before=query.before)
+    shown = pages.newest_by_id([(token, tokens.state(token, now)) for token in found[::-1]], lambda row: row[0].id)
     return View("admin/tokens.html", {"list": shown, "query": query}, part="results")
 
 

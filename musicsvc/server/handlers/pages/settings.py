@@ -6,7 +6,7 @@ from musicsvc.config import Settings
 from musicsvc.errors import Invalid
 from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm
 from musicsvc.server.schemas.pages.admin import OlderQuery
-from musicsvc.server.shapes import newest, share_links
+from musicsvc.server.shapes import pages, share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import passwords, users
@@ -42,8 +42,8 @@ PATH = "/settings"
 
 def show(query: OlderQuery, caller: SessionIdentity, site: Site, now: int) -> View:
     """Show the settings of the account."""
-    found = sessions.list(caller.user_id, now=now, limit=newest.WANTED, before=query.before)
-    shown = newest.by_id([(session, describe(session.agent)) for session in found], lambda row: row[0].id)
+    found = sessions.list(caller.user_id, now=now, limit=pages.WANTED, before=query.before)
+    shown = pages.newest_by_id([(session, describe(session.agent)) for session in found], lambda row: row[0].id)
     links = [share_links.link(row, site) for row in report_links.list(caller.user_id, now=now)]
     return View("settings.html", {"sessions": shown, "share_links": links})
 
