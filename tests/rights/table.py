@@ -12,6 +12,7 @@ from musicsvc.server.pages import html
 from musicsvc.server.routes.route import INSIGHTS, V1, Access, Family, Route
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.catalog import albums, artists, tracks
+from musicsvc.store.editing import edits
 from musicsvc.store.engagement import comments
 from musicsvc.store.insights import figures
 from musicsvc.store.messaging import messages, notifications
@@ -67,6 +68,9 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     artists.get: {"": Right(make.artist)},
     tracks.get: {"": Right(make.track)},
     tracks.require: {"": Right(make.track)},
+    edits.find_track: {"": owner_only(make.track, 403)},
+    edits.find_album: {"": owner_only(make.album, 403)},
+    edits.find_artist: {"": owner_only(make.artist, 403)},
     comments.get_deletable: {
         "author": owner_only(make.comment, 403),
         "manager": owner_only(make.comment_on_track, 403),
@@ -151,6 +155,9 @@ BODIES: Mapping[str, Callable[[World, str, Any], dict[str, Any]]] = {
     f"POST {V1}/albums": lambda _, __, artist: {"name": "Sketches", "artist_id": artist},
     f"POST {V1}/tracks": lambda _, __, artist: {"name": "Fireflies", "duration": 1, "artists": [artist]},
     f"POST {V1}/artists": lambda *_: {"name": "Amy Beach"},
+    f"PATCH {V1}/albums/{{id}}": lambda *_: {"label": "Breitkopf"},
+    f"PATCH {V1}/tracks/{{id}}": lambda *_: {"bpm": 96},
+    f"PATCH {V1}/artists/{{id}}": lambda *_: {"name": "Amy Beach"},
     f"POST {V1}/playlists": lambda *_: {"name": "Rags"},
     f"PUT {V1}/playlists": lambda _, __, playlist: {"name": "Rags", "id": playlist},
     f"PUT {V1}/playlists/{{id}}": lambda *_: {"name": "Rags"},

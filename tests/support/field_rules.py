@@ -83,7 +83,7 @@ PLAYLIST = {
 }
 PUSH = Rule(["x" * 500, " x "], ["x" * 501, "", "  ", "a\0b", 5], required=True)
 PLAY = {"track_id": 1, "played_at": 1_772_359_200}
-FIELDS: Mapping[str, Mapping[str, Rule]] = {
+_FIELDS: Mapping[str, Mapping[str, Rule]] = {
     f"POST {V1}/auth/register": {
         "email": Rule(
             ["x" * 64 + "@label.test", "a@localhost", "o'hara+x@label.invalid", LONGEST_EMAIL],
@@ -218,4 +218,17 @@ FIELDS: Mapping[str, Mapping[str, Rule]] = {
         **EXPORT,
     },
     f"POST {INSIGHTS}/export/pdf": {**EXPORT, "period": Rule(["7-days"], PERIOD.refused)},
+}
+
+
+def _changes(noun: str) -> Mapping[str, Rule]:
+    """Return the rules of a PATCH: those of a new row, of which nothing is required."""
+    rules = {name: replace(rule, required=False) for name, rule in _FIELDS[f"POST {V1}/{noun}s"].items()}
+    # Another than those that new tracks of the same caller have.
+    return rules | ({"isrc": replace(rules["isrc"], taken=["GBAYE6800012"])} if noun == "track" else {})
+
+
+FIELDS: Mapping[str, Mapping[str, Rule]] = {
+    **_FIELDS,
+    **{f"PATCH {V1}/{noun}s/{{id}}": _changes(noun) for noun in ("artist", "album", "track")},
 }

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from musicsvc.server.responses.large import AnswerBuilder
-from musicsvc.server.schemas.catalog import AlbumIn, AlbumParts
+from musicsvc.server.schemas.catalog import AlbumEdit, AlbumIn, AlbumParts
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums
 from musicsvc.store.catalog.albums import AlbumRow
+from musicsvc.store.editing import deletions, edits, fields
 
 
 def index(query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
@@ -33,6 +34,20 @@ def create(body: AlbumIn, caller: Identity, now: int) -> JSON:
     values = body.model_dump(include={"name", "description", "release_date", "image", "upc", "label"})
     album = albums.create(values, body.artist_id, body.tags or (), now=now, actor=caller)
     return ok(album=shapes.album_full(album))
+
+
+def edit(subject: AlbumRow, body: AlbumEdit, caller: Identity, now: int) -> JSON:
+    """Change an album; only the fields that are sent change."""
+    album = edits.edit_album(
+        subject, fields.changes("album", body.model_dump(exclude_unset=True)), now=now, actor=caller
+    )
+    return ok(album=shapes.album_full(album))
+
+
+def delete(subject: AlbumRow, caller: Identity, now: int) -> JSON:
+    """Delete an album; its tracks stay."""
+    deletions.delete_album(subject, now=now, account=caller.user_id, actor="api")
+    return ok()
 
 
 def _full(rows: Sequence[AlbumRow]) -> list[JSON]:

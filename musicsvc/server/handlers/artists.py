@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from musicsvc.server.responses.large import AnswerBuilder
-from musicsvc.server.schemas.catalog import ArtistIn
+from musicsvc.server.schemas.catalog import ArtistEdit, ArtistIn
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
@@ -12,6 +12,7 @@ from musicsvc.store.catalog import albums, artists, tracks
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
+from musicsvc.store.editing import deletions, edits, fields
 
 
 def index(query: Pages, caller: Identity | None) -> JSON:
@@ -30,6 +31,18 @@ def create(body: ArtistIn, caller: Identity, now: int) -> JSON:
     """Create an artist that the caller manages."""
     artist = artists.create(body.name, body.description, body.image_small, now=now, actor=caller)
     return ok(artist=shapes.artist_full(artist))
+
+
+def edit(subject: ArtistRow, body: ArtistEdit, now: int) -> JSON:
+    """Change an artist; only the fields that are sent change."""
+    artist = edits.edit_artist(subject, fields.changes("artist", body.model_dump(exclude_unset=True)), now=now)
+    return ok(artist=shapes.artist_full(artist))
+
+
+def delete(subject: ArtistRow, caller: Identity, now: int) -> JSON:
+    """Delete an artist without tracks and albums of its own."""
+    deletions.delete_artist(subject, now=now, account=caller.user_id, actor="api")
+    return ok()
 
 
 def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from musicsvc.server.responses.large import AnswerBuilder
-from musicsvc.server.schemas.catalog import TrackIn
+from musicsvc.server.schemas.catalog import TrackEdit, TrackIn
 from musicsvc.server.schemas.track_lists import TrackPages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums, track_lists, tracks
 from musicsvc.store.catalog.tracks import TrackRow
+from musicsvc.store.editing import deletions, edits, fields
 
 LINKS = {"artists", "genre", "tags"}
 
@@ -32,6 +33,20 @@ def create(body: TrackIn, caller: Identity, now: int) -> JSON:
     values = body.model_dump(exclude=LINKS, exclude_none=True)
     track = tracks.create(values, body.artists, genre=body.genre, tag_names=body.tags or (), now=now, actor=caller)
     return ok(track=shapes.track_full(track))
+
+
+def edit(subject: TrackRow, body: TrackEdit, caller: Identity, now: int) -> JSON:
+    """Change a track; only the fields that are sent change."""
+    track = edits.edit_track(
+        subject, fields.changes("track", body.model_dump(exclude_unset=True)), now=now, actor=caller
+    )
+    return ok(track=shapes.track_full(track))
+
+
+def delete(subject: TrackRow, caller: Identity, now: int) -> JSON:
+    """Delete a track; its plays still count for its album and artists."""
+    deletions.delete_track(subject, now=now, account=caller.user_id, actor="api")
+    return ok()
 
 
 def fingerprint_status(subject: TrackRow) -> JSON:

@@ -4,7 +4,16 @@ from musicsvc.server.handlers import albums, artists, comments, genres, likes, s
 from musicsvc.server.routes.route import V1, Access, Route
 from musicsvc.server.schemas import answers, catalog
 from musicsvc.server.schemas.answers import one
-from musicsvc.server.schemas.catalog import AlbumIn, AlbumPages, AlbumParts, ArtistIn, TrackIn
+from musicsvc.server.schemas.catalog import (
+    AlbumEdit,
+    AlbumIn,
+    AlbumPages,
+    AlbumParts,
+    ArtistEdit,
+    ArtistIn,
+    TrackEdit,
+    TrackIn,
+)
 from musicsvc.server.schemas.comments import Comment, CommentIn
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.search import CatalogQuery, Found
@@ -12,6 +21,7 @@ from musicsvc.server.schemas.track_lists import TrackPages
 from musicsvc.store.catalog import albums as album_store
 from musicsvc.store.catalog import artists as artist_store
 from musicsvc.store.catalog import tracks as track_store
+from musicsvc.store.editing import edits
 from musicsvc.store.engagement import comments as comment_store
 
 PUBLIC = Access.PUBLIC
@@ -23,11 +33,19 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/albums", albums.create, status=201, body=AlbumIn, answer=one("album", catalog.Album)),
     Route("GET", f"{V1}/albums/{{id}}", albums.show, PUBLIC, find=album_store.get, query=AlbumParts,
           answer=one("album", catalog.Album), public_answer=one("album", catalog.AlbumPublic)),
+    Route("PATCH", f"{V1}/albums/{{id}}", albums.edit, find=edits.find_album, body=AlbumEdit, extension=True,
+          answer=one("album", catalog.Album)),
+    Route("DELETE", f"{V1}/albums/{{id}}", albums.delete, find=edits.find_album, extension=True,
+          answer=answers.Success),
     Route("GET", f"{V1}/tracks", tracks.index, query=TrackPages, extension=True,
           answer=answers.Paged[catalog.Track]),
     Route("POST", f"{V1}/tracks", tracks.create, status=201, body=TrackIn, answer=one("track", catalog.Track)),
     Route("GET", f"{V1}/tracks/{{id}}", tracks.show, PUBLIC, find=track_store.get, extension=True,
           answer=one("track", catalog.Track), public_answer=one("track", catalog.TrackPublic)),
+    Route("PATCH", f"{V1}/tracks/{{id}}", tracks.edit, find=edits.find_track, body=TrackEdit, extension=True,
+          answer=one("track", catalog.Track)),
+    Route("DELETE", f"{V1}/tracks/{{id}}", tracks.delete, find=edits.find_track, extension=True,
+          answer=answers.Success),
     Route("GET", f"{V1}/tracks/{{id}}/comments", comments.index, find=track_store.require, query=Pages,
           answer=answers.Paged[Comment]),
     Route("POST", f"{V1}/tracks/{{id}}/comments", comments.create, status=201, find=track_store.require, body=CommentIn,
@@ -50,6 +68,10 @@ ROUTES: tuple[Route, ...] = (
           answer=one("artist", catalog.Artist)),
     Route("GET", f"{V1}/artists/{{id}}", artists.show, PUBLIC, find=artist_store.get, extension=True,
           answer=one("artist", catalog.Artist), public_answer=one("artist", catalog.ArtistPublic)),
+    Route("PATCH", f"{V1}/artists/{{id}}", artists.edit, find=edits.find_artist, body=ArtistEdit, extension=True,
+          answer=one("artist", catalog.Artist)),
+    Route("DELETE", f"{V1}/artists/{{id}}", artists.delete, find=edits.find_artist, extension=True,
+          answer=answers.Success, raises=(409,)),
     Route("GET", f"{V1}/artists/{{id}}/albums", artists.list_albums, PUBLIC, find=artist_store.get, query=Pages,
           nests_tracks=True, answer=answers.Paged[catalog.Album], public_answer=answers.Paged[catalog.AlbumPublic]),
     Route("GET", f"{V1}/artists/{{id}}/tracks", artists.list_tracks, PUBLIC, find=artist_store.get, query=Pages,

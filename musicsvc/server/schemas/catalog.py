@@ -43,6 +43,14 @@ PARTS_SCHEMA: dict[str, Any] = {
 }
 
 
+Duration = Annotated[int, Field(strict=True, ge=1, le=MAX_DURATION, examples=[98_000], description="Milliseconds.")]
+ArtistIds = Annotated[
+    list[Id],
+    Field(min_length=1, max_length=50, json_schema_extra={"uniqueItems": True}),
+    AfterValidator(require_unique),
+]
+
+
 def _parts(value: str) -> frozenset[str]:
     names = [name.strip() for name in value.split(",")]
     unknown = [name for name in names if name and name not in PARTS]
@@ -51,22 +59,28 @@ def _parts(value: str) -> frozenset[str]:
     return frozenset(filter(None, names))
 
 
-class ArtistIn(Body):
-    """A new artist."""
+class ArtistEdit(Body):
+    """Changes of an artist. Fields that are not sent stay; null removes a description or image."""
 
-    name: Name = Field(examples=["Clara Schumann"])
+    name: Name | None = Field(None, examples=["Clara Schumann"])
     description: Description | None = Field(None, examples=["Pianist and composer, born in Leipzig in 1819."])
     image_small: Url | None = None
 
 
-class AlbumIn(Body):
-    """A new album of an artist that the caller manages."""
+class ArtistIn(ArtistEdit):
+    """A new artist."""
+
+    name: Name = Field(examples=["Clara Schumann"])
+
+
+class AlbumEdit(Body):
+    """Changes of an album. Fields that are not sent stay; null empties all but `name` and `artist_id`."""
 
     references: ClassVar = {"artist_id": artists.missing}
     subjects: ClassVar = {"artist_id": "artists"}
 
-    name: Name = Field(examples=["Notenbüchlein"])
-    artist_id: Id
+    name: Name | None = Field(None, examples=["Notenbüchlein"])
+    artist_id: Id | None = Field(None, description="The first artist; the caller must manage it.")
     description: Description | None = Field(None, examples=["Begun in 1725."])
     release_date: ReleaseDate | None = None
     image: Url | None = None
@@ -75,19 +89,25 @@ class AlbumIn(Body):
     label: Name | None = Field(None, examples=["Breitkopf"])
 
 
-class TrackIn(Body):
-    """A new track; the caller must manage one of its artists."""
+class AlbumIn(AlbumEdit):
+    """A new album of an artist that the caller manages."""
+
+    name: Name = Field(examples=["Notenbüchlein"])
+    artist_id: Id
+
+
+class TrackEdit(Body):
+    """Changes of a track. Fields that are not sent stay; null empties those that a new track need not have.
+
+    `currency`, `licensing_type` and `exclusive_status` always have a value, so null leaves them as they are.
+    """
 
     references: ClassVar = {"artists": artists.missing, "album_id": albums.missing}
     subjects: ClassVar = {"album_id": "albums", "artists": "artists"}
 
-    name: Name = Field(examples=["Menuett G-Dur"])
-    duration: Annotated[int, Field(strict=True, ge=1, le=MAX_DURATION, examples=[98_000], description="Milliseconds.")]
-    artists: Annotated[
-        list[Id],
-        Field(min_length=1, max_length=50, json_schema_extra={"uniqueItems": True}),
-        AfterValidator(require_unique),
-    ]
+    name: Name | None = Field(None, examples=["Menuett G-Dur"])
+    duration: Duration | None = None
+    artists: ArtistIds | None = None
     description: Description | None = Field(None, examples=["A minuet for piano, published in 1725."])
     genre: GenreName | None = None
     image: Url | None = None
@@ -109,6 +129,14 @@ class TrackIn(Body):
     track_number: TrackNumber | None = None
     disc_number: DiscNumber | None = None
     explicit: StrictBool | None = None
+
+
+class TrackIn(TrackEdit):
+    """A new track; the caller must manage one of its artists."""
+
+    name: Name = Field(examples=["Menuett G-Dur"])
+    duration: Duration
+    artists: ArtistIds
 
 
 class AlbumParts(Query):

@@ -19,8 +19,9 @@ OWNERS = """
     SELECT t.isrc, t.id FROM track t WHERE t.isrc {among} AND 0 < (
         SELECT count(*) FROM track_artist l JOIN artist a ON a.id = l.artist_id
         WHERE l.track_id = t.id AND a.manager_id IS NOT DISTINCT FROM ?
-    ) ORDER BY t.id DESC
+    ) AND t.id <> ? ORDER BY t.id DESC
 """
+IN_USE = "Another of your tracks has this ISRC."
 
 
 def isrc(text: str) -> str:
@@ -53,12 +54,15 @@ def spellings_of_upc(text: str) -> list[str]:
     return [code, f"0{code}"] if len(code) == UPC_DIGITS else [code, *([code[1:]] if code.startswith("0") else [])]
 
 
-def tracks_by_isrc(codes: Collection[str], manager: int | None) -> dict[str, int]:
-    """Return track ids by ISRC, for tracks of artists with this manager, or without a manager if `manager` is None."""
+def tracks_by_isrc(codes: Collection[str], manager: int | None, *, besides: int = 0) -> dict[str, int]:
+    """Return track ids by ISRC, for tracks of artists with this manager, or without a manager if `manager` is None.
+
+    The track `besides` is left out.
+    """
     if not codes:
         return {}
     among, values = sql.in_list(codes)
-    return dict(fetch(OWNERS.format(among=among), values, manager))
+    return dict(fetch(OWNERS.format(among=among), values, manager, besides))
 
 
 def lock() -> None:
@@ -70,4 +74,4 @@ def require_free(code: str, *, actor: Identity) -> None:
     """Raise Invalid if a track that the actor manages has this ISRC."""
     lock()
     if tracks_by_isrc([code], actor.user_id):
-        raise Invalid({"isrc": "Another of your tracks has this ISRC."})
+        raise Invalid({"isrc": IN_USE})

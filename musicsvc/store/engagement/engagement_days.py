@@ -38,6 +38,7 @@ COUNTED = f"""
 REBUILD = "INSERT INTO engagement_day (kind, subject, day, likes, reposts) " + COUNTED.format(
     those="WHERE s.kind = ? AND s.subject = ?"
 )
+OF_TRACK = "SELECT day, likes, reposts FROM engagement_day WHERE kind = 1 AND subject = ?"
 DELETE = "DELETE FROM engagement_day WHERE kind = ? AND subject = ?"
 WRONG = f"""
     SELECT kind, subject, day, CAST(SUM(stored_likes) AS BIGINT), CAST(SUM(stored_reposts) AS BIGINT),
@@ -76,6 +77,16 @@ def add(track_id: int, given_at: int, *, likes: int = 0, reposts: int = 0) -> No
     The caller must hold the shared lock that the function `lock` acquires.
     """
     run(ADD, given_at // DAY, likes, reposts, track_id)
+
+
+def forget(track_id: int) -> None:
+    """Subtract all likes and reposts of a track, which is about to be deleted, from the counts of its days.
+
+    The caller must hold the lock that the function `lock` acquires.
+    """
+    for day, likes, reposts in fetch(OF_TRACK, track_id):
+        add(track_id, day * DAY, likes=-likes, reposts=-reposts)
+    run(DELETE, 1, track_id)
 
 
 def rebuild(subjects: Iterable[tuple[int, int]]) -> None:

@@ -29,14 +29,18 @@ WITHIN = {
     (TRACK, TRACK): "SELECT id FROM track WHERE id = ?",
 }
 NONE = "SELECT id FROM track WHERE FALSE"
-# Tracks with several of the scope's artists, and of the whole catalog also those without any.
+# Tracks with several of the scope's artists, and of the whole catalog also those without any; deleted ones too.
 UNEVEN = """
     SELECT l.track_id, COUNT(*) FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}
-    GROUP BY l.track_id HAVING COUNT(*) > 1 ORDER BY l.track_id
+    GROUP BY l.track_id HAVING COUNT(*) > 1
+    UNION ALL SELECT d.track_id, COUNT(*) FROM deleted_track d JOIN artist a ON a.id = d.subject
+    WHERE d.kind = 3 AND {which} GROUP BY d.track_id HAVING COUNT(*) > 1 ORDER BY 1
 """
 UNEVEN_OF_ALL = """
     SELECT t.id, COUNT(l.artist_id) FROM track t LEFT JOIN track_artist l ON l.track_id = t.id
-    GROUP BY t.id HAVING COUNT(l.artist_id) <> 1 ORDER BY t.id
+    GROUP BY t.id HAVING COUNT(l.artist_id) <> 1
+    UNION ALL SELECT track_id, COUNT(CASE kind WHEN 3 THEN 1 END) FROM deleted_track
+    GROUP BY track_id HAVING COUNT(CASE kind WHEN 3 THEN 1 END) <> 1 ORDER BY 1
 """
 NEWEST_ALBUMS = """
     SELECT id FROM album WHERE {which} release_date <= ? ORDER BY release_date DESC, id DESC LIMIT ?
@@ -104,7 +108,9 @@ class Scope(NamedTuple):
         """Return SQL and its parameters: `some` with the scope's conditions, or `every` for the whole catalog."""
         bounds = {"a.manager_id = ?": self.manager, "a.id = ?": self.artist}
         given = {condition: value for condition, value in bounds.items() if value is not None}
-        return [some.format(which=" AND ".join(given)) if given else every, *given.values()]
+        if not given:
+            return [every]
+        return [some.format(which=" AND ".join(given)), *[*given.values()] * some.count("{which}")]
 
 
 class Part(NamedTuple):

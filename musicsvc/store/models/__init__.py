@@ -19,6 +19,7 @@ from musicsvc.store.models.catalog import (
 )
 from musicsvc.store.models.imports import ImportItem, ImportRun
 from musicsvc.store.models.plays import (
+    DeletedTrack,
     Listener,
     Play,
     PlayCount,
@@ -54,6 +55,7 @@ __all__ = [
     "CollectionTrack",
     "Comment",
     "Conversation",
+    "DeletedTrack",
     "Device",
     "EngagementDay",
     "Follow",

@@ -16,7 +16,7 @@ from musicsvc.store.models.table import Table, link
 
 
 class Artist(Table):
-    """An artist. The account `manager` may edit it."""
+    """An artist. The account `manager` may edit it. `edited_at`: as of albums and tracks, of the last edit."""
 
     id = BigAutoField()
     name = TextField()
@@ -25,6 +25,7 @@ class Artist(Table):
     verified = BooleanField(default=False)
     manager = link(User, null=True, index=False, on_delete="SET NULL")
     created_at = BigIntegerField()
+    edited_at = BigIntegerField(null=True)
 
     class Meta:
         indexes = ((("manager", "name"), False),)
@@ -43,6 +44,7 @@ class Album(Table):
     created_at = BigIntegerField()
     upc = TextField(null=True, index=True)
     label = TextField(null=True)
+    edited_at = BigIntegerField(null=True)
 
     class Meta:
         indexes = ((("external_id", "imported_for"), True),)
@@ -84,6 +86,7 @@ class Track(Table):
     track_number = IntegerField(null=True)
     disc_number = IntegerField(null=True)
     explicit = BooleanField(null=True)
+    edited_at = BigIntegerField(null=True)
 
     class Meta:
         indexes = ((("external_id", "imported_for"), True),)

@@ -65,6 +65,18 @@ class PlayProgress(Table):
     kept_from = IntegerField()  # the first day whose individual plays were not deleted
 
 
+class DeletedTrack(Table):
+    """A subject that plays of a deleted track still count for: the track itself, its album or one of its artists."""
+
+    kind = IntegerField()  # of the subject: musicsvc.store.plays.subjects
+    subject = BigIntegerField()
+    track = BigIntegerField(column_name="track_id", index=True)
+    duration = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("kind", "subject", "track")
+
+
 class TrackPlays(Table):
     """The all-time number of plays of a track."""
 

@@ -14,6 +14,8 @@ from hypothesis import strategies as some
 from musicsvc.errors import Failure, NotFound
 from musicsvc.store import models
 from musicsvc.store.accounts import users
+from musicsvc.store.catalog import tracks
+from musicsvc.store.editing import deletions, edits
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
@@ -191,6 +193,29 @@ def test_what_others_refer_to_is_kept_and_named_and_goes_once_they_do_not(store:
     for run in (changed, listed, played, first):
         assert undone(store, run).run.state == "undone"
     assert dump(store) == before
+
+
+@pytest.mark.usefixtures("world")
+def test_what_was_edited_stays_with_its_artist_and_what_was_deleted_is_no_obstacle(
+    store: Store, imported: Import
+) -> None:
+    run = imported("catalog", [song(name, album="Lp") for name in ("Edited", "Deleted", "Free")]).run
+    ids = dict(store.read(lambda: list(Track.select(Track.name, Track.id).tuples().iterator())).result())
+    played = imported("plays", [{"external_id": "Deleted", "played_at": AT}]).run
+
+    def use() -> None:
+        edits.edit_track(tracks.get(ids["Edited"]), {"album_id": None}, now=NOW)
+        deletions.delete_track(tracks.get(ids["Deleted"]), now=NOW, account=None, actor="cli")
+
+    store.write(use).result()
+    again = imported("plays", [{"external_id": "Deleted", "played_at": AT}])
+    assert (again.refused, again.counts["plays"].repeated) == ([], 1)  # it is the play of the deleted track
+    summary = undone(store, run)
+    assert summary.kept[("track", "edited")] == [ids["Edited"]]
+    assert [table for table, _ in summary.kept] == ["track", "artist"]
+    assert (summary.counts["track"], summary.counts["album"]) == (1, 1)
+    assert undone(store, played).plays == 1
+    require_sound(store)
 
 
 @pytest.mark.usefixtures("world")

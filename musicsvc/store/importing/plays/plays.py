@@ -1,11 +1,12 @@
 """`import plays`: import listening histories. Each play is stored once, for a track that is found or created."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Failure
+from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.files.records import Record
@@ -146,7 +147,7 @@ class Plays(Kind[Listen]):
         lookup, known = TrackLookup(batch, self._catalog), KnownPlays(batch, scope.run)
         creator = MissingCreator(lookup, scope, batch)
         outcome = Outcome()
-        matched: list[tuple[Listen, int]] = []
+        matched: dict[int, tuple[Listen, int]] = {}
         ids: set[str] = set()
         for place, listen in enumerate(batch):
             if reason := ingest.refuse_time(listen.played_at, kept_from, scope.now):
@@ -158,13 +159,14 @@ class Plays(Kind[Listen]):
             if track is None or track == AMBIGUOUS:
                 outcome.refused[place] = _unknown(listen, lookup.ambiguous_ids(listen))
             elif listen.client_id is None or not (listen.client_id in ids or self._seen.has(listen.client_id)):
-                matched.append((listen, track))
+                matched[place] = listen, track
                 if listen.client_id is not None:
                     ids.add(listen.client_id)
         creator.write()
-        new, valid = _record(matched, scope), len(batch) - len(outcome.refused)
+        self._refuse_deleted(matched, known, lookup, outcome)
+        new, valid = _record(matched.values(), scope), len(batch) - len(outcome.refused)
         artists, tracks = len(creator.artists), len(creator.tracks)
-        named = sum(len(listen.artists) for listen, _ in matched)
+        named = sum(len(listen.artists) for listen, _ in matched.values())
         outcome.counts = {
             "artists": Counts(new=artists, repeated=max(0, named - artists)),
             "tracks": Counts(new=tracks, repeated=valid - tracks),
@@ -172,6 +174,17 @@ class Plays(Kind[Listen]):
         }
         outcome.remember = partial(self._remember, creator, ids)
         return outcome
+
+    def _refuse_deleted(
+        self, matched: dict[int, tuple[Listen, int]], known: KnownPlays, lookup: TrackLookup, outcome: Outcome
+    ) -> None:
+        """Refuse plays of tracks that were deleted after an earlier batch had loaded them; later batches load again."""
+        deleted = tracks.missing({track for _, track in matched.values()})
+        for place, (listen, track) in [*matched.items()] if deleted else ():
+            if track in deleted and known.find(listen, lookup) != track:
+                outcome.refused[place] = _unknown(listen, ())
+                del matched[place]
+                self._catalog.tracks.clear()
 
     def _remember(self, creator: MissingCreator, ids: set[str]) -> None:
         creator.add_to(self._catalog)
@@ -186,7 +199,7 @@ class Plays(Kind[Listen]):
         self._seen.close()
 
 
-def _record(matched: Sequence[tuple[Listen, int]], scope: Scope) -> int:
+def _record(matched: Collection[tuple[Listen, int]], scope: Scope) -> int:
     """Store the plays, given with their tracks. Return the number of plays that are new."""
     keys = {listen.listener: listeners.opaque_key(listen.listener) for listen, _ in matched}
     ids = listeners.ensure(keys.values())

@@ -14,6 +14,7 @@ from musicsvc.store.importing.undoing.runs import lock_imports
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
+    Artist,
     Track,
     TrackArtist,
     TrackGenre,
@@ -35,6 +36,7 @@ OWN: dict[type[Model], tuple[type[Model], ...]] = {
     Track: (TrackArtist, TrackGenre, TrackTag),
     Album: (AlbumArtist,),
 }
+EDITABLE = (Track, Album, Artist)
 NOUNS = {
     "account": "accounts",
     "album_artist": "albums",
@@ -81,7 +83,7 @@ def take_back(table: type[Model], import_id: int, below: int) -> Taken | None:
         counts.lock()  # plays name their track without a foreign key
     columns: Any = table
     present = set(existing(table, ids, locking=True))
-    kept = reasons(table, ids, import_id, Going()) if present else {}
+    kept = reasons(table, sorted(present), import_id, Going()) if present else {}
     gone = [each for each in ids if each not in kept]
     if table is User:
         for account in User.select(User.id, User.display_name).where(User.id.in_(gone)).tuples().iterator():
@@ -135,6 +137,10 @@ def _references(table: type[Model], ids: Sequence[int], going: Going) -> Iterabl
     if table is Track:
         played = TrackPlays.select(TrackPlays.track, TrackPlays.plays).where(TrackPlays.track.in_(ids))
         yield from ((item, "plays") for item, plays in played.tuples().iterator() if plays > going.plays[item])
+    if table in EDITABLE:
+        columns: Any = table
+        edited = table.select(columns.id).where(columns.id.in_(ids), columns.edited_at.is_null(is_null=False))
+        yield from ((item, "edited") for (item,) in edited.tuples().iterator())
     if table is User:
         in_use = User.password_hash.is_null(is_null=False) | User.api_access | User.admin
         used = User.select(User.id).where(User.id.in_(ids), in_use)

@@ -17,17 +17,22 @@ from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window, to_date
 from musicsvc.store.plays.rollups import histograms
 from musicsvc.store.plays.subjects import ALBUM, OF_TRACKS, Subject
 
-PLAYS = "FROM play p JOIN track t ON t.id = p.track_id WHERE p.{tracks}"
+PLAYS = """
+    FROM (
+        SELECT p.*, COALESCE(t.duration, d.duration) AS length FROM play p LEFT JOIN track t ON t.id = p.track_id
+        LEFT JOIN deleted_track d ON d.kind = 1 AND d.subject = p.track_id
+    ) AS p WHERE p.{tracks}
+"""
 WITHIN = f"{PLAYS} AND p.slot >= ? AND p.slot < ? AND p.played_at >= ? AND p.played_at < ?"
 COUNTED = f"""
     SELECT COUNT(*), COUNT(DISTINCT p.listener_id), COALESCE(SUM(CASE WHEN p.duration_ms IS NULL THEN 1 ELSE 0 END), 0),
-        COALESCE(SUM(CASE WHEN p.duration_ms IS NOT NULL AND t.duration = 0 THEN 1 ELSE 0 END), 0) {WITHIN}
+        COALESCE(SUM(CASE WHEN p.duration_ms IS NOT NULL AND p.length = 0 THEN 1 ELSE 0 END), 0) {WITHIN}
 """
 MEASURED = f"""
-    SELECT CASE WHEN p.duration_ms >= t.duration THEN 100 ELSE p.duration_ms * 100 / t.duration END,
-        CASE WHEN p.duration_ms < {histograms.SKIP_BEFORE_MS} AND p.duration_ms * 2 < t.duration THEN 1 ELSE 0 END,
+    SELECT CASE WHEN p.duration_ms >= p.length THEN 100 ELSE p.duration_ms * 100 / p.length END,
+        CASE WHEN p.duration_ms < {histograms.SKIP_BEFORE_MS} AND p.duration_ms * 2 < p.length THEN 1 ELSE 0 END,
         COUNT(*)
-    {WITHIN} AND p.duration_ms IS NOT NULL AND t.duration > 0 GROUP BY 1, 2
+    {WITHIN} AND p.duration_ms IS NOT NULL AND p.length > 0 GROUP BY 1, 2
 """
 FIRST_PLAYED = f"""
     SELECT COUNT(*) FROM (

@@ -8,7 +8,8 @@ CREATE TABLE artist (
     image_small TEXT,
     verified BOOLEAN NOT NULL DEFAULT FALSE,
     manager_id BIGINT REFERENCES account (id) ON DELETE SET NULL,
-    created_at BIGINT NOT NULL
+    created_at BIGINT NOT NULL,
+    edited_at BIGINT
 );
 CREATE INDEX artist_manager_id_name ON artist (manager_id, name);
 
@@ -22,7 +23,8 @@ CREATE TABLE album (
     imported_for BIGINT NOT NULL DEFAULT 0,
     created_at BIGINT NOT NULL,
     upc TEXT CHECK (length(upc) BETWEEN 12 AND 13),
-    label TEXT CHECK (length(label) BETWEEN 1 AND 255)
+    label TEXT CHECK (length(label) BETWEEN 1 AND 255),
+    edited_at BIGINT
 );
 CREATE UNIQUE INDEX album_external_id_imported_for ON album (external_id, imported_for);
 CREATE INDEX album_upc ON album (upc);
@@ -61,7 +63,8 @@ CREATE TABLE track (
     isrc TEXT CHECK (length(isrc) = 12),
     track_number INTEGER CHECK (track_number BETWEEN 1 AND 9999),
     disc_number INTEGER CHECK (disc_number BETWEEN 1 AND 999),
-    explicit BOOLEAN CHECK (explicit IN (FALSE, TRUE))
+    explicit BOOLEAN CHECK (explicit IN (FALSE, TRUE)),
+    edited_at BIGINT
 );
 CREATE INDEX track_album_id ON track (album_id);
 CREATE UNIQUE INDEX track_external_id_imported_for ON track (external_id, imported_for);

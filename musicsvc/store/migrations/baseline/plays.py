@@ -40,6 +40,15 @@ CREATE TABLE play_progress (
 );
 INSERT INTO play_progress (id, block8, block32, kept_from) VALUES (1, 2305843009213693952, 4611686018427387904, 0);
 
+CREATE TABLE deleted_track (
+    kind INTEGER NOT NULL CHECK (kind IN (1, 2, 3)),
+    subject BIGINT NOT NULL,
+    track_id BIGINT NOT NULL,
+    duration BIGINT NOT NULL,
+    PRIMARY KEY (kind, subject, track_id)
+) WITHOUT ROWID;
+CREATE INDEX deleted_track_track_id ON deleted_track (track_id);
+
 CREATE TABLE track_plays (
     track_id BIGINT NOT NULL PRIMARY KEY,
     plays BIGINT NOT NULL

@@ -18,7 +18,7 @@ from musicsvc.store.plays.rollups import blocks, counts, histograms, listeners
 from musicsvc.store.plays.rollups.blocks import LENGTH8, LENGTH32
 from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32, DAY
 from musicsvc.store.plays.rollups.histograms import Histogram
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import TRACK
 
 COUNTED = f"SELECT {counts.SUBJECT}, {counts.PERIOD}, {{columns}} FROM {{{{rows}}}}"  # noqa: S608 - our own names
 SETS = COUNTED.format(columns="plays, listeners")
@@ -30,14 +30,12 @@ WHOLE_SLOTS = f"p.slot / {SLOTS_PER_DAY} = ? AND p.slot >= ? AND p.slot < ?"  # 
 PART_OF_SLOT = "p.slot = ? AND p.played_at < ?"
 ALL_TIME_PLAYS = {
     TRACK: "SELECT track_id, plays FROM track_plays WHERE track_id {among}",
-    ALBUM: """
-        SELECT t.album_id, sum(p.plays) FROM track t JOIN track_plays p ON p.track_id = t.id
-        WHERE t.album_id {among} GROUP BY t.album_id
-    """,
-    ARTIST: """
-        SELECT l.artist_id, sum(p.plays) FROM track_artist l JOIN track_plays p ON p.track_id = l.track_id
-        WHERE l.artist_id {among} GROUP BY l.artist_id
-    """,
+} | {
+    kind: f"""
+        SELECT subject, sum(p.plays) FROM {tracks} JOIN track_plays p ON p.track_id = members.track_id
+        WHERE subject {{among}} GROUP BY subject
+    """  # noqa: S608 - our own names
+    for kind, tracks in subjects.TRACKS.items()
 }
 # Bytes; packed sets of a subject are united as soon as they exceed it. Uniting all at once is twice as fast.
 LARGEST, LARGEST_IN_STREAM = 1 << 30, 64 * 1024

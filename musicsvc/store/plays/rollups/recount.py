@@ -18,9 +18,12 @@ from musicsvc.store.plays.subjects import KINDS, TRACK, Subject
 
 # Own plays are those of a listener that is the reporting account.
 PLAYS = """
-    SELECT p.slot, p.track_id, p.listener_id, p.duration_ms, COALESCE(t.duration, 0), p.reporter > 0 AND EXISTS (
-        SELECT 1 FROM listener l WHERE l.id = p.listener_id AND l.key = 'account:' || p.reporter
-    ) FROM {source}play p LEFT JOIN track t ON t.id = p.track_id WHERE {which}
+    SELECT p.slot, p.track_id, p.listener_id, p.duration_ms, COALESCE(t.duration, d.duration, 0),
+        p.reporter > 0 AND EXISTS (
+            SELECT 1 FROM listener l WHERE l.id = p.listener_id AND l.key = 'account:' || p.reporter
+        )
+    FROM {source}play p LEFT JOIN track t ON t.id = p.track_id
+    LEFT JOIN deleted_track d ON d.kind = 1 AND d.subject = p.track_id WHERE {which}
 """
 OF_DAY = PLAYS.format(source="", which="p.slot >= ? AND p.slot < ?")
 OF_TRACKS = f"p.slot / {SLOTS_PER_DAY} = given.value AND p.track_id = chosen.value"  # reads the index play_of_day
@@ -70,7 +73,7 @@ def of_day(day: int) -> tuple[dict[int, Counts], int]:
 def owners(tracks: Mapping[int, Any]) -> Iterable[tuple[Any, ...]]:
     """Yield the rows of days of tracks, given by key, each also with the keys of the track's album and artists.
 
-    A track that does not exist counts only for itself.
+    A track that is unknown counts only for itself.
     """
     belong = subjects.of_tracks({key & counts.LAST_ID for key in tracks}).subjects()
     for key, some in tracks.items():

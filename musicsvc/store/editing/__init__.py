@@ -1,0 +1,1 @@
+"""Edit and delete tracks, albums and artists."""

@@ -1,0 +1,81 @@
+"""Delete tracks, albums and artists.
+
+The plays of a deleted track stay and count for its album and artists as before, so that figures of past days do not
+change. Likes and reposts end with it, since figures count those that still stand.
+"""
+
+from musicsvc.errors import Conflict
+from musicsvc.store.catalog.albums import AlbumRow
+from musicsvc.store.catalog.artists import ArtistRow
+from musicsvc.store.catalog.tracks import TrackRow
+from musicsvc.store.engagement import engagement_days
+from musicsvc.store.engine.sql import fetch, is_sqlite, run
+from musicsvc.store.models import Album, Artist, Comment, Track
+from musicsvc.store.plays import reattribution, subjects
+from musicsvc.store.plays.rollups import counts
+from musicsvc.store.plays.subjects import ALBUM, ARTIST
+from musicsvc.store.security import security_events
+from musicsvc.store.security.security_events import Actor
+from musicsvc.wording import quantity
+
+KEEP = f"""
+    INSERT INTO deleted_track (kind, subject, track_id, duration)
+    SELECT s.kind, s.subject, t.id, t.duration
+    FROM ({engagement_days.SUBJECTS}) AS s JOIN track t ON t.id = s.track_id JOIN track_plays p ON p.track_id = t.id
+    WHERE s.track_id = ?
+"""  # noqa: S608 - a constant
+FORGET = "DELETE FROM deleted_track WHERE kind = ? AND subject = ?"
+ONLY_ARTIST = """
+    SELECT count(*) FROM track_artist l WHERE l.artist_id = ?
+    AND NOT EXISTS (SELECT 1 FROM track_artist o WHERE o.track_id = l.track_id AND o.artist_id <> l.artist_id)
+"""
+FIRST_ARTIST = """
+    SELECT count(*) FROM album_artist l WHERE l.artist_id = ? AND NOT EXISTS (
+        SELECT 1 FROM album_artist o WHERE o.album_id = l.album_id AND o.artist_id <> l.artist_id
+        AND (o.position, o.artist_id) < (l.position, l.artist_id)
+    )
+"""
+
+
+def delete_track(track: TrackRow, *, now: int, account: int | None, actor: Actor) -> None:
+    """Delete a track with its comments, likes and reposts. It leaves all playlists and collections.
+
+    `account`: the account of the event that is logged.
+    """
+    counts.lock()  # no play is reported meanwhile
+    engagement_days.lock()
+    run(KEEP, track.id)
+    engagement_days.forget(track.id)
+    # A thread may be deeper than the 1,000 levels of SQLite's cascades.
+    Comment.update(parent=None).where(Comment.track == track.id).execute()
+    Track.delete().where(Track.id == track.id).execute()
+    about = f"track {track.id} ({track.name})"
+    security_events.add("track.deleted", account_id=account, reason=about, now=now, actor=actor)
+
+
+def delete_album(album: AlbumRow, *, now: int, account: int | None, actor: Actor) -> None:
+    """Delete an album. Its tracks stay, without an album. `account`: the account of the event that is logged."""
+    with reattribution.rebuilding(subjects.tracks_of(ALBUM, [album.id])):
+        run(FORGET, ALBUM, album.id)
+        Album.delete().where(Album.id == album.id).execute()
+    about = f"album {album.id} ({album.name})"
+    security_events.add("album.deleted", account_id=account, reason=about, now=now, actor=actor)
+
+
+def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Actor) -> None:
+    """Delete an artist. Raises Conflict for the only artist of a track and for the first artist of an album.
+
+    `account`: the account of the event that is logged.
+    """
+    if not is_sqlite():  # tracks and albums of this artist are added before or never
+        fetch("SELECT id FROM artist WHERE id = ? FOR UPDATE", artist.id)
+    ((only,),), ((first,),) = fetch(ONLY_ARTIST, artist.id), fetch(FIRST_ARTIST, artist.id)
+    if only or first:
+        needed = [f"the only artist of {quantity(only, 'track')}"] if only else []
+        needed += [f"the first artist of {quantity(first, 'album')}"] if first else []
+        raise Conflict(f"{artist.name} is {' and '.join(needed)}. Delete these first, or give them to other artists.")
+    with reattribution.rebuilding(subjects.tracks_of(ARTIST, [artist.id])):
+        run(FORGET, ARTIST, artist.id)
+        Artist.delete().where(Artist.id == artist.id).execute()
+    about = f"artist {artist.id} ({artist.name})"
+    security_events.add("artist.deleted", account_id=account, reason=about, now=now, actor=actor)

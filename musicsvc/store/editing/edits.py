@@ -1,0 +1,142 @@
+"""Change tracks, albums and artists. Figures follow: plays count for the new album and artists of a track."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from musicsvc.errors import Forbidden, Invalid
+from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.catalog import album_sizes, albums, artists, genres, identifiers, tags, tracks
+from musicsvc.store.catalog.albums import AlbumRow
+from musicsvc.store.catalog.artists import ArtistRow
+from musicsvc.store.catalog.tracks import TrackRow
+from musicsvc.store.engine.sql import batches, fetch
+from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Track, TrackArtist, TrackGenre, TrackTag
+from musicsvc.store.plays import reattribution
+
+ANOTHERS = "You manage none of the artists of this track."
+MOVING = {"album_id", "artists", "duration"}  # fields on which play counts depend
+ALBUMS = """
+    SELECT album_id FROM album_artist WHERE artist_id = ? UNION
+    SELECT t.album_id FROM track_artist l JOIN track t ON t.id = l.track_id
+    WHERE l.artist_id = ? AND t.album_id IS NOT NULL ORDER BY 1
+"""
+
+
+def find_track(track_id: int, *, actor: Identity) -> TrackRow:
+    """Return the track. Raises NotFound, or Forbidden unless the actor manages one of its artists."""
+    track = tracks.get(track_id)
+    if not artists.managed([artist.id for artist in track.artists], actor=actor):
+        raise Forbidden(ANOTHERS)
+    return track
+
+
+def find_album(album_id: int, *, actor: Identity) -> AlbumRow:
+    """Return the album. Raises NotFound, or Forbidden unless the actor manages one of its artists."""
+    album = albums.get(album_id)
+    albums.require_managed(album_id, actor=actor)
+    return album
+
+
+def find_artist(artist_id: int, *, actor: Identity) -> ArtistRow:
+    """Return the artist. Raises NotFound, or Forbidden unless the actor manages the artist."""
+    artist = artists.get(artist_id)
+    if artist.manager_id != actor.user_id:
+        raise Forbidden("You do not manage this artist.")
+    return artist
+
+
+def edit_track(track: TrackRow, changes: Mapping[str, Any], *, now: int, actor: Identity | None = None) -> TrackRow:
+    """Change the fields in `changes`, named as in the API. Return the track. Without `actor`, no right is checked.
+
+    Raises Forbidden for an album or artists of others, Invalid for an ISRC in use and for an album that is too large.
+    """
+    values = dict(changes)
+    credit: Sequence[int] | None = values.pop("artists", None)
+    _check_rights(credit, values.get("album_id"), actor)
+    if values.get("isrc") is not None:
+        _require_free(values["isrc"], track)
+    labels = {name: values.pop(name) for name in ("genre", "tags") if name in values}
+    album_id = values.get("album_id", track.album_id)
+    with reattribution.rebuilding([track.id] if MOVING & changes.keys() else []):
+        if album_id is not None:
+            album_sizes.lock_album(album_id)
+        Track.update(**values, edited_at=now).where(Track.id == track.id).execute()
+        if credit is not None:
+            TrackArtist.delete().where(TrackArtist.track == track.id).execute()
+            rows = [{"track": track.id, "artist": artist, "position": at} for at, artist in enumerate(credit)]
+            TrackArtist.insert_many(rows).execute()
+    if "genre" in labels:
+        named = [labels["genre"]] if labels["genre"] is not None else []
+        _link(TrackGenre, "track", track.id, "genre", genres.ensure(named).values())
+    if "tags" in labels:
+        _link(TrackTag, "track", track.id, "tag", tags.ensure(labels["tags"] or ()).values())
+    if album_id is not None:
+        album_sizes.require_within_limits(album_id, "album_id" if "album_id" in changes else "description")
+    return tracks.get(track.id)
+
+
+def edit_album(album: AlbumRow, changes: Mapping[str, Any], *, now: int, actor: Identity | None = None) -> AlbumRow:
+    """Change the fields in `changes`, named as in the API. Return the album. Without `actor`, no right is checked.
+
+    Raises Forbidden for an artist of others, Invalid if the album is too large then.
+    """
+    values = dict(changes)
+    first: int | None = values.pop("artist_id", None)
+    if first is not None:
+        _set_first_artist(album.id, first, actor)
+    if "tags" in values:
+        _link(AlbumTag, "album", album.id, "tag", tags.ensure(values.pop("tags") or ()).values())
+    album_sizes.lock_album(album.id)
+    Album.update(**values, edited_at=now).where(Album.id == album.id).execute()
+    album_sizes.require_within_limits(album.id, "description")
+    return albums.with_contents([albums.get(album.id)])[0]
+
+
+def edit_artist(artist: ArtistRow, changes: Mapping[str, Any], *, now: int) -> ArtistRow:
+    """Change the fields in `changes`, named as in the API. Return the artist. Raises Invalid if an album is too large.
+
+    The JSON of each album with the artist contains the artist's name and image.
+    """
+    Artist.update(**changes, edited_at=now).where(Artist.id == artist.id).execute()
+    edited = artists.get(artist.id)
+    if album_sizes.of_artist(edited.name, edited.image_small) > album_sizes.of_artist(artist.name, artist.image_small):
+        field = "image_small" if edited.image_small != artist.image_small else "name"
+        for some in batches([album for (album,) in fetch(ALBUMS, artist.id, artist.id)]):
+            for album, size in album_sizes.measure(some).items():
+                if size.excess:
+                    raise Invalid({field: f"Album {album}: {size.excess}"})
+    return edited
+
+
+def _set_first_artist(album_id: int, artist_id: int, actor: Identity | None) -> None:
+    """Replace the first artist of an album. Raises Forbidden unless the actor manages the new one."""
+    if actor is not None and not artists.managed([artist_id], actor=actor):
+        raise Forbidden("You do not manage this artist.")
+    others = [artist.id for artist in [*artists.of_albums([album_id]).get(album_id, ())][1:] if artist.id != artist_id]
+    AlbumArtist.delete().where(AlbumArtist.album == album_id).execute()
+    rows = [{"album": album_id, "artist": each, "position": at} for at, each in enumerate([artist_id, *others])]
+    AlbumArtist.insert_many(rows).execute()
+
+
+def _check_rights(credit: Sequence[int] | None, album_id: int | None, actor: Identity | None) -> None:
+    if actor is None:
+        return
+    if credit is not None and not artists.managed(credit, actor=actor):
+        raise Forbidden(ANOTHERS)
+    if album_id is not None:
+        albums.require_managed(album_id, actor=actor)
+
+
+def _require_free(isrc: str, track: TrackRow) -> None:
+    """Raise Invalid if a manager of the track's artists has another track with this ISRC."""
+    identifiers.lock()
+    for manager in {artist.manager_id for artist in track.artists}:
+        if identifiers.tracks_by_isrc([isrc], manager, besides=track.id):
+            raise Invalid({"isrc": identifiers.IN_USE})
+
+
+def _link(table: Any, owner: str, item: int, member: str, members: Iterable[int]) -> None:
+    """Replace the rows of a table of links of the row `item`."""
+    table.delete().where(getattr(table, owner) == item).execute()
+    if rows := [{owner: item, member: each} for each in members]:
+        table.insert_many(rows).execute()
