@@ -1,20 +1,15 @@
 """Denials of resources that the account has read before, looked up on an index of the log."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
-
-import pytest
 
 from musicsvc.clock import DAY, SECOND
 from musicsvc.store.abuse import earlier_reads
 from musicsvc.store.abuse.earlier_reads import Denial
 from musicsvc.store.activity import calls
-from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.sql import current, fetch, is_sqlite
-from musicsvc.store.engine.store import Store
 
 KEEP_DAYS = 7
 NOW = 100 * DAY
@@ -26,13 +21,6 @@ def call(resource: str, status: int, at: int = NOW, **more: Any) -> Entry:
     private = not resource.startswith("tracks/") or more.get("route") == INSIGHTS
     entry = Entry(at, f"{resource} {at}", 3, 7, "", "GET", PLAYLIST, resource, status, None, 1.0, 10, True, private)
     return entry._replace(**more)
-
-
-@pytest.fixture
-def log(store: Store) -> Iterator[Log]:
-    with activity_log.build(store.url) as opened:
-        opened.prepare()
-        yield opened
 
 
 def test_only_successful_reads_of_the_account_in_the_days_before_count(log: Log) -> None:

@@ -49,11 +49,11 @@ TYPED = "cafe\u0301 au lait ﬁn"  # with two characters that NFKC replaces
 COMPOSED = "café au lait fin"
 
 
-@pytest.mark.parametrize("typed", [TYPED, COMPOSED, unicodedata.normalize("NFD", COMPOSED), "ｃafé au lait fin"])
-def test_a_password_is_right_however_its_characters_are_composed(typed: str) -> None:
-    for stored in (TYPED, COMPOSED):
-        assert passwords.matches(passwords.hash_password(stored), typed)
-    assert not passwords.matches(passwords.hash_password("cafe au lait fin"), typed)
+def test_a_password_is_right_however_its_characters_are_composed() -> None:
+    hashes = [passwords.hash_password(stored) for stored in (TYPED, COMPOSED)]
+    for typed in (TYPED, COMPOSED, unicodedata.normalize("NFD", COMPOSED), "ｃafé au lait fin"):
+        assert [passwords.matches(hashed, typed) for hashed in hashes] == [True, True]
+    assert not passwords.matches(hashes[0], "cafe au lait fin")
 
 
 def test_a_hash_of_before_is_right_for_the_password_as_it_was_typed() -> None:

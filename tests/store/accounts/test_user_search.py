@@ -5,17 +5,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsvc.clock import Clock
-from musicsvc.errors import Failure
 from musicsvc.store.accounts import user_search, users
 from musicsvc.store.engine import name_index
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import User
 from musicsvc.store.schema import schema
 from tests.support.examples import examples
-
-
-class UndoError(Failure):
-    """Raised to roll a unit back."""
+from tests.support.rolled_back import rolled_back
 
 
 def _people(*names: str) -> dict[int, str]:
@@ -31,13 +27,11 @@ def _people(*names: str) -> dict[int, str]:
 def _found(store: Store, names: list[str], query: str, limit: int = 10) -> list[str]:
     """Return the display names that the query finds among these, best first."""
 
-    def unit() -> None:
+    def unit() -> list[str]:
         _people(*names)
-        raise UndoError("\n".join(person.display_name for person in user_search.find(query, limit)))
+        return [person.display_name for person in user_search.find(query, limit)]
 
-    error = store.write(unit).exception()
-    assert isinstance(error, UndoError), error
-    return error.message.split("\n") if error.message else []
+    return rolled_back(store, unit)
 
 
 def _tier(name: str, query: str) -> int | None:
@@ -72,10 +66,8 @@ def test_a_search_finds_what_the_rule_says_and_in_its_order(
             tiers = [(_tier(name, text), len(name_index.fold(name)), key) for key, name in _people(*names).items()]
             expected = [key for tier, _, key in sorted(row for row in tiers if row[0] is not None)]
             assert [person.id for person in user_search.find(text, limit)] == expected[:limit]
-            raise UndoError("")
 
-        error = store.write(unit).exception()
-        assert isinstance(error, UndoError), error
+        rolled_back(store, unit)
 
 
 @given(st.text(max_size=20))
@@ -161,10 +153,5 @@ def test_an_account_is_found_once_created_and_not_while_suspended(store: Store, 
 
 
 def test_a_rolled_back_account_is_not_found(store: Store, clock: Clock) -> None:
-    def unit() -> None:
-        users.create("ada@example.test", now=clock.now())
-        raise UndoError("")
-
-    with pytest.raises(UndoError):
-        store.write(unit).result()
+    rolled_back(store, lambda: users.create("ada@example.test", now=clock.now()))
     assert store.read(lambda: user_search.find("ada", 10)).result() == []

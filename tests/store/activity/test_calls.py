@@ -1,6 +1,5 @@
 """The activity log: filters, pruning in slices, repair of the file."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +33,6 @@ PLAIN = Entry(
     judged=True,
     private=True,
 )
-
-
-@pytest.fixture
-def log(store: Store) -> Iterator[Log]:
-    with activity_log.build(store.url) as opened:
-        opened.prepare()
-        yield opened
 
 
 def write(log: Store, *entries: Entry) -> None:

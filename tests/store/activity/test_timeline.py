@@ -1,25 +1,16 @@
 """Calls and events in one order, and those that are written while somebody follows them."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from musicsvc.store.activity import calls
-from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import SLICE, Entry
 from musicsvc.store.activity.log import Log
 from musicsvc.store.activity.timeline import Timeline
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Activity, SecurityEvent
 from musicsvc.store.security import security_events
-
-
-@pytest.fixture
-def log(store: Store) -> Iterator[Log]:
-    with activity_log.build(store.url) as opened:
-        opened.prepare()
-        yield opened
 
 
 @pytest.fixture

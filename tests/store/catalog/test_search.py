@@ -8,7 +8,6 @@ from typing import Any
 
 from peewee import Model
 
-from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import search
 from musicsvc.store.engine import bulk, name_index
@@ -18,14 +17,11 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Playlist, Track, User
 from musicsvc.store.playlists import playlists
 from musicsvc.store.schema import schema
+from tests.support.rolled_back import UndoError
 
 WORDS = ["love", "Löve", "LOVER", "glove", "clover", "100%", "o'love", "blue", "Rüby", "ruby_x", "a", "b", "ab", "zoë"]
 TEXTS = ("love", "LÖV", "ov", "o", "a b", "100%", "%", "_x", "ruby", "y_", "zoe ", "e l", "none of these")
 ISRC = "GBAYE6800011"
-
-
-class UndoError(Failure):
-    """Rolls a unit of work back."""
 
 
 def ids(found: Any) -> list[int]:

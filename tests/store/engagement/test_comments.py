@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsvc.clock import Clock
-from musicsvc.errors import Failure, Invalid
+from musicsvc.errors import Invalid
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import comments
@@ -22,12 +22,9 @@ from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Comment, Track
 from tests.support.examples import examples
+from tests.support.rolled_back import rolled_back
 
 MANY = 10_000
-
-
-class UndoError(Failure):
-    """Rolls a transaction back."""
 
 
 @dataclass
@@ -95,8 +92,7 @@ def test_a_thread_is_read_as_a_tree_whatever_was_written_and_deleted(
     @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(STEPS)
     def run(steps: list[tuple[str, int]]) -> None:
-        error = store.write(lambda: _play(steps, clock)).exception()
-        assert isinstance(error, UndoError), error
+        rolled_back(store, lambda: _play(steps, clock))
 
     run()
 
@@ -124,7 +120,6 @@ def _play(steps: list[tuple[str, int]], clock: Clock) -> None:
         assert [(row.id, row.depth, row.position, row.deleted) for row in _rows(track)] == expected
         places = [place for (place,) in Comment.select(Comment.place).where(Comment.track == track).tuples().iterator()]
         assert len(set(places)) == len(places)
-    raise UndoError("")
 
 
 def _create(track: int, ann: Identity, parent: int | None = None, **more: Any) -> Callable[[], int]:

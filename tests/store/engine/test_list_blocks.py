@@ -8,7 +8,6 @@ from functools import partial
 
 import pytest
 
-from musicsvc.errors import Failure
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums, artists, genres, tracks
 from musicsvc.store.engagement import comments
@@ -33,16 +32,13 @@ from musicsvc.store.plays import ingest, verify
 from musicsvc.store.schema import schema
 from tests.paging import world as worlds
 from tests.support.page_checks import SIZES, check_pages
+from tests.support.rolled_back import UndoError
 
 MANY = 9_001
 PLAYED = """
     SELECT l.track_id FROM track_artist l LEFT JOIN track_plays p ON p.track_id = l.track_id WHERE l.artist_id = ?
     ORDER BY coalesce(p.plays, 0) DESC, l.track_id DESC
 """
-
-
-class UndoError(Failure):
-    """Rolls a unit of work back."""
 
 
 @pytest.fixture

@@ -17,13 +17,13 @@ from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Play, PlayProgress
 from musicsvc.store.plays import history, periods, retention
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 from tests.conftest import NOW
 from tests.support import export_files
 from tests.support.examples import examples
 from tests.support.listening_world import TRACKS, Catalog, catalog, record, withdraw
 from tests.support.oracle import PlayOf, bounds, day
+from tests.support.play_counts import roll_up
 
 TODAY = NOW // DAY
 EARLIEST = 150  # days before today: four months of 32 days, and more weeks than have rollups
@@ -66,7 +66,7 @@ def test_windows_that_begin_and_end_anywhere(
         if number == 0:
             store.write(partial(record, [PlayOf(*each) for each in later], RUN)).result()
         if number < rolled_up:
-            _roll_up(store)
+            roll_up(store)
     withdraw(store, RUN)
 
     windows = [(TODAY - max(each), TODAY - min(each)) for each in dates]
@@ -128,11 +128,6 @@ def _at(made: Catalog, play: tuple[int, int, tuple[bool, int], str], elapsed: in
     """Return a drawn play as (track's id, time, listener's name)."""
     track, days, (relative, at), name = play
     return made.tracks[track], (TODAY - days) * DAY + min(max(at + relative * elapsed, 0), DAY - 1), name
-
-
-def _roll_up(store: Store) -> None:
-    while store.write(partial(blocks.roll_up, 1000)).result():
-        pass
 
 
 def _iso(number: int) -> str:

@@ -17,11 +17,11 @@ from musicsvc.store.insights import figures as insight_figures
 from musicsvc.store.models import Artist, Track
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 from tests.conftest import NOW
 from tests.support.examples import examples
 from tests.support.listening_world import TRACKS, Catalog, catalog
+from tests.support.play_counts import roll_up
 
 TODAY = NOW // DAY
 EDGES = [0, 1, 5, 6, 7, 8, 13, 14, 15, 28, 29, 30, 31, 58, 59, 60, 61, 88, 89, 90, 91, 178, 179, 180, 181]
@@ -47,12 +47,6 @@ def filled(store: Store, heard: list[list[tuple[int, int, str]]], folded: int = 
         if number < folded:
             roll_up(store)
     return made
-
-
-def roll_up(store: Store) -> None:
-    """Roll up everything that is due."""
-    while store.write(partial(blocks.roll_up, 1000)).result():
-        pass
 
 
 def data(store: Store, handler: Any, subject: Subject, **query: Any) -> Any:

@@ -16,6 +16,7 @@ from musicsvc.store.plays.periods import window
 from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import KINDS, Subject
 from tests.support.listening_world import Catalog, catalog
+from tests.support.play_counts import roll_up
 
 
 @pytest.fixture
@@ -66,8 +67,7 @@ def test_the_first_play_is_the_oldest_before_and_after_months_are_added_up_and_p
 def test_the_first_play_of_a_report_is_that_of_its_oldest_track_also_of_one_without_artist(
     store: Store, clock: MovableClock, made: Catalog
 ) -> None:
-    while store.write(partial(blocks.roll_up, 100)).result():
-        pass
+    roll_up(store)
 
     def first(scope: Scope) -> int | None:
         return first_plays.of_parts(list(scopes.parts(scope, scope.ids(KINDS["artist"]))))

@@ -5,9 +5,9 @@ from functools import partial
 from musicsvc.clock import DAY
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import realtime
-from musicsvc.store.plays.rollups import blocks
 from tests.conftest import NOW
 from tests.support.listening_world import catalog
+from tests.support.play_counts import roll_up
 
 
 def test_the_newest_plays_are_found_on_days_without_other_plays(store: Store) -> None:
@@ -16,8 +16,7 @@ def test_the_newest_plays_are_found_on_days_without_other_plays(store: Store) ->
     times = [NOW - days * DAY for days in (9, 10, 399, 465, 1999)]
     heard = [(track, at, "ann") for at in times] + [(other, at - 2 * DAY, "ben") for at in times[:3]]
     store.write(partial(made.add_plays, heard)).result()
-    while store.write(partial(blocks.roll_up, 100)).result():
-        pass
+    roll_up(store)
 
     for limit in (1, 2, 4, 9):
         found = store.read(partial(realtime.newest, track, limit)).result()

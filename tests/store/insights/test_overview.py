@@ -15,6 +15,7 @@ from musicsvc.store.plays.periods import DAYS as PERIODS
 from musicsvc.store.plays.periods import TIMEFRAMES, window
 from musicsvc.store.plays.rollups import blocks
 from tests.support.listening_world import Catalog, catalog
+from tests.support.play_counts import roll_up
 
 
 def test_the_ten_tracks_and_the_five_albums_and_artists_that_were_played_most(
@@ -128,8 +129,7 @@ def test_the_newest_day_with_plays_may_be_in_a_month_whose_days_are_added_up(sto
         return made
 
     made = store.write(fill).result()
-    while store.write(partial(blocks.roll_up, 100)).result():
-        pass
+    roll_up(store)
     week = window("7-days", now)
     assert now // DAY - 90 < store.read(blocks.progress).result().open_day
     for artist, day in ((1, now // DAY - 90), (0, None), (2, None)):  # artist 2 was played today

@@ -22,6 +22,7 @@ from tests.conftest import NOW
 from tests.support import play_counts
 from tests.support.listening_world import Catalog, catalog, record, withdraw
 from tests.support.oracle import PlayOf
+from tests.support.play_counts import roll_up
 
 TODAY = NOW // DAY
 LONG = 150  # days with plays
@@ -37,11 +38,6 @@ def plays(made: Catalog, chance: random.Random, count: int, days: range) -> list
         )
         for _ in range(count)
     ]
-
-
-def roll_up(store: Store) -> None:
-    while store.write(partial(blocks.roll_up, 100)).result():
-        pass
 
 
 @pytest.fixture

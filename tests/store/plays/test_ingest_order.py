@@ -21,7 +21,9 @@ from musicsvc.store.plays.rollups import blocks, counts, listeners
 from musicsvc.store.plays.subjects import TRACK
 from tests.conftest import NOW
 from tests.support.examples import examples
+from tests.support.play_counts import roll_up
 from tests.support.reported_plays import PLAYED, SPANS, SUBJECTS, TODAY, read_figures, report
+from tests.support.rolled_back import rolled_back
 
 TIMES = [NOW - back * DAY + at * 15 * SECOND for back in PLAYED for at in range(4)]
 REPORTED = some.lists(
@@ -46,23 +48,15 @@ def alike(heard: Sequence[ReportedPlay]) -> list[ReportedPlay]:
 
 def after(store: Store, batches: Sequence[Sequence[ReportedPlay]], actor: Identity, folds: Sequence[int] = ()) -> Any:
     """Return the figures after these batches and the number of accepted plays; the store is left unchanged."""
-    found: Any = None
 
-    class UndoError(Exception):
-        pass
-
-    def unit() -> None:
-        nonlocal found
+    def unit() -> Any:
         accepted = 0
         for batch, most in zip_longest(batches, folds):
             accepted += ingest.report(batch or [], now=NOW, actor=actor).accepted
             blocks.roll_up(most or 0)
-        found = (read_figures(), accepted)
-        raise UndoError
+        return read_figures(), accepted
 
-    with pytest.raises(UndoError):
-        store.write(unit).result()
-    return found
+    return rolled_back(store, unit)
 
 
 def recounted(heard: Sequence[ReportedPlay]) -> tuple[dict[Any, tuple[int, set[str | None]]], int]:
@@ -106,18 +100,13 @@ def test_of_the_repeats_in_a_batch_the_earliest_is_stored(
         slot = play.played_at // (30 * SECOND)
         expected.setdefault(play.client_id or (play.track_id, play.listener, slot), play)
 
-    class UndoError(Exception):
-        pass
-
     def unit() -> None:
         ingest.report(heard, now=NOW, actor=reporter)
         names = {row.id: row.key.removeprefix("opaque:") for row in Listener.select()}
         stored = [(row.track, row.played_at, names[row.listener], row.duration_ms) for row in Play.select()]
         assert Counter(stored) == Counter(play[:4] for play in expected.values())
-        raise UndoError
 
-    with pytest.raises(UndoError):
-        store.write(unit).result()
+    rolled_back(store, unit)
 
 
 def counted(found: Any) -> dict[Any, tuple[int, int]]:
@@ -130,8 +119,7 @@ def test_counts_that_many_plays_are_added_to_stay_exact_and_small(
 ) -> None:
     heard = [ReportedPlay(1, NOW - back * DAY - at * MINUTE, f"l{at % 150}") for at in range(400)]
     report(store, [heard[0], ReportedPlay(1, NOW, "l0")], reporter)
-    while store.write(lambda: blocks.roll_up(100)).result():
-        pass
+    roll_up(store)
     for start in range(0, 400, 50):
         report(store, heard[start : start + 50], reporter)
     found = store.read(lambda: PlayCount.get(PlayCount.key == counts.key(level, TODAY - back, TRACK, 1))).result()

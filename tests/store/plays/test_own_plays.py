@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
@@ -23,6 +22,7 @@ from musicsvc.store.plays.rollups import listeners
 from tests.conftest import NOW
 from tests.support.examples import examples
 from tests.support.reported_plays import report
+from tests.support.rolled_back import rolled_back
 
 SLOT_START = NOW // SLOT * SLOT
 TIMES = [SLOT_START - at * 10 * SECOND for at in range(1, 13)] + [NOW - 14 * DAY, NOW - 14 * DAY - 1]
@@ -84,26 +84,20 @@ def test_of_an_accounts_own_plays_one_counts_in_each_half_minute(
 ) -> None:
     model = Model()
     expected = [model.report(batch) for batch in batches]
-    found: list[Expected] = []
 
-    class UndoError(Exception):
-        pass
-
-    def unit() -> None:
-        found.clear()
+    def unit() -> list[Expected]:
+        found = []
         for batch in batches:
             outcome = ingest.report(batch, now=NOW, actor=reporter)
             found.append(Expected(outcome.accepted, outcome.repeated, [at for at, _ in outcome.refused]))
         stored = Play.select(Play.slot, Play.track).where(Play.listener == listener()).order_by(Play.slot)
         assert [*stored.tuples()] == [(slot, *tracks) for slot, tracks in sorted(model.tracks.items()) if tracks]
-        raise UndoError
+        return found
 
     def listener() -> int:
         return listeners.ensure([listeners.account_key(reporter.user_id)]).popitem()[1]
 
-    with pytest.raises(UndoError):
-        store.write(unit).result()
-    assert found == expected
+    assert rolled_back(store, unit) == expected
 
 
 def test_the_reason_says_which_rule_refuses_an_own_play(store: Store, reporter: Identity) -> None:

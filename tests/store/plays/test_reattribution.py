@@ -23,6 +23,7 @@ from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST
 from tests.conftest import NOW
 from tests.support import play_counts
+from tests.support.play_counts import roll_up
 from tests.support.reported_plays import account
 
 ROWS = [
@@ -185,8 +186,7 @@ def test_a_length_that_is_imported_later_counts_for_past_plays(
         }
 
     store.write(listen_for_a_while).result()
-    while store.write(partial(blocks.roll_up, 100)).result():
-        pass
+    roll_up(store)
     assert set(map(tuple, store.read(completions).result().values())) == {()}
 
     imported([row | {"duration_ms": str(100_000 * at)} for at, row in enumerate(ROWS, 1)])

@@ -17,11 +17,12 @@ from musicsvc.store.models import EngagementDay, Listener, Play, PlayCount, Trac
 from musicsvc.store.plays import ingest, retention, verify
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow, ReportedPlay
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import blocks, counts, listeners
+from musicsvc.store.plays.rollups import counts, listeners
 from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32
 from musicsvc.store.plays.rollups.counts import DAY as DAY_LEVEL
 from tests.conftest import NOW
 from tests.support import databases
+from tests.support.play_counts import roll_up
 from tests.support.reported_plays import account, figures, world
 
 TODAY = NOW // DAY
@@ -58,8 +59,7 @@ def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactor
             store.write(partial(likes.add, kind, track, now=NOW - back * DAY, actor=fan)).result()
         for count in (1500, 30):
             store.write(partial(some, count)).result()
-            while store.write(lambda: blocks.roll_up(2)).result():
-                pass
+            roll_up(store, 2)
 
     with databases.filled(template, tmp_path_factory.mktemp("filled"), fill) as (url, _):
         yield url

@@ -18,12 +18,13 @@ from musicsvc.store.models import Play, PlayCount
 from musicsvc.store.plays import ingest, subjects
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import blocks, counts, listeners
+from musicsvc.store.plays.rollups import counts, listeners
 from musicsvc.store.rate_limits import sqlite
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
 from musicsvc.store.schema import schema
 from tests.conftest import NOW
 from tests.support import databases
+from tests.support.play_counts import roll_up
 from tests.support.reported_plays import world
 
 
@@ -92,8 +93,7 @@ def test_plays_are_stored_by_half_minutes_days_and_blocks_of_32_days(store: Stor
     store.write(world).result()
     for at in (NOW, NOW - 70 * DAY):
         store.write(partial(play, at)).result()
-    while store.write(lambda: blocks.roll_up(100)).result():
-        pass
+    roll_up(store)
 
     def kept() -> tuple[set[int], set[int]]:
         return {row.slot for row in Play.select()}, {row.key for row in PlayCount.select()}
