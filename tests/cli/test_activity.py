@@ -183,26 +183,6 @@ def test_without_a_log_nothing_is_printed_or_created(ask: Json, run: Run, store:
         assert not Path(store.url.removeprefix("sqlite:///")).with_name("activity.db").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--status", "42"], "'42' is not a valid status"),
-        (["--since", "yesterday"], "is not a valid time"),
-        (["--kind", "events", "--status", "429"], "need --kind calls or all"),
-        (["--follow", "--until", "1h"], "--follow and --until cannot be used together"),
-        (["--since", "1h", "--until", "2h"], "--until must be later than --since"),
-        (["--since", "1h", "--until", "1h"], "--until must be later than --since"),
-    ],
-)
-def test_contradicting_options_are_wrong_usage(run: Run, options: list[str], message: str) -> None:
-    assert message in " ".join(run("activity", *options, expect=2).stderr.replace("│", "").split())
-
-
-def test_an_unknown_account_is_named(run: Run) -> None:
-    message = run("activity", "--account", "nobody@example.test", expect=1).stderr
-    assert message == "Error: There is no account nobody@example.test.\n"
-
-
 @pytest.mark.only_on("sqlite")
 def test_init_creates_the_configured_log(bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bare("init")

@@ -13,7 +13,7 @@ import pytest
 
 from musicsvc.clock import DAY, Clock
 from musicsvc.store import opening
-from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.accounts import users
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import verify
 from musicsvc.store.dashboards import report_links
@@ -73,20 +73,6 @@ def test_a_backup_is_written_to_the_given_place(run: Run, tmp_path: Path, monkey
 
 
 @sqlite
-def test_a_missing_folder_is_not_created_as_a_file_and_a_folder_is_not_a_backup(run: Run, tmp_path: Path) -> None:
-    missing = f"{tmp_path / 'missing'}/"
-    assert f"There is no folder {missing}." in run("db", "backup", missing, expect=1).stderr
-    assert not Path(missing).exists()
-    Path(missing).mkdir()
-    run("db", "backup", missing)
-    assert len(backup_folder.entries(Path(missing))) == 1
-    for place in (missing, str(Path(missing))):
-        assert f"{Path(missing)} is a folder." in run("db", "restore", place, "--yes", expect=1).stderr
-    lost = tmp_path / "lost.db"
-    assert f"There is no file {lost}." in run("db", "restore", str(lost), "--yes", expect=1).stderr
-
-
-@sqlite
 def test_a_backup_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Path) -> None:
     _add(file)
     run("db", "backup", str(tmp_path / "one.db"))
@@ -106,31 +92,6 @@ def test_a_backup_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Pat
     kept = re.search(r"^The replaced database is kept as (.+)$", said, re.MULTILINE)
     assert kept
     assert len(_emails(Path(kept[1]))) == 2
-
-
-@sqlite
-def test_a_restore_lists_tokens_and_rights_that_are_valid_again(run: Run, store_url: str, tmp_path: Path) -> None:
-    def grant() -> None:
-        for number, email in enumerate(("ann@label.test", "ben@label.test", "cy@label.test", "dee@label.test"), 1):
-            tokens.create(users.create(email, api_access=True, now=0), f"number {number}", now=0)
-
-    def take() -> None:
-        tokens.revoke(1, "lost", now=1)
-        tokens.regenerate(2, now=1)
-        api_access.revoke(users.by_email("cy@label.test"), now=1)
-        users.suspend(users.by_email("dee@label.test"), now=1)
-
-    with opening.connect(store_url) as store:
-        store.write(grant).result()
-        run("db", "backup", str(tmp_path / "one.db"))
-        store.write(take).result()
-    said = run("db", "restore", str(tmp_path / "one.db"), "--yes").stderr
-    assert (
-        "Valid again, although revoked after the backup: tokens 1, 2; rights of cy@label.test, dee@label.test.\n"
-        in said
-    )
-    assert "musicsvc token revoke, access revoke, user suspend" in said
-    assert "share links" not in said
 
 
 @sqlite

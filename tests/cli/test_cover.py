@@ -33,25 +33,3 @@ def test_a_cover_looks_as_the_preview(bare: Run, tmp_path: Path) -> None:
     with Image.open(io.BytesIO(covers.flattened(file.read_bytes(), "JPEG"))) as picture:
         assert picture.layers == 3  # type: ignore[attr-defined]
         assert {layer[1:3] for layer in picture.layer} == {(1, 1)}  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"--template": "9"}, "There is no template 9. The templates are 1 Horizon, 2 Blocks,"),
-        ({"--template": "0"}, "must be 1 or more"),
-        ({"-o": "cover.gif"}, "cover.gif must end in .jpg or .png."),
-        ({"-o": "-"}, "- must end in .jpg or .png."),
-        ({"--title": "  "}, "must have 1 to 120 characters, not 0"),
-        ({"--artist": "x" * 121}, "must have 1 to 120 characters, not 121"),
-        ({"--size": "3001"}, "must be 3000 or less, not '3001'"),
-    ],
-)
-def test_what_cannot_be_drawn_is_wrong_usage(
-    bare: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    given = {"--title": "x", "--artist": "x", "--template": "1", "-o": "a.jpg"} | options
-    line = [part for pair in given.items() for part in pair]
-    assert message in " ".join(bare("cover", *line, expect=2).stderr.split())
-    assert list(tmp_path.iterdir()) == []

@@ -8,9 +8,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.cli.conftest import Json, Run
+from tests.cli.conftest import Run
 from tests.support.command import run_in_process
-from tests.support.damage import add_dangling_row
 
 
 @pytest.mark.only_on("sqlite")
@@ -64,21 +63,6 @@ def test_an_activity_log_of_before_the_first_version_is_kept_under_another_name(
     assert log.with_name("activity.db.aside-1").read_bytes() == before
     assert f"{log} was created by another version of musicsvc; renamed it to {log}.aside-1" in caplog.text
     bare("activity")
-
-
-def test_a_database_without_problems_passes_the_check(ask: Json) -> None:
-    assert ask("db", "check") == {"ok": True, "problems": []}
-
-
-@pytest.mark.only_on("sqlite")
-def test_problems_of_a_database_are_lines_of_text_or_json(bare: Run, tmp_path: Path) -> None:
-    bare("init")
-    add_dangling_row(tmp_path / "folder" / "musicsvc.db")
-    found = run_in_process(["db", "check"])
-    problems = found.stdout.splitlines()
-    assert [line.partition(": row ")[0] for line in problems] == ["foreign keys"] * 2
-    assert (found.returncode, found.stderr) == (1, "Found 2 problems. See docs/operating.md.\n")
-    assert json.loads(run_in_process(["db", "check", "--json"]).stdout) == {"ok": False, "problems": problems}
 
 
 def test_an_unsupported_database_url_is_one_line(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,15 +95,6 @@ def test_the_other_checks_run_when_the_database_is_damaged(doctor: Doctor, file:
 
 
 @sqlite
-def test_findings_are_printed_as_a_table(run: Run, file: Path) -> None:
-    file.chmod(0o640)
-    said = run("doctor")
-    assert said.stderr == "Found 0 problems and 3 warnings.\n"
-    assert f"chmod 600 {file}" in said.stdout
-    assert "Run: musicsvc db backup (a server creates one every 24 hours)" in said.stdout
-
-
-@sqlite
 def test_only_damaged_backups_are_a_problem(doctor: Doctor, file: Path) -> None:
     folder = file.parent / "backups"
     folder.mkdir(mode=0o700)

@@ -1,24 +1,21 @@
 """`musicsvc export`: formats, scopes, complete files only, and errors."""
 
-import csv
 import io
 import json
 import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from pathlib import Path
 
 import duckdb
-import openpyxl
 import pypdf
 import pytest
 import typer
 
 from musicsvc.cli import main
 from musicsvc.cli.session import Session
-from musicsvc.clock import DAY, Clock, isoformat
+from musicsvc.clock import DAY, Clock
 from musicsvc.errors import Failure, NotFound
 from musicsvc.server.shapes.verification import report_rows
 from musicsvc.store.accounts import users
@@ -66,26 +63,6 @@ def email(store: Store, made: Catalog) -> str:
     return store.read(lambda: users.get(made.manager.user_id).email).result()
 
 
-def test_the_default_is_csv_of_everything_on_stdout(run: Run, made: Catalog) -> None:
-    assert made.tracks
-    done = run("export", "tracks")
-    lines = list(csv.DictReader(io.StringIO(done.stdout, newline="")))
-
-    assert done.stderr == ""
-    assert len(lines) == 10
-    assert lines[5]["track"] == "'=1+1 Ω"
-    assert (lines[5]["plays_total"], lines[5]["listeners_total"]) == ("5", "5")
-
-
-def test_an_account_or_an_artist_limits_the_scope(export: Export, made: Catalog, store: Store) -> None:
-    def ids(*line: str) -> list[int]:
-        return [int(row[0]) for row in list(csv.reader(io.StringIO(export(*line).decode(), newline="")))[1:]]
-
-    assert ids("tracks", "--user", email(store, made)) == made.tracks
-    assert ids("albums", "--artist", str(made.artists[0])) == [made.albums[0]]
-    assert ids("artists", "--artist", str(made.artists[0]), "--user", email(store, made)) == [made.artists[0]]
-
-
 def test_a_parquet_file_has_the_rows_of_the_json_file_with_types(export: Export, made: Catalog, tmp_path: Path) -> None:
     assert made.tracks
     for type_ in ("tracks", "albums", "artists", "plays"):
@@ -103,19 +80,6 @@ def test_a_parquet_file_has_the_rows_of_the_json_file_with_types(export: Export,
         assert kinds.get("date", "DATE") == "DATE"
         assert kinds.get("plays_total", "BIGINT") == "BIGINT"
         assert kinds.get("plays_change", "DOUBLE") == "DOUBLE"
-
-
-def test_a_workbook_has_the_rows_of_the_json_file_with_types(export: Export, made: Catalog, tmp_path: Path) -> None:
-    assert made.tracks
-    for type_ in ("tracks", "albums", "artists", "plays"):
-        file = tmp_path / f"{type_}.xlsx"
-        export(type_, "-o", str(file))
-        expected = json.loads(export(type_, "--format", "json"))["data"]["rows"]
-        header, *rows = openpyxl.load_workbook(file)[type_].iter_rows(values_only=True)
-        shown = [[f"{part:%Y-%m-%d}" if isinstance(part, datetime) else part for part in row] for row in rows]
-        assert expected
-        count = len(expected[0])  # a workbook has the first play too
-        assert [dict(zip(header[:count], row[:count], strict=True)) for row in shown] == expected
 
 
 def test_an_empty_parquet_file_has_its_columns(export: Export, tmp_path: Path) -> None:
@@ -184,27 +148,6 @@ def test_a_report_compares_the_chosen_albums(export: Export, made: Catalog, stor
         compared("--release", "1")
     with pytest.raises(typer.BadParameter, match="at most 10 albums"):
         compared(*(word for each in range(1, 12) for word in ("--release", str(each))))
-
-
-def test_a_pdf_of_a_table_names_the_command_for_reports(run: Run, made: Catalog, tmp_path: Path) -> None:
-    assert made.tracks
-    assert "musicsvc export report" in run("export", "albums", "-o", str(tmp_path / "a.pdf")).stderr
-    assert run("export", "report", "-o", str(tmp_path / "r.pdf")).stderr == f"Written to {tmp_path / 'r.pdf'}.\n"
-
-
-def test_a_report_on_days_without_plays_says_when_the_newest_were(run: Run, made: Catalog) -> None:
-    newest = max(play.at for play in made.past.plays)
-    empty = run("export", "report", "--from", "2014-06-16", "--to", "2014-06-22", "--format", "json")
-    assert empty.stderr == f"There were no plays in these days. The newest plays are from {isoformat(newest)[:10]}.\n"
-    assert run("export", "report", "--period", "all", "--format", "json").stderr == ""
-
-
-def test_an_unknown_suffix_is_wrong_usage_that_names_the_formats(bare: Run, tmp_path: Path) -> None:
-    for name in ("figures.xls", "figures.csv.gz", "figures.TXT"):
-        said = " ".join(bare("export", "tracks", "-o", str(tmp_path / name), expect=2).stderr.split())
-        assert f"{name} ends in .{name.rpartition('.')[2]}, which is not a format" in said
-        assert "csv, json, xlsx, parquet, pdf" in said
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failure_leaves_the_old_file_and_no_temporary_file(run: Run, export: Export, tmp_path: Path) -> None:

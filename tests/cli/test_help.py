@@ -3,7 +3,6 @@
 import re
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
@@ -101,25 +100,6 @@ def test_user_names_the_requester(run: Run, ask: Json) -> None:
     assert ask("access", "request", *wish, "--user", EMAIL)["email"] == EMAIL
     assert ask("access", "approve", "--user", EMAIL)["state"] == "approved"
     run("access", "deny", "--reason", "no", "--user", EMAIL, expect=1)
-
-
-@pytest.mark.parametrize("kind", ["catalog", "playlists", "plays"])
-def test_user_names_the_manager_of_an_import(run: Run, ask: Json, tmp_path: Path, kind: str) -> None:
-    run("user", "create", EMAIL)
-    file = tmp_path / "rows.csv"
-    file.write_text("playlist,artist,track,listener,played_at\nOne,Ada,Song,ada,2026-01-01T00:00:00Z\n")
-    line = ("import", kind, str(file), *(("--create-missing",) if kind == "plays" else ()))
-    if kind == "playlists":
-        run("import", "plays", str(file), "--create-missing", "--user", EMAIL)
-    assert ask(*line, "--user", EMAIL)["refused"] == []
-    assert "nobody@example.test" in run(*line, "--user", "nobody@example.test", expect=1).stderr
-
-
-@pytest.mark.parametrize("kind", ["tracks", "albums", "artists", "plays"])
-def test_user_names_the_manager_of_an_export(run: Run, kind: str) -> None:
-    run("user", "create", EMAIL)
-    assert run("export", kind, "--user", EMAIL).stdout
-    run("export", kind, "--user", "nobody@example.test", expect=1)
 
 
 def test_an_argument_is_required_unless_an_option_replaces_it() -> None:

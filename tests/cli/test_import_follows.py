@@ -13,62 +13,8 @@ from musicsvc.clock import MovableClock
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Follow, User
-from tests.cli.conftest import Json, Run
-from tests.support.command import run_in_process
+from tests.cli.conftest import Json
 from tests.support.serving import Client
-
-EDGES = "follower,followed\n1,2\n2,1\n1,1\n2,\n"
-
-
-def test_refused_lines_are_told_and_missing_accounts_are_made_when_asked_for(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "edges.csv"
-    file.write_text(EDGES)
-    done = run_in_process(["import", "follows", str(file)])
-    assert done.returncode == 1
-    assert done.stderr.splitlines() == [
-        "lines 2-3 (2 rows): follower and followed: no such account; --create-missing creates it: '1', '2'",
-        "line 4: an account cannot follow itself",
-        "line 5: followed is missing",
-        "4 rows read, all of them refused.",
-        "Import 1. To undo it: musicsvc import undo 1",
-    ]
-    done = run("import", "follows", str(file), "--create-missing")
-    assert [line.split() for line in done.stdout.splitlines()] == [
-        ["kind", "new", "changed", "repeated", "refused"],
-        ["accounts", "2", "0", "2", "0"],
-        ["follows", "2", "0", "0", "2"],
-    ]
-    assert done.stderr.splitlines()[-2] == "4 rows read, 2 of them refused."
-
-
-def test_json_holds_it_all_and_a_dry_run_writes_nothing(ask: Json, tmp_path: Path, store: Store) -> None:
-    file = tmp_path / "edges.csv"
-    file.write_text(EDGES)
-    shown = ask("import", "follows", str(file), "--create-missing", "--dry-run")
-    assert store.read(User.select().count).result() == 0
-    done = ask("import", "follows", str(file), "--create-missing")
-    assert shown == done | {"dry_run": True, "import": None}
-    assert done == {
-        "import": done["import"],
-        "file": str(file),
-        "dry_run": False,
-        "rows": 4,
-        "accounts": {"new": 2, "changed": 0, "repeated": 2, "refused": 0},
-        "follows": {"new": 2, "changed": 0, "repeated": 0, "refused": 2},
-        "refused": [
-            {"line": 4, "reason": "an account cannot follow itself"},
-            {"line": 5, "reason": "followed is missing"},
-        ],
-        "notes": {},
-        "unused_columns": [],
-    }
-
-
-def test_wrong_usage_is_exit_2(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "edges.csv"
-    file.write_text(EDGES)
-    assert "follower, followed" in run("import", "follows", str(file), "--map", "a=b", expect=2).stderr
-    run("import", "follows", expect=2)
 
 
 def recipe(file: Path) -> list[str]:

@@ -16,29 +16,6 @@ from tests.support.program import Program, until
 LABEL = "label@label.test"
 
 
-def test_what_something_refers_to_is_kept_until_nothing_does(run: Run, ask: Json, tmp_path: Path) -> None:
-    assert run("import", "list").stderr == "No imports yet.\n"
-    run("user", "create", LABEL)
-    ask("import", "catalog", write(tmp_path / "songs.csv", label_world.catalog()), "--user", LABEL)
-    ask("import", "plays", write(tmp_path / "plays.csv", label_world.plays_of_others(50)), "--user", LABEL)
-    rows = [(row["id"], row["kind"], row["file"], row["user"], row["state"]) for row in ask("import", "list")]
-    assert rows == [(2, "plays", "plays.csv", LABEL, "done"), (1, "catalog", "songs.csv", LABEL, "done")]
-
-    kept = ask("import", "undo", "1")
-    assert (kept["import"]["state"], kept["tracks"]) == ("partly", {"taken_back": 7, "kept": 2})
-    assert kept["kept"][0] == {"kind": "tracks", "reason": "plays", "ids": [1, 4]}
-    told = run("import", "undo", "1").stderr.splitlines()
-    assert told[0] == "Kept tracks (plays): 1, 4."
-    assert told[-1] == "Import 1 is undone, except for the kept rows. Once nothing refers to them, run this again."
-    assert ask("import", "undo", "2")["plays"] == {"taken_back": 34, "kept": 0}
-    done = run("import", "undo", "1")
-    assert done.stderr == "Import 1 is undone: 8 rows taken back.\n"
-    assert sum(int(line.split()[1]) for line in done.stdout.splitlines()[1:]) == 8
-    assert ask("import", "list")[1]["state"] == "undone"
-    assert "undone on" in run("import", "undo", "1", expect=1).stderr
-    assert "There is no import 99" in run("import", "undo", "99", expect=1).stderr
-
-
 def test_an_undo_lists_what_it_will_do_and_asks_on_a_terminal(run: Run, ask: Json, tmp_path: Path) -> None:
     terminal = Terminal()
     run("user", "create", LABEL)

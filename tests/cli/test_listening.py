@@ -27,40 +27,6 @@ def made(store: Store) -> Catalog:
     return store.write(fill).result()
 
 
-def test_albums_are_compared_in_a_table(run: Run, made: Catalog) -> None:
-    one, two = map(str, made.albums)
-    assert run("insights", "release", one, "--against", two, "--days", "3").stdout.splitlines() == [
-        f"{one}: Album 0 (2024-03-04)  ▂█▁",
-        f"{two}: Album 1 (2024-03-04)  █▁▁",
-        "",
-        f"day  {one}: plays / listeners  {two}: plays / listeners",
-        "0    2 / 2                 3 / 3",
-        "1    1,000 / 2             0 / 3",
-        "2    0 / 2                 0 / 3",
-    ]
-
-
-def test_albums_without_a_release_date_have_no_days(run: Run, store: Store, made: Catalog) -> None:
-    store.write(lambda: Album.update(release_date=None).execute()).result()
-    one, two = map(str, made.albums)
-    assert run("insights", "release", one, "--against", two).stdout.splitlines() == [
-        f"{one}: Album 0 (no release date)",
-        f"{two}: Album 1 (no release date)",
-    ]
-
-
-def test_nine_albums_can_be_compared_with(run: Run, made: Catalog) -> None:
-    one, two = map(str, made.albums)
-
-    def refused(*others: str) -> str:
-        options = [part for each in others for part in ("--against", each)]
-        return run("insights", "release", one, *options, expect=2).stderr.splitlines()[-1]
-
-    nine = [two, *map(str, range(101, 109))]
-    assert refused(*nine, one, two) == "Error: Invalid value for --against: 101 does not exist."
-    assert refused(*nine, "109") == "Error: Invalid value for --against: Use at most 9 albums."
-
-
 def test_an_album_has_its_hours_and_milestones(run: Run, made: Catalog) -> None:
     album = str(made.albums[0])
     shown = run("insights", "show", "album", album, "--period", "2024-03").stdout.splitlines()

@@ -11,7 +11,7 @@ from peewee import SQL
 
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.files import histories, readers
-from musicsvc.store.models import Artist, Play, PlayCount, Track, TrackArtist
+from musicsvc.store.models import Artist, PlayCount, Track, TrackArtist
 from musicsvc.store.plays import verify
 from musicsvc.store.plays.rollups import counts
 from tests.cli.conftest import Json, Run
@@ -37,38 +37,6 @@ def table(tmp_path: Path, store: Store) -> str:
     file = tmp_path / "plays.csv"
     file.write_text(TABLE)
     return str(file)
-
-
-def test_plays_go_in_and_what_does_not_is_listed_by_line(run: Run, ask: Json, table: str) -> None:
-    done = run("import", "plays", table, *PAIRS)
-    assert done.stdout.splitlines() == [
-        "kind     new  changed  repeated  refused",
-        "artists  0    0        2         0",
-        "tracks   0    0        2         0",
-        "plays    2    0        0         2",
-    ]
-    assert done.stderr.splitlines() == [
-        "line 4: no such track; --create-missing creates it: 'Waltz' by Bea",
-        "line 5: played_at must be a time such as 2026-01-31T12:00:00Z, or Unix seconds",
-        "4 rows read, 2 of them refused.",
-        "Import 1. To undo it: musicsvc import undo 1",
-    ]
-    again = ask("import", "plays", table, *PAIRS, "--create-missing", "--dry-run")
-    assert (again["dry_run"], again["tracks"]["new"], again["plays"]["new"]) == (True, 1, 1)
-    done_again = ask("import", "plays", table, *PAIRS, "--create-missing")
-    assert done_again["plays"] == {"new": 1, "changed": 0, "repeated": 2, "refused": 1}
-
-
-def test_a_history_of_one_person_needs_that_persons_name(run: Run, ask: Json, tmp_path: Path, table: str) -> None:
-    file = tmp_path / "log"
-    file.write_text("#AUDIOSCROBBLER/1.1\nAnn\t\tRag\t1\t9\tL\t1402920000\t\nAnn\t\tRag\t1\t9\tS\t1402920060\t\n")
-    unnamed = run("import", "plays", str(file), expect=1)
-    assert "The file does not say whose plays these are: add --listener NAME" in unnamed.stderr
-    found = ask("import", "plays", str(file), "--listener", "zoe", "--format", "rockbox")
-    assert (found["plays"]["new"], found["notes"]) == (1, {"skipped": 1})
-    run("import", "plays", str(file), "--format", "ogg", expect=2)
-    run("import", "plays", table, "--listener", "zoe", expect=1)
-    run("import", "plays", str(tmp_path / "gone"), expect=1)
 
 
 def test_a_recount_proves_the_figures_and_puts_them_right(run: Run, ask: Json, store: Store, table: str) -> None:
@@ -101,19 +69,6 @@ def test_differences_beyond_the_first_ones_are_counted(
     assert differing > 1
     assert len(found.stdout.splitlines()) == 2
     assert f"\n… and {differing - 1} more.\n" in f"\n{found.stderr}"
-
-
-def test_old_plays_go_where_the_setting_says_so(
-    run: Run, ask: Json, store: Store, table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("import", "plays", table, *PAIRS)
-    assert ask("plays", "prune") == {"deleted": 0, "kept_from": None}
-    monkeypatch.setenv("MUSICSVC_PLAYS__KEEP_DAYS", "400")
-    assert ask("plays", "prune")["deleted"] == 2
-    assert store.read(lambda: (Play.select().count(), PlayCount.select().count())).result() == (0, 2)
-    assert "Plays before" in run("plays", "recount").stderr
-    refused = run_in_process(["import", "plays", table, *PAIRS]).stderr
-    assert "lines 2-4 (3 rows): Plays of that day have been deleted" in refused
 
 
 def test_every_format_of_a_history_can_be_named_and_is_in_the_help(run: Run, tmp_path: Path) -> None:

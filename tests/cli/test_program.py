@@ -64,35 +64,6 @@ assert not loaded, loaded
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.4
 
 
-def test_wrong_usage_exits_2_and_says_why_on_stderr(bare: Run) -> None:
-    for line, reason in (
-        (("user", "nonsense"), "No such command"),
-        (("user", "create"), "Name one account: EMAIL, or --user EMAIL"),
-        (("user", "show", "a@b.test", "--user", "a@b.test"), "Name one account"),
-        (("artist", "verify"), "Missing argument"),
-        (("token", "revoke", "abc"), "Invalid value"),
-    ):
-        done = bare(*line, expect=2)
-        assert reason in done.stderr
-        assert done.stdout == ""
-
-
-def test_an_id_that_no_object_can_have_is_wrong_usage(bare: Run) -> None:
-    """A larger number than a database can hold would be an unexpected error."""
-    found = [
-        (name, option)
-        for name, entry in COMMANDS.items()
-        if name != "musicsvc cover"  # lists the templates that exist
-        for option in entry.params
-        if option.metavar in {"ID", "ALBUM", "ARTIST_ID", "TRACK_ID"} and option.name != "request"
-    ]
-    assert len(found) >= 19
-    for name, option in found:
-        for number in (0, 2**53, 2**63):
-            given = [str(number)] if option.param_type_name == "argument" else [option.opts[0], str(number)]
-            assert "Invalid value" in bare(*name.split()[1:], *given, expect=2).stderr, (name, option.name)
-
-
 def test_shared_options_are_accepted_before_and_after_the_command(bare: Run, tmp_path: Path) -> None:
     file = tmp_path / "other.toml"
     file.write_text("[server]\nport = 9\n")

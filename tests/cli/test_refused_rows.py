@@ -53,22 +53,6 @@ def test_rows_are_grouped_by_reason_in_ranges_of_lines() -> None:
     assert line.endswith("'12' and 3 more")
 
 
-def test_fifty_three_rows_of_one_reason_are_one_line_with_the_ids_that_are_missing(
-    run: Run, store: Store, tmp_path: Path
-) -> None:
-    run("user", "create", "me@example.test")
-    store.write(lambda: Track.create(name="T", duration=1, created_at=1, external_id="here", imported_for=0)).result()
-    ids = ["here", *(f"gone-{number % 3}" for number in range(53))]
-    file = tmp_path / "list.csv"
-    file.write_text("playlist,external_id\n" + "".join(f"P,{each}\n" for each in ids))
-    done = run("import", "playlists", str(file), "--manager", "me@example.test")
-    assert done.stderr.splitlines() == [
-        "lines 3-55 (53 rows): no track has this external_id; import the catalog first: 'gone-0', 'gone-1', 'gone-2'",
-        "54 rows read, 53 of them refused.",
-        "Import 1. To undo it: musicsvc import undo 1",
-    ]
-
-
 def test_tracks_that_differ_in_case_are_named_with_their_ids(run: Run, store: Store, tmp_path: Path) -> None:
     def make() -> None:
         for number, name in enumerate(("KISS", "Kiss"), 1):
@@ -155,18 +139,6 @@ def test_cells_of_parquet_and_of_archives_are_kept(run: Run, tmp_path: Path) -> 
     assert json.loads(table(target)[1][2]) == entry
 
 
-def test_an_import_of_which_nothing_goes_in_fails(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "rows.csv"
-    file.write_text("track,artist\nT,\nU,\n")
-    for more in ([], ["--json"], ["--dry-run"]):
-        done = run_in_process(["import", "catalog", str(file), *more])
-        assert done.returncode == 1
-        assert ("2 rows read, all of them refused." in done.stderr) == (more != ["--json"])
-    assert len(json.loads(run_in_process(["import", "catalog", str(file), "--json"]).stdout)["refused"]) == 2
-    file.write_text("track,artist\n")
-    run("import", "catalog", str(file))
-
-
 def test_the_reader_of_a_file_of_refused_rows_closes_the_imported_file(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text("track,artist\nS1,A\n")
@@ -188,18 +160,6 @@ def test_a_file_that_breaks_off_leaves_what_was_refused_before(tmp_path: Path) -
     assert "The first 500 rows were imported" in done.stderr
     assert "line 9: bpm must be a number" in done.stderr
     assert table(target)[1] == ["9", "bpm must be a number", "S7", "A", "fast"]
-
-
-def test_a_file_that_cannot_take_the_refused_rows_is_told_before_anything_is_read(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "rows.csv"
-    file.write_text("track,artist\nT,A\nU,\n")
-    for name in ("refused.xlsx", "refused", "rows.csv"):
-        run("import", "catalog", str(file), "--refused", str(tmp_path / name), expect=2)
-    missing = tmp_path / "no" / "refused.csv"
-    failed = run("import", "catalog", str(file), "--refused", str(missing), expect=1)
-    assert "does not exist. Create it first" in failed.stderr
-    assert file.read_text().startswith("track,artist")
-    assert run("export", "tracks").stdout.count("\n") == 1
 
 
 def test_whose_plays_they_are_is_asked_for_before_a_history_is_read(run: Run, tmp_path: Path) -> None:

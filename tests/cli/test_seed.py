@@ -6,7 +6,7 @@ import pytest
 
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Token, Track, User
+from musicsvc.store.models import Token, User
 from tests.cli.conftest import Json, Run
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
@@ -81,17 +81,3 @@ def test_a_database_with_other_accounts_causes_a_warning_without_tokens(run: Run
     assert run("seed").stderr.startswith(
         "Warning: The database has other accounts (1). This adds 6 accounts. To try them in a separate database: "
     )
-
-
-def test_a_synthetic_catalog_has_the_size_of_its_scale(ask: Json, run: Run, store: Store) -> None:
-    assert ask("seed", "--scale", "0.05", "--random-seed", "3") == {"artists": 50, "albums": 200, "tracks": 1000}
-    assert store.read(Track.select().count).result() == 1000
-    assert (
-        run("seed", "--scale", "0.05", "--random-seed", "3").stderr == "All data exists already. Nothing was added.\n"
-    )
-    assert run("seed", "--scale", "0.05").stderr == "Added 50 artists, 200 albums, 1,000 tracks.\n"
-
-
-def test_an_invalid_scale_is_wrong_usage(run: Run) -> None:
-    for scale in ("0", "-1", "nan", "much"):
-        run("seed", "--scale", scale, expect=2)

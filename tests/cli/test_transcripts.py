@@ -27,6 +27,7 @@ RANDOM = tuple(
         (r"msvc_\w{46}", "msvc_VALUE"),
         (r"(/password/)[\w-]{43}", r"\1VALUE"),
         (r'("last_four": ")\w{4}"|((?:-|:\d\d|last four) {2,})\w{4}$', r"\1\2LAST"),
+        (r"( {2,})\w{4}( +\d{4}-\d\d-\d\d \d\d:\d\d)$", r"\1LAST\2"),
         (r"\b\d{4}_[a-z_]+\b", "MIGRATION"),
         (r'(,\s*"MIGRATION")+', ", ..."),
         (r'(Backed up |Restored )[\d,]+( rows )|("rows": )\d+(,\s+"schema")', r"\1\3ROWS\2\4"),
