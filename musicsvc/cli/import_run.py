@@ -1,5 +1,6 @@
 """Run one `musicsvc import`: show the progress, then print the refused rows and a summary. Handles Ctrl+C."""
 
+import gc
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -128,6 +129,7 @@ class _Run:
                     self._file.add(summary.refused)
                 show_progress(reader.position, reader.size)
 
+            gc.freeze()  # the modules, which the collector would go through again and again
             return work(store, reader, on_progress=on_progress)
 
     def _warn(self, run: int | None) -> None:

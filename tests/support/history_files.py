@@ -12,7 +12,7 @@ from musicsvc.store.importing.plays import listen_rows
 from musicsvc.store.importing.runner import RefusedError
 from musicsvc.store.importing.summary import NOTES
 
-COLUMNS = Columns(listen_rows.FIELDS, (), listen_rows.SEVERAL)
+COLUMNS = Columns(listen_rows.FIELDS, ())
 Listed = list[tuple[Any, ...]]
 
 

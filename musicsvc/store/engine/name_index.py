@@ -133,7 +133,8 @@ class NameIndex:
     def add(self, names: Iterable[tuple[int, str]]) -> None:
         """Add names, given as (id, name) pairs, to the index, which must not contain these pairs yet."""
         folded = [(row_id, fold(name)) for row_id, name in names]
-        rows = [(_key(row_id, name), NAME_BEGINS + _marked(name)) for row_id, name in folded]
+        # In the order of keys: before a lower key, FTS5 would write what it holds to a segment of its own.
+        rows = sorted((_key(row_id, name), NAME_BEGINS + _marked(name)) for row_id, name in folded)
         connection: Any = current().connection()
         if is_sqlite():
             connection.executemany(INSERT.format(table=self.table), rows)

@@ -1,32 +1,59 @@
-"""Map the columns of an imported file to the fields of a row, and read the cells of the fields."""
+"""Map the columns of an imported file to the fields of a row, and parse the cells of the fields."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure, Invalid
-from musicsvc.store.importing import values as cell_values
+
+
+class Field(NamedTuple):
+    """A field of rows. `parse` raises ValueError with the reason why a cell is invalid. It ignores empty cells.
+
+    If `several` is true, several columns can fill the field, and `parse` gets a list of their cells.
+    """
+
+    parse: Callable[[Any], Any]
+    several: bool = False
+    counted: str = ""  # the kind of item that counts as refused if the cell is invalid
+
+
+@dataclass(slots=True)
+class Cells:
+    """The parsed cells of a row, and the reasons why others are invalid, both by field. Empty cells are in neither."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    faults: dict[str, str] = field(default_factory=dict)
+
+    def refuse(self, name: str, reason: str, *, when: bool) -> None:
+        """If `when` is true, add `reason` to the faults of the row, unless the field `name` already has a fault."""
+        if when:
+            self.faults.setdefault(name, reason)
+
+    def reasons(self, names: Iterable[str]) -> str:
+        """Return the faults of these fields in one text."""
+        return "; ".join(f"{name} {self.faults[name]}" for name in names if name in self.faults)
 
 
 class Columns:
     """Maps each column of a file to a field: by `pairs` (`column=field`), otherwise to the field of the same name.
 
-    Only fields in `several` may have more than one column. Raises Invalid for a malformed or conflicting pair.
+    Raises Invalid for a malformed or conflicting pair.
     """
 
-    def __init__(self, fields: Collection[str], pairs: Iterable[str], several: Collection[str]) -> None:
+    def __init__(self, fields: Mapping[str, Field], pairs: Iterable[str]) -> None:
         self._fields = fields
         self._mapped: dict[str, str] = {}
         self._found: dict[str, str | None] = {}  # fields by column, of the rows read so far
         for pair in pairs:
-            column, sign, field = pair.rpartition("=")
+            column, sign, name = pair.rpartition("=")
             if not sign or not column:
                 raise Invalid({"--map": f"{pair!r} is not in the form column=field."})
-            if field and field not in fields:
-                raise Invalid({"--map": f"There is no field {field!r}. The fields are {', '.join(fields)}."})
-            if field in self._mapped.values() and field not in several:
-                raise Invalid({"--map": f"Only one column can fill the field {field}."})
-            self._mapped[column] = field
+            if name and name not in fields:
+                raise Invalid({"--map": f"There is no field {name!r}. The fields are {', '.join(fields)}."})
+            if name in self._mapped.values() and not fields[name].several:
+                raise Invalid({"--map": f"Only one column can fill the field {name}."})
+            self._mapped[column] = name
 
     def check(self, names: list[str], required: Collection[str]) -> None:
         """Raise Failure if the file's columns (`names`) lack a mapped column, or a column for a required field."""
@@ -34,8 +61,8 @@ class Columns:
         for column in self._mapped:
             if column not in names:
                 raise Failure(f"There is no column {column!r}. {listed}")
-        found = {field for name in names if (field := self.field(name))}
-        missing = [field for field in required if field not in found]
+        found = {filled for name in names if (filled := self.field(name))}
+        missing = [each for each in required if each not in found]
         if missing:
             raise Failure(f"No column has the {missing[0]}. Name one with --map COLUMN={missing[0]}. {listed}")
 
@@ -48,62 +75,27 @@ class Columns:
     def unused(self, names: list[str]) -> list[str]:
         return [name for name in names if self.field(name) is None]
 
-    def read(self, values: Mapping[str, Any], blanks: Collection[str]) -> dict[str, list[Any]]:
-        """Return the cells of a row by field, as lists in the order of the columns. `values`: the cells by column.
-
-        Empty cells, and those that equal a text in `blanks`, are None.
-        """
-        found: dict[str, list[Any]] = {}
+    def read(self, values: Mapping[str, Any], blanks: Collection[str]) -> Cells:
+        """Parse a row, given as cells by column. Cells that equal a text in `blanks` are empty."""
+        found: dict[str, Any] = {}
         for column, value in values.items():
-            if column not in self._found:
-                self._found[column] = self.field(column)
-            if (field := self._found[column]) is not None:
-                found.setdefault(field, []).append(None if value == "" or value in blanks else value)
-        return found
-
-
-class Cells:
-    """The cells of one row by field. If a cell is invalid, parsing adds the reason to `faults`, by field."""
-
-    def __init__(self, cells: Mapping[str, list[Any]]) -> None:
-        self._cells = cells
-        self.faults: dict[str, str] = {}
-
-    def first(self, field: str) -> Any:
-        """Return the cell of the field's first column, or None without one."""
-        held = self._cells.get(field)
-        return None if held is None else held[0]
-
-    def one(self, field: str, parse: Callable[[Any], Any]) -> Any:
-        """Return the parsed cell of the field, or None if it is blank or invalid."""
-        held = self._cells.get(field)
-        if held is None or held[0] is None:
-            return None
-        try:
-            return parse(held[0])
-        except ValueError as error:
-            self.faults[field] = str(error)
-            return None
-
-    def text(self, field: str, longest: int = 255) -> str | None:
-        found: str | None = self.one(field, partial(cell_values.text, longest=longest))
-        return found
-
-    def several(self, field: str, longest: int) -> list[str]:
-        """Return the distinct texts in all columns of the field, or an empty list if one text is invalid."""
-        try:
-            found = [
-                part
-                for cell in self._cells.get(field, ())
-                if cell is not None
-                for part in cell_values.several(cell, longest)
-            ]
-        except ValueError as error:
-            self.faults[field] = str(error)
-            return []
-        return list(dict.fromkeys(found))
-
-    def refuse(self, field: str, reason: str, *, when: bool) -> None:
-        """If `when` is true, add `reason` to the faults of the row, unless the field already has a fault."""
-        if when:
-            self.faults.setdefault(field, reason)
+            if column in self._found:
+                name = self._found[column]
+            else:
+                name = self._found[column] = self.field(column)
+            if name is None or value is None or value == "" or value in blanks:
+                continue
+            if not self._fields[name].several:
+                found[name] = value
+            elif name in found:
+                found[name].append(value)
+            else:
+                found[name] = [value]
+        cells = Cells(found)
+        for name, value in found.items():
+            try:
+                found[name] = self._fields[name].parse(value)
+            except ValueError as error:
+                found[name] = None
+                cells.faults[name] = str(error)
+        return cells

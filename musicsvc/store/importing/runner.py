@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.columns import Columns
+from musicsvc.store.importing.columns import Cells, Columns, Field
 from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
@@ -87,15 +87,14 @@ class Kind(ABC, Generic[Row]):
     name: str
     counted: tuple[str, ...]  # the kinds of items in the summary
     refused_as: str  # the kind of item that counts as refused
-    fields: tuple[str, ...]
-    several: tuple[str, ...] = ()  # the fields that several columns can fill
+    fields: Mapping[str, Field]
     required: tuple[str, ...]
     rows_a_unit = 500  # about 50 ms per transaction, so that a running server hardly waits
 
     def __init__(self, options: ImportOptions) -> None:
         """Raise Invalid for a malformed or conflicting `--map`."""
         self.options = options
-        self.columns = Columns(self.fields, options.pairs, self.several)
+        self.columns = Columns(self.fields, options.pairs)
 
     def check(self, names: list[str]) -> None:
         """Raise Failure unless the columns of the file (`names`) fill all required fields."""
@@ -109,8 +108,8 @@ class Kind(ABC, Generic[Row]):
         """Forget all batches, at the beginning and after a transaction of a dry run was rolled back."""
 
     @abstractmethod
-    def parse(self, record: Record, cells: dict[str, list[Any]]) -> Row:
-        """Validate a row, given as cells by field. Raises RefusedError."""
+    def parse(self, record: Record, cells: Cells) -> Row:
+        """Validate a row, given as its parsed cells. Raises RefusedError."""
 
     @abstractmethod
     def write(self, batch: Sequence[Row], scope: Scope) -> Outcome:

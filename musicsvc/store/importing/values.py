@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
@@ -64,9 +64,17 @@ def text(value: Any, longest: int) -> str | None:
 
 def several(value: Any, longest: int) -> list[str]:
     """Return the distinct texts in a list, or in a text separated by semicolons. `longest`: limit in code points."""
-    parts = value.split(SEPARATOR) if isinstance(value, str) else value if isinstance(value, list) else [value]
+    if isinstance(value, str):
+        parts = value.split(SEPARATOR) if SEPARATOR in value else [value]
+    else:
+        parts = value if isinstance(value, list) else [value]
     found = [part for each in parts if (part := text(each, longest)) is not None]
     return list(dict.fromkeys(found))
+
+
+def texts(cells: Iterable[Any], longest: int) -> tuple[str, ...]:
+    """Return the distinct texts in several cells."""
+    return tuple(dict.fromkeys(part for cell in cells for part in several(cell, longest)))
 
 
 def number(value: Any) -> Decimal | None:
@@ -88,12 +96,14 @@ def rounded(value: Decimal) -> int:
 
 def whole(value: Any, lowest: int, highest: int) -> int | None:
     """Parse a number and round it to an integer. Numbers below `lowest` or above `highest` are invalid."""
-    found = number(value)
+    found: Decimal | int | None
+    plain = isinstance(value, str) and len(value) < LONGEST_NUMBER and value.isascii() and value.isdigit()
+    found = int(value) if plain else number(value)
     if found is None:
         return None
     if not lowest <= found <= highest:
         raise ValueError(f"must be between {lowest:,} and {highest:,}")
-    return rounded(found)
+    return found if isinstance(found, int) else rounded(found)
 
 
 @_caching

@@ -1,7 +1,6 @@
 """`import catalog`: import artists, albums and tracks from a file."""
 
-from collections import ChainMap
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -14,6 +13,7 @@ from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.items import Item, Size
 from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.catalog.tracks import TrackOffer, Tracks
+from musicsvc.store.importing.columns import Cells
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import Kind, Outcome, RefusedError, Scope
 
@@ -24,15 +24,14 @@ class Catalog(Kind[CatalogRow]):
     name = "catalog"
     counted = ("artists", "albums", "tracks", "genres")
     refused_as = "tracks"
-    fields = tuple(rows.FIELDS)
-    several = rows.SEVERAL
+    fields = rows.FIELDS
     required = rows.REQUIRED
 
     def forget(self) -> None:
         self._albums: dict[int, int] = {}
         self._tracks: dict[int, int] = {}
 
-    def parse(self, record: Record, cells: dict[str, list[Any]]) -> CatalogRow:
+    def parse(self, record: Record, cells: Cells) -> CatalogRow:
         return rows.parse(record.line, cells)
 
     def write(self, batch: Sequence[CatalogRow], scope: Scope) -> Outcome:
@@ -71,7 +70,7 @@ class Catalog(Kind[CatalogRow]):
 
 
 def _require_room(
-    row: CatalogRow, named: AlbumOffer | None, offer: TrackOffer, albums: MutableMapping[int, Item], artists: Artists
+    row: CatalogRow, named: AlbumOffer | None, offer: TrackOffer, albums: Mapping[int, Item], artists: Artists
 ) -> dict[int, Size]:
     """Return the new sizes of the albums that a row changes, by id. Raises RefusedError if one would be too large.
 
@@ -80,7 +79,7 @@ def _require_room(
     grown = named is not None and bool(named.fields.changes or named.fresh)
     if not grown and not offer.fields.changes:
         return {}
-    known = ChainMap({} if named is None else {named.album.id: named.album}, albums)
+    mine = None if named is None else named.album.id
     sizes: dict[int, Size] = {}
     images = {}
     if named is not None and grown:
@@ -90,12 +89,14 @@ def _require_room(
     for sign, values in ((-1, before), (1, before | offer.fields.changes)):
         home = values["album"]
         if home is not None:
-            image = values["image"] or images.get(home, known[home].values["image"])
+            album = named.album if named is not None and home == mine else albums[home]
+            image = values["image"] or images.get(home, album.values["image"])
             more = _of_track(values, image, artists)
-            size = sizes.get(home, known[home].size)
+            size = sizes.get(home, album.size)
             sizes[home] = size.plus(sign, sign * (values["image"] is None), sign * more)
     for album_id, size in sizes.items():
-        excess, album = AlbumSize(size.tracks, size.bytes).excess, known[album_id]
+        excess = AlbumSize(size.tracks, size.bytes).excess
+        album = named.album if named is not None and album_id == mine else albums[album_id]
         # An album that is too large already may stay as it is.
         if excess and (size.tracks > album.size.tracks or size.bytes > album.size.bytes):
             names = (row.album,) if row.album and named is not None and named.album is album else ()

@@ -1,12 +1,13 @@
 """Validate rows of a catalog file (docs/import.md)."""
 
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 from musicsvc.store.catalog import genres, identifiers
 from musicsvc.store.importing import values
-from musicsvc.store.importing.columns import Cells
+from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.runner import RefusedError
 
 NAME_LENGTH = 255
@@ -19,34 +20,37 @@ SLOWEST, FASTEST = 20, 400
 
 IGNORED = "playlists_ignored"  # a note that counts although its row is refused
 REQUIRED = ("track", "artist")
-SEVERAL = ("artist", "genre", "tags", "album_artist")
 LATER = ("playlist", "playlist_external_id")
-# Each field, and the kind of item that is counted as refused if the field is faulty.
+NAME = partial(values.text, longest=NAME_LENGTH)
+NAMES = partial(values.texts, longest=NAME_LENGTH)
+WORDS = partial(values.texts, longest=WORD_LENGTH)
 FIELDS = {
-    "external_id": "tracks",
-    "track": "tracks",
-    "artist": "artists",
-    "album": "albums",
-    "album_external_id": "albums",
-    "release_date": "tracks",
-    "duration_ms": "tracks",
-    "genre": "genres",
-    "tags": "tracks",
-    "bpm": "tracks",
-    "key": "tracks",
-    "scale": "tracks",
-    "image": "tracks",
-    "description": "tracks",
-    "isrc": "tracks",
-    "track_number": "tracks",
-    "disc_number": "tracks",
-    "explicit": "tracks",
-    "album_artist": "albums",
-    "upc": "albums",
-    "label": "albums",
-    "playlist": "tracks",
-    "playlist_external_id": "tracks",
+    "external_id": Field(NAME, counted="tracks"),
+    "track": Field(NAME, counted="tracks"),
+    "artist": Field(NAMES, several=True, counted="artists"),
+    "album": Field(NAME, counted="albums"),
+    "album_external_id": Field(NAME, counted="albums"),
+    "release_date": Field(values.day, counted="tracks"),
+    "duration_ms": Field(partial(values.whole, lowest=0, highest=LONGEST), counted="tracks"),
+    "genre": Field(WORDS, several=True, counted="genres"),
+    "tags": Field(WORDS, several=True, counted="tracks"),
+    "bpm": Field(values.number, counted="tracks"),
+    "key": Field(values.key, counted="tracks"),
+    "scale": Field(values.scale, counted="tracks"),
+    "image": Field(values.url, counted="tracks"),
+    "description": Field(partial(values.text, longest=DESCRIPTION_LENGTH), counted="tracks"),
+    "isrc": Field(values.isrc, counted="tracks"),
+    "track_number": Field(partial(values.whole, lowest=1, highest=identifiers.MOST_TRACKS), counted="tracks"),
+    "disc_number": Field(partial(values.whole, lowest=1, highest=identifiers.MOST_DISCS), counted="tracks"),
+    "explicit": Field(values.flag, counted="tracks"),
+    "album_artist": Field(NAMES, several=True, counted="albums"),
+    "upc": Field(values.upc, counted="albums"),
+    "label": Field(NAME, counted="albums"),
+    "playlist": Field(lambda cell: cell, counted="tracks"),
+    "playlist_external_id": Field(lambda cell: cell, counted="tracks"),
 }
+TOO_MANY_ARTISTS = f"names more than {MOST_ARTISTS} artists"
+TOO_MANY_TAGS = f"holds more than {MOST_TAGS} tags"
 
 
 class CatalogRow(NamedTuple):
@@ -82,56 +86,49 @@ class CatalogRow(NamedTuple):
         return tuple(dict.fromkeys((*self.album_artists, *self.artists)))
 
 
-def parse(line: int, cells: Mapping[str, list[Any]]) -> CatalogRow:
+def parse(line: int, cells: Cells) -> CatalogRow:
     """Validate a row of a catalog file. Raises RefusedError with all faulty fields."""
-    row = Cells(cells)
-    ignored = (IGNORED,) if any(row.first(field) is not None for field in LATER) else ()
-    notes = [*ignored]
+    read = cells.values.get
+    notes = [*(ignored := (IGNORED,) if any(field in cells.values for field in LATER) else ())]
     found = CatalogRow(
         line=line,
-        external_id=row.text("external_id"),
-        name=row.text("track") or "",
-        artists=tuple(row.several("artist", NAME_LENGTH)),
-        album=row.text("album"),
-        album_external_id=row.text("album_external_id"),
-        release_date=_release_date(row, notes),
-        duration=row.one("duration_ms", lambda value: values.whole(value, 0, LONGEST)),
-        genres=_genres(row),
-        tags=tuple(row.several("tags", WORD_LENGTH)),
-        bpm=_bpm(row, notes),
-        key=row.one("key", values.key),
-        scale=row.one("scale", values.scale),
-        image=row.one("image", values.url),
-        description=row.text("description", DESCRIPTION_LENGTH),
-        isrc=row.one("isrc", values.isrc),
-        track_number=row.one("track_number", lambda value: values.whole(value, 1, identifiers.MOST_TRACKS)),
-        disc_number=row.one("disc_number", lambda value: values.whole(value, 1, identifiers.MOST_DISCS)),
-        explicit=row.one("explicit", values.flag),
-        album_artists=tuple(row.several("album_artist", NAME_LENGTH)),
-        upc=row.one("upc", values.upc),
-        label=row.text("label"),
+        external_id=read("external_id"),
+        name=read("track") or "",
+        artists=read("artist") or (),
+        album=read("album"),
+        album_external_id=read("album_external_id"),
+        release_date=_release_date(read("release_date"), notes),
+        duration=read("duration_ms"),
+        genres=_genres(read("genre") or (), cells),
+        tags=read("tags") or (),
+        bpm=_bpm(read("bpm"), notes),
+        key=read("key"),
+        scale=read("scale"),
+        image=read("image"),
+        description=read("description"),
+        isrc=read("isrc"),
+        track_number=read("track_number"),
+        disc_number=read("disc_number"),
+        explicit=read("explicit"),
+        album_artists=read("album_artist") or (),
+        upc=read("upc"),
+        label=read("label"),
         notes=tuple(notes),
     )
-    row.refuse("track", "is missing", when=not found.name)
-    row.refuse("artist", "is missing", when=not found.artists)
-    row.refuse("artist", f"names more than {MOST_ARTISTS} artists", when=len(found.artists) > MOST_ARTISTS)
-    row.refuse("album_artist", f"names more than {MOST_ARTISTS} artists", when=len(found.album_artists) > MOST_ARTISTS)
-    row.refuse("tags", f"holds more than {MOST_TAGS} tags", when=len(found.tags) > MOST_TAGS)
+    cells.refuse("track", "is missing", when=not found.name)
+    cells.refuse("artist", "is missing", when=not found.artists)
+    for field, names in (("artist", found.artists), ("album_artist", found.album_artists)):
+        cells.refuse(field, TOO_MANY_ARTISTS, when=len(names) > MOST_ARTISTS)
+    cells.refuse("tags", TOO_MANY_TAGS, when=len(found.tags) > MOST_TAGS)
     nameless = found.album_external_id is not None and found.album is None
-    row.refuse("album", "is missing; album_external_id needs the name too", when=nameless)
-    _require_sound(row, ignored)
+    cells.refuse("album", "is missing; album_external_id needs the name too", when=nameless)
+    if cells.faults:  # counted as a refusal of the kind of the first faulty field
+        counted = next(each.counted for field, each in FIELDS.items() if field in cells.faults)
+        raise RefusedError(cells.reasons(FIELDS), counted, notes=ignored)
     return found
 
 
-def _require_sound(row: Cells, notes: tuple[str, ...]) -> None:
-    """Raise RefusedError with all faults of the row, counted as a refusal of the kind of the first faulty field."""
-    if faults := [field for field in FIELDS if field in row.faults]:
-        reason = "; ".join(f"{field} {row.faults[field]}" for field in faults)
-        raise RefusedError(reason, FIELDS[faults[0]], notes=notes)
-
-
-def _release_date(row: Cells, notes: list[str]) -> str | None:
-    day: values.Day | None = row.one("release_date", values.day)
+def _release_date(day: values.Day | None, notes: list[str]) -> str | None:
     if day is None:
         return None
     if day.padded:
@@ -139,8 +136,7 @@ def _release_date(row: Cells, notes: list[str]) -> str | None:
     return day.date
 
 
-def _bpm(row: Cells, notes: list[str]) -> int | None:
-    number = row.one("bpm", values.number)
+def _bpm(number: Decimal | None, notes: list[str]) -> int | None:
     if number is None:
         return None
     tempo = values.rounded(number) if SLOWEST - 1 < number < FASTEST + 1 else 0
@@ -153,10 +149,10 @@ def _bpm(row: Cells, notes: list[str]) -> int | None:
 _slug = lru_cache(1024)(genres.slug)
 
 
-def _genres(row: Cells) -> dict[str, str]:
+def _genres(names: Collection[str], cells: Cells) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name in row.several("genre", WORD_LENGTH):
+    for name in names:
         slug = _slug(name)
-        row.refuse("genre", "must contain a letter or a digit", when=not slug)
+        cells.refuse("genre", "must contain a letter or a digit", when=not slug)
         found.setdefault(slug, name)
     return found

@@ -11,7 +11,6 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import values
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.files.records import Reader
@@ -22,6 +21,7 @@ UNDER_OTHERS = """
     SELECT DISTINCT a.name, u.email FROM artist a LEFT JOIN account u ON u.id = a.manager_id
     WHERE a.name {among} AND a.manager_id IS DISTINCT FROM ?
 """
+ANY_OTHER = "SELECT 1 FROM artist WHERE manager_id IS DISTINCT FROM ? LIMIT 1"
 TWINS = """
     SELECT count(*) FROM (
         SELECT name FROM artist GROUP BY name HAVING count(DISTINCT coalesce(manager_id, 0)) > 1
@@ -38,6 +38,8 @@ class Twins(NamedTuple):
 
 def of_catalog(open_file: Callable[[], Reader], options: ImportOptions, store: Store) -> Twins:
     """Count the artists of a catalog file that already exist under a manager other than the manager of the import."""
+    if not store.read(partial(_others_exist, options.user)).result():
+        return Twins(0, Counter())
     with open_file() as reader:
         names = list(dict.fromkeys(_artists(reader, options)))
     return store.read(partial(_under_others, names, options.user)).result()
@@ -50,17 +52,24 @@ def of_all(store: Store) -> int:
 
 def _artists(reader: Reader, options: ImportOptions) -> Iterator[str]:
     """Yield the names of artists in the file. Invalid rows are skipped. At a damaged place, the iteration ends."""
-    columns = Columns(rows.FIELDS, options.pairs, rows.SEVERAL)
+    columns = Columns(rows.FIELDS, options.pairs)
     with suppress(Failure):
         for record in reader:
-            held = {} if record.fault is not None else columns.read(record.values, options.blanks)
-            for cell in (*held.get("artist", ()), *held.get("album_artist", ())):
-                with suppress(ValueError):
-                    yield from values.several(cell, rows.NAME_LENGTH)
+            if record.fault is None:
+                found = columns.read(record.values, options.blanks).values
+                yield from (*(found.get("artist") or ()), *(found.get("album_artist") or ()))
+
+
+def _others_exist(email: str | None) -> bool:
+    return bool(fetch(ANY_OTHER, _manager(email)))
+
+
+def _manager(email: str | None) -> int | None:
+    return None if email is None else int(users.by_email(email).id)
 
 
 def _under_others(names: Sequence[str], email: str | None) -> Twins:
-    manager = None if email is None else int(users.by_email(email).id)
+    manager = _manager(email)
     found: set[str] = set()
     managers: Counter[str | None] = Counter()
     for start in range(0, len(names), NAMES_AT_ONCE):

@@ -4,12 +4,14 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 from musicsvc.store.accounts import email_addresses, users
 from musicsvc.store.accounts.users import NewUser
 from musicsvc.store.engine import bulk, sql
-from musicsvc.store.importing.columns import Cells
+from musicsvc.store.importing import values
+from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
@@ -111,7 +113,7 @@ class Follows(Kind[FollowRow]):
     name = "follows"
     counted = ("accounts", "follows")
     refused_as = "follows"
-    fields = FIELDS
+    fields = dict.fromkeys(FIELDS, Field(partial(values.text, longest=LONGEST)))
     required = FIELDS
 
     def load(self, user: int | None) -> None:
@@ -120,14 +122,12 @@ class Follows(Kind[FollowRow]):
     def forget(self) -> None:
         """Do nothing: batches do not depend on each other."""
 
-    def parse(self, record: Record, cells: dict[str, list[Any]]) -> FollowRow:
-        row = Cells(cells)
-        found = [row.text(name, LONGEST) for name in FIELDS]
-        for name, text in zip(FIELDS, found, strict=True):
-            row.refuse(name, "is missing", when=text is None)
-        if row.faults:
-            raise RefusedError("; ".join(f"{name} {row.faults[name]}" for name in FIELDS if name in row.faults))
-        follower, followed = (text or "" for text in found)
+    def parse(self, record: Record, cells: Cells) -> FollowRow:
+        follower, followed = (cells.values.get(name) or "" for name in FIELDS)
+        cells.refuse("follower", "is missing", when=not follower)
+        cells.refuse("followed", "is missing", when=not followed)
+        if cells.faults:
+            raise RefusedError(cells.reasons(FIELDS))
         keys = get_key(follower), get_key(followed)
         if keys[0] == keys[1]:
             raise RefusedError(SELF_FOLLOW)

@@ -1,12 +1,14 @@
 """`import playlists`: append the track of each row to a playlist."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import lock_rows
+from musicsvc.store.importing import values
 from musicsvc.store.importing.catalog import rows
-from musicsvc.store.importing.columns import Cells
+from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.people import playlist_tracks
 from musicsvc.store.importing.people.playlist_tracks import TrackMention
@@ -19,6 +21,13 @@ from musicsvc.store.playlists import playlists
 LONGEST_NAME = 250  # as in the API
 NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
 NO_TRACK = "no such track; import the catalog first"
+FIELDS = {
+    "playlist": Field(partial(values.text, longest=LONGEST_NAME)),
+    "playlist_external_id": Field(rows.NAME),
+    **{name: rows.FIELDS[name] for name in ("external_id", "track", "artist", "album")},
+}
+# Other columns of a catalog file are ignored.
+FIELDS |= {name: Field(lambda _: None, each.several) for name, each in rows.FIELDS.items() if name not in FIELDS}
 Entry = tuple[int, int]  # playlist id, track id
 
 
@@ -67,8 +76,7 @@ class Playlists(Kind[EntryRow]):
     name = "playlists"
     counted = ("playlists", "entries")
     refused_as = "entries"
-    fields = tuple(rows.FIELDS)  # other columns of a catalog file are ignored
-    several = rows.SEVERAL
+    fields = FIELDS
     required = ("playlist",)
 
     def check(self, names: list[str]) -> None:
@@ -79,14 +87,13 @@ class Playlists(Kind[EntryRow]):
     def forget(self) -> None:
         self._counted: set[int] = set()
 
-    def parse(self, record: Record, cells: dict[str, list[Any]]) -> EntryRow:
-        row = Cells(cells)
-        name, external_id = row.text("playlist", LONGEST_NAME), row.text("playlist_external_id")
-        row.refuse("playlist", "is missing", when=name is None)
-        mention = _mention(row)
-        if row.faults:
-            raise RefusedError("; ".join(f"{field} {reason}" for field, reason in row.faults.items()))
-        return EntryRow(record.line, external_id, name or "", mention)
+    def parse(self, record: Record, cells: Cells) -> EntryRow:
+        name = cells.values.get("playlist")
+        cells.refuse("playlist", "is missing", when=name is None)
+        mention = _mention(cells)
+        if cells.faults:
+            raise RefusedError(cells.reasons(FIELDS))
+        return EntryRow(record.line, cells.values.get("playlist_external_id"), name or "", mention)
 
     def write(self, batch: Sequence[EntryRow], scope: Scope) -> Outcome:
         owner = scope.user or 0
@@ -121,16 +128,18 @@ class Playlists(Kind[EntryRow]):
         return PlaylistRef(created, row.external_id, row.name)
 
 
-def _mention(row: Cells) -> TrackMention:
+def _mention(cells: Cells) -> TrackMention:
     """Return the values by which the row names a track: the external id alone or, without one, the names."""
-    external_id = row.text("external_id")
-    if external_id is not None or "external_id" in row.faults:
+    read = cells.values.get
+    external_id = read("external_id")
+    if external_id is not None or "external_id" in cells.faults:
+        for name in ("artist", "track", "album"):
+            cells.faults.pop(name, None)
         return TrackMention(external_id)
-    artists = tuple(row.several("artist", rows.NAME_LENGTH))
-    track, album = row.text("track"), row.text("album")
-    row.refuse("track", "is missing", when=track is None)
-    row.refuse("artist", "is missing", when=not artists)
-    return TrackMention(None, artists, track, album)
+    artists, track = read("artist") or (), read("track")
+    cells.refuse("track", "is missing", when=track is None)
+    cells.refuse("artist", "is missing", when=not artists)
+    return TrackMention(None, artists, track, read("album"))
 
 
 def _unknown(row: EntryRow) -> RefusedError:
@@ -143,11 +152,11 @@ def _unknown(row: EntryRow) -> RefusedError:
 def _load(wanted: Sequence[EntryRow], owner: int) -> list[PlaylistRef]:
     """Return the owner's playlists that the rows may name, oldest first, and lock them."""
     found: dict[int, PlaylistRef] = {}
-    for column, values in (
+    for column, wanted_values in (
         (Playlist.external_id, {row.external_id for row in wanted if row.external_id is not None}),
         (Playlist.name, {row.name for row in wanted if row.external_id is None}),
     ):
-        for some in sql.batches(sorted(values)):
+        for some in sql.batches(sorted(wanted_values)):
             query = Playlist.select(Playlist.id, Playlist.external_id, Playlist.name)
             query = query.where(Playlist.owner == owner, column.in_(some)).order_by(Playlist.id)
             rows = lock_rows(query).tuples().iterator()

@@ -1,30 +1,18 @@
 """Validate rows of a listening history (docs/import.md)."""
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from musicsvc.clock import EPOCH, SECOND
 from musicsvc.store.importing import values
-from musicsvc.store.importing.catalog.rows import LONGEST, MOST_ARTISTS, NAME_LENGTH
-from musicsvc.store.importing.columns import Cells
+from musicsvc.store.importing.catalog.rows import FIELDS as CATALOG
+from musicsvc.store.importing.catalog.rows import MOST_ARTISTS, NAME, NAME_LENGTH, NAMES, TOO_MANY_ARTISTS
+from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import RefusedError
 
-FIELDS = (
-    "track_id",
-    "external_id",
-    "isrc",
-    "artist",
-    "track",
-    "album",
-    "listener",
-    "played_at",
-    "duration_ms",
-    "client_id",
-)
-SEVERAL = ("artist", "external_id")
 LISTENER_LENGTH = 64
 CLIENT_ID_LENGTH = 255
 MOST_IDS = 2**53 - 1
@@ -54,32 +42,32 @@ class Listen(NamedTuple):
     client_id: str | None
 
 
-def parse(record: Record, cells: Mapping[str, list[Any]], listener: str | None) -> Listen:
+def parse(record: Record, cells: Cells, listener: str | None) -> Listen:
     """Validate a row. `listener` is used if the row names none. Raises RefusedError with the reasons of all faults."""
-    row = Cells(cells)
+    read, faults = cells.values.get, cells.faults
     found = Listen(
         line=record.line,
         member=record.member,
-        track_id=row.one("track_id", _id),
-        external_ids=tuple(row.several("external_id", NAME_LENGTH)),
-        isrc=row.one("isrc", values.isrc),
-        artists=tuple(row.several("artist", NAME_LENGTH)),
-        track=row.text("track"),
-        album=_album(cells),
-        listener=row.text("listener", LISTENER_LENGTH) or listener or "",
-        played_at=row.one("played_at", instant) or 0,
-        duration_ms=row.one("duration_ms", lambda value: values.whole(value, 0, LONGEST)),
-        client_id=row.text("client_id", CLIENT_ID_LENGTH),
+        track_id=read("track_id"),
+        external_ids=read("external_id") or (),
+        isrc=read("isrc"),
+        artists=read("artist") or (),
+        track=read("track"),
+        album=read("album"),
+        listener=read("listener") or listener or "",
+        played_at=read("played_at") or 0,
+        duration_ms=read("duration_ms"),
+        client_id=read("client_id"),
     )
-    row.refuse("played_at", "is missing", when=values.is_blank(cells.get("played_at", [None])[0]))
-    row.refuse("played_at", "is before 1970", when=found.played_at < 0)
-    row.refuse("listener", "is missing; name a listener for the whole file with --listener", when=not found.listener)
-    row.refuse("artist", f"names more than {MOST_ARTISTS} artists", when=len(found.artists) > MOST_ARTISTS)
-    named = found.track_id is not None or row.faults.keys() & {"track_id", "isrc"} or found.external_ids or found.isrc
-    row.refuse("track", "is missing", when=not (named or found.track))
-    row.refuse("artist", "is missing", when=not (named or found.artists))
-    if row.faults:
-        raise RefusedError("; ".join(f"{field} {row.faults[field]}" for field in FIELDS if field in row.faults))
+    cells.refuse("played_at", "is missing", when=read("played_at") is None)
+    cells.refuse("played_at", "is before 1970", when=found.played_at < 0)
+    cells.refuse("listener", "is missing; name a listener for the whole file with --listener", when=not found.listener)
+    cells.refuse("artist", TOO_MANY_ARTISTS, when=len(found.artists) > MOST_ARTISTS)
+    named = found.track_id is not None or faults.keys() & {"track_id", "isrc"} or found.external_ids or found.isrc
+    cells.refuse("track", "is missing", when=not (named or found.track))
+    cells.refuse("artist", "is missing", when=not (named or found.artists))
+    if faults:
+        raise RefusedError(cells.reasons(FIELDS))
     return found
 
 
@@ -90,10 +78,10 @@ def _id(value: Any) -> int | None:
     return None if number is None else int(number)
 
 
-def _album(cells: Mapping[str, list[Any]]) -> str | None:
-    """Return the album name, or None if it is missing or invalid: it only helps to choose between several tracks."""
+def _album(value: Any) -> str | None:
+    """Return the album name, or None if it is invalid: it only helps to choose between several tracks."""
     try:
-        return values.text(cells.get("album", [None])[0], NAME_LENGTH)
+        return values.text(value, NAME_LENGTH)
     except ValueError:
         return None
 
@@ -124,3 +112,17 @@ def _unix(value: Any) -> int:
     if abs(seconds) > LATEST:
         raise ValueError("is out of range; Unix times must be in seconds")
     return int(seconds * SECOND)
+
+
+FIELDS = {
+    "track_id": Field(_id),
+    "external_id": Field(NAMES, several=True),
+    "isrc": Field(values.isrc),
+    "artist": Field(NAMES, several=True),
+    "track": Field(NAME),
+    "album": Field(_album),
+    "listener": Field(partial(values.text, longest=LISTENER_LENGTH)),
+    "played_at": Field(instant),
+    "duration_ms": CATALOG["duration_ms"],
+    "client_id": Field(partial(values.text, longest=CLIENT_ID_LENGTH)),
+}

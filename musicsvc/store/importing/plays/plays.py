@@ -2,13 +2,14 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Failure
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing.columns import Cells
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.plays import listen_rows, matching, repeats
 from musicsvc.store.importing.plays.listen_rows import Listen
@@ -112,7 +113,6 @@ class Plays(Kind[Listen]):
     counted = ("artists", "tracks", "plays")
     refused_as = "plays"
     fields = listen_rows.FIELDS
-    several = listen_rows.SEVERAL
     required = ("played_at",)
     rows_a_unit = 2000  # about 50 ms per transaction, so that a running server hardly waits
 
@@ -138,7 +138,7 @@ class Plays(Kind[Listen]):
     def forget(self) -> None:
         self._catalog.forget_created()
 
-    def parse(self, record: Record, cells: dict[str, list[Any]]) -> Listen:
+    def parse(self, record: Record, cells: Cells) -> Listen:
         return listen_rows.parse(record, cells, self._listener)
 
     def write(self, batch: Sequence[Listen], scope: Scope) -> Outcome:
