@@ -5,7 +5,7 @@ RateLimit-Policy and RateLimit follow draft-ietf-httpapi-ratelimit-headers; X-Ra
 
 import hashlib
 from collections.abc import Awaitable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from musicsvc.config import PERIODS, Limits, rate
 from musicsvc.errors import TooMany
@@ -96,8 +96,10 @@ class RateLimiter:
     @staticmethod
     def _note(statuses: Sequence[Status], hits: Sequence[Hit], call: Call) -> None:
         """Note in the call toward which limits it was counted. Raises TooMany if a limit is exceeded."""
-        call.headers.update(headers(statuses))
-        _refuse([status for status in statuses if not status.allowed], call)
+        call.headers |= headers(statuses)
+        for status in statuses:
+            if not status.allowed:
+                _refuse(statuses, call)
         call.counted = hits
 
     async def uncount(self, call: Call) -> None:
@@ -118,10 +120,10 @@ class RateLimiter:
         failures = [Hit(ATTEMPTS_ON_ACCOUNT, f"{digest} {network}"), Hit(ATTEMPTS_BY_ADDRESS, network)]
         subjects = (f"account {digest}", f"network {network}") if sign_in else ()
         attempt = Attempt(failures, [Hit(self._sign_in, subject) for subject in subjects])
-        exceeded = [status for status in await self._statuses(attempt.hits) if not status.allowed]
-        if exceeded:
+        statuses = await self._statuses(attempt.hits)
+        if exceeded := [status for status in statuses if not status.allowed]:
             call.headers.update(headers(exceeded))
-        _refuse(exceeded, call)
+            _refuse(exceeded, call)
         return attempt
 
     async def settle(self, attempt: Attempt, *, right: bool | None) -> None:
@@ -140,28 +142,37 @@ class RateLimiter:
             return hits
         by_token = call.token_id is not None
         hits = [Hit(self._token, str(call.token_id)) if by_token else Hit(self._address, client_network(call.address))]
+        if route.limit is None:
+            return hits
         if route.limit is RateLimit.REGISTER:
             hits.append(Hit(self._endpoint_limits[route.limit], client_network(call.address)))
-        elif route.limit is not None and by_token:
+        elif by_token:
             hits.append(Hit(self._endpoint_limits[route.limit], str(call.token_id)))
         return hits
 
 
 def headers(statuses: Sequence[Status]) -> dict[str, str]:
     """Return the rate-limit response headers. `statuses`: the state of each rate limit of the request."""
-    tightest = statuses[0]
+    each = [_items(status) for status in statuses]
+    tightest, (policies, left) = statuses[0], each[0]
     if len(statuses) > 1:
         tightest = min(statuses, key=lambda status: (status.remaining, -status.wait))
-    policies = [f'"{limit.name}";q={limit.amount};w={limit.window // SECOND}' for limit, *_ in statuses]
-    left = [f'"{each.limit.name}";r={each.remaining};t={_seconds(each)}' for each in statuses]
+        policies, left = map(", ".join, zip(*each, strict=True))
     policy, status, amount, remaining, reset = HEADERS
     return {
-        policy: ", ".join(policies),
-        status: ", ".join(left),
+        policy: policies,
+        status: left,
         amount: str(tightest.limit.amount),
         remaining: str(tightest.remaining),
-        reset: str(_seconds(tightest)),
+        reset: str(_seconds(tightest.wait)),
     }
+
+
+def _items(status: Status) -> tuple[str, str]:
+    """Return the items of RateLimit-Policy and of RateLimit."""
+    limit, _, remaining, wait, _ = status
+    name = limit.name
+    return f'"{name}";q={limit.amount};w={limit.window // SECOND}', f'"{name}";r={remaining};t={_seconds(wait)}'
 
 
 def _limit(name: str, written: str) -> Limit:
@@ -169,20 +180,19 @@ def _limit(name: str, written: str) -> Limit:
     return Limit(name, amount, seconds * SECOND)
 
 
-def _refuse(exceeded: Sequence[Status], call: Call) -> None:
-    """Raise TooMany if a limit is exceeded."""
-    if exceeded:
-        longest = max(exceeded, key=lambda status: status.wait)
-        call.refused_by = longest.limit.name
-        raise TooMany(_message(longest), _seconds(longest))
+def _refuse(statuses: Sequence[Status], call: Call) -> NoReturn:
+    """Raise TooMany for the longest wait among the limits that are exceeded."""
+    longest = max((status for status in statuses if not status.allowed), key=lambda status: status.wait)
+    call.refused_by = longest.limit.name
+    raise TooMany(_message(longest), _seconds(longest.wait))
 
 
-def _seconds(status: Status) -> int:
-    return max(1, -(-status.wait // SECOND))
+def _seconds(wait: int) -> int:
+    return -(-wait // SECOND) or 1
 
 
 def _message(status: Status) -> str:
-    limit, again = status.limit, f"Try again in {_duration(_seconds(status))}."
+    limit, again = status.limit, f"Try again in {_duration(_seconds(status.wait))}."
     if limit in {ATTEMPTS_ON_ACCOUNT, ATTEMPTS_BY_ADDRESS}:
         return f"There were too many wrong passwords. {again}"
     plural = "" if limit.amount == 1 else "s"

@@ -8,6 +8,7 @@ need not be parsed again. If the response is in memory, it is sent at once; else
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, Protocol, cast
 
@@ -23,7 +24,14 @@ from musicsvc.server.call import Call, Observer
 from musicsvc.server.peer import HSTS, Peer
 from musicsvc.server.request.exchange import Exchange, Head
 from musicsvc.server.responses.answer_cache import AnswerCache
-from musicsvc.server.responses.responses import REQUEST_ID_HEADER, Negotiation, common_headers, conditional
+from musicsvc.server.responses.responses import (
+    NOT_MODIFIED,
+    REQUEST_ID_HEADER,
+    Negotiation,
+    common_headers,
+    conditional,
+    serialize,
+)
 from musicsvc.server.shapes.envelope import Representation
 
 log = logging.getLogger("musicsvc")
@@ -50,9 +58,22 @@ class Connection(Protocol):
         """Pass the offered request to the dispatcher, if the offer is still open."""
 
 
-class KnownHead(NamedTuple):
+@dataclass(slots=True, eq=False)
+class KnownHead:
+    """A head that was remembered, with the status and the constant headers of its last response from memory."""
+
     head: Head
     negotiation: Negotiation
+    _answered: tuple[str, str] | None = None  # the tag of that response, and its Cache-Control
+    _status: int = 0
+    _lines: str = ""
+
+    def response(self, found: Representation, caching: str) -> tuple[int, str]:
+        """Return the status of a response from memory, and its constant headers as text."""
+        if self._answered != (found.tag, caching):
+            response = conditional(found, [self.negotiation.body(found)], self.negotiation, {}, caching)
+            self._answered, self._status, self._lines = (found.tag, caching), response.status, response.lines
+        return self._status, self._lines
 
 
 class Offer(NamedTuple):
@@ -182,12 +203,11 @@ class FirstSteps:
         offer.connection.decline()
 
     def _send(self, offer: Offer, exchange: Exchange, found: Representation) -> None:
-        (head, negotiation), call = offer.known, exchange.call
-        headers = common_headers(call.headers, call.request_id)
-        caching = head.route.caching(anonymous=call.caller is None)
-        response = conditional(found, [found.content], negotiation, headers, caching)
-        call.status, call.size = response.status, response.size
-        content = response.serialize()
+        known, call = offer.known, exchange.call
+        call.status, lines = known.response(found, known.head.route.caching(anonymous=call.caller is None))
+        body = b"" if call.status == NOT_MODIFIED else known.negotiation.body(found)
+        call.size = len(body)
+        content = serialize(call.status, common_headers(call.headers, call.request_id), lines, body)
         offer.connection.begun = None
         offer.connection.answer(content)
         self.answered += 1
@@ -204,8 +224,8 @@ def note_peer(call: Call, peer: Peer) -> None:
 
 def _fits(response: Representation, negotiation: Negotiation) -> bool:
     """Return whether the response is short, and has its gzip form if the client gets that."""
-    content = response.packed if negotiation.packs(response) else response.content
-    return content is not None and len(content) <= LONGEST_BODY
+    ready = response.packed is not None or not negotiation.packs(response)
+    return ready and len(negotiation.body(response)) <= LONGEST_BODY
 
 
 def _key(connection: Connection, target: str, raw: RawHeaders, request_id: str | None) -> object:

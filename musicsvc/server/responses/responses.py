@@ -64,6 +64,10 @@ class Negotiation(NamedTuple):
         """Return whether the client gets the response in its gzip form."""
         return self.gzip and answer.compressible
 
+    def body(self, answer: Representation) -> bytes:
+        """Return the form of the response that the client gets: its gzip form, if that is there."""
+        return answer.packed if answer.packed is not None and self.packs(answer) else answer.content
+
     def entity_tag(self, answer: Representation) -> str:
         """Return the ETag header of the response. It is different for each encoding."""
         return f'"{answer.tag}-gzip"' if self.packs(answer) else f'"{answer.tag}"'
@@ -84,13 +88,21 @@ class Prepared(NamedTuple):
     def size(self) -> int:
         return sum(map(len, self.body))
 
-    def serialize(self) -> bytes:
-        """Return the bytes of a 200 or 304, as aiohttp would send it."""
+    @property
+    def lines(self) -> str:
+        """The headers and the length of a 200 or 304 as text."""
         length = "" if self.status == NOT_MODIFIED else f"Content-Length: {self.size}\r\n"
-        lines = "".join([f"{name}: {value}\r\n" for name, value in self.headers.items()])
-        date = f"Date: {rfc822_formatted_time()}\r\n\r\n"
-        head = f"HTTP/1.1 {self.status} {REASONS[self.status]}\r\n{lines}{length}{date}"
-        return b"".join([head.encode(), *self.body])
+        return _lines(self.headers) + length
+
+
+def serialize(status: int, headers: Mapping[str, str], lines: str, body: bytes) -> bytes:
+    """Return the bytes of a 200 or 304, as aiohttp would send it. `lines`: further headers as text."""
+    head = f"HTTP/1.1 {status} {REASONS[status]}\r\n{_lines(headers)}{lines}Date: {rfc822_formatted_time()}\r\n\r\n"
+    return head.encode() + body
+
+
+def _lines(headers: Mapping[str, str]) -> str:
+    return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
 
 
 async def build_response(

@@ -40,13 +40,13 @@ class MemoryHitCounter(HitCounter):
         stored = self._counts.get(key)
         if stored is None:
             return None
-        count = stored[0]
-        began, current, previous = count
-        left = limit.amount - current - 1
-        if previous or left < 1 or not began <= now < began + limit.window:
+        began, current, previous = stored[0]
+        left, end = limit.amount - current - 1, began + limit.window
+        if previous or left < 1 or not began <= now < end or self._send is not None:
             return None
-        self._add(limit, key, count)
-        return Status(limit, allowed=True, remaining=left, wait=began + limit.window - now, began=began)
+        self._counts[key] = Count(began, current + 1, 0), end + limit.window
+        self._counts.move_to_end(key)
+        return Status(limit, True, left, end - now, began)  # noqa: FBT003 - `allowed`; by name takes longer
 
     def _current(self, limit: Limit, key: str, now: int) -> Count:
         stored = self._counts.get(key)

@@ -219,7 +219,7 @@ async def test_a_fault_while_answering_is_left_to_the_dispatcher(
     def fail(*_: object) -> None:
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(first_steps, "conditional", fail)
+    monkeypatch.setattr(first_steps, "serialize", fail)
     await wire.send(asking(client))
     assert (await wire.answer()).body == body
     assert "unhandled exception while answering a request from memory" in caplog.text
