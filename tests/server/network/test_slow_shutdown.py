@@ -16,7 +16,7 @@ from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.server.conftest import Start
 from tests.support.malformed_requests import ARTISTS, JSON, SOUND
-from tests.support.program import Program, until
+from tests.support.program import Program
 from tests.support.raw_connection import in_flight, request
 from tests.support.serving import person
 
@@ -99,23 +99,3 @@ async def test_what_takes_too_long_is_cut_off(start: Start, token: str) -> None:
         assert program.end(signal.SIGTERM) == 0
         assert 0.4 < time.monotonic() - began < 8
     assert "Traceback" not in program.err
-
-
-async def test_a_second_signal_ends_at_once(start: Start, token: str) -> None:
-    program = start()
-    async with under_way(program, token):
-        program.process.send_signal(signal.SIGTERM)
-        until(lambda: not listens(program.root))
-        began = time.monotonic()
-        assert program.end(signal.SIGTERM) == 1
-        assert time.monotonic() - began < 5  # the first signal alone waits for ten
-    assert "Traceback" not in program.err
-
-
-def listens(root: str) -> bool:
-    host, port = root.rpartition("/")[2].split(":")
-    try:
-        socket.create_connection((host, int(port))).close()
-    except ConnectionError:
-        return False
-    return True

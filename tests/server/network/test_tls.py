@@ -38,20 +38,6 @@ async def test_plain_http_is_refused_before_anything_else_and_never_redirected(s
     assert (await client.get("albums", headers=HTTPS)).status == 200
 
 
-async def test_plain_http_to_insights_is_refused_in_their_own_body(start_server: StartServer) -> None:
-    client = await start_server(Settings(server=HOSTED))
-    answer = await client.get("producer-intelligence/insights/tracks/1")
-    assert answer.status == 403
-    assert answer.json == {"success": False, "message": "HTTPS is required.", "error": "forbidden"}
-
-
-async def test_bytes_that_are_no_http_come_before_the_question_of_https(start_server: StartServer) -> None:
-    client = await start_server(Settings(server=HOSTED))
-    async with connected(client.root) as wire:
-        await wire.send(b"GET /nothing HTTP/9.9\r\n\r\n")
-        assert (await wire.answer()).status == 400
-
-
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "music.example.test", ""])  # noqa: S104 - refused
 def test_another_address_needs_tls_or_a_named_proxy(host: str) -> None:
     with pytest.raises(Failure, match="--tls-cert"):

@@ -38,6 +38,13 @@ def test_an_upgrade_of_the_package_changes_no_page_of_a_running_server(templates
     assert html.hidden_field("a", "b") == before
 
 
+def test_no_template_shows_a_value_as_markup() -> None:
+    """A value is escaped, and in an attribute it stands in quotes; test_admin.py has names that are scripts."""
+    for path in (html.FOLDER / "templates").rglob("*.html"):
+        assert re.findall(r"\|\s*safe\b|\bautoescape\b|xmlattr|\s[\w-]+=\{[{%]", path.read_text("utf-8")) == [], path
+    assert html._environment().autoescape is True
+
+
 def test_pages_name_only_endpoints_that_exist() -> None:
     texts = [path.read_text("utf-8") for path in (html.FOLDER / "templates").rglob("*.html")]
     named = {found for text in texts for found in re.findall(r"\b(GET|POST|PUT|PATCH|DELETE) (/api/[^\s<]*)", text)}

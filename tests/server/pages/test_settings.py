@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from musicsvc.clock import DAY
 from musicsvc.config import Registration, Settings
 from musicsvc.store.accounts import password_links, users
 from musicsvc.store.engine import bulk
@@ -21,7 +20,6 @@ from tests.support.shared_server import Shared, on_shared_loop, shared_server
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
 NEW = "four romances for violin"
-SCRIPT = "<script>alert(1)</script>\"'>"
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -92,16 +90,6 @@ async def test_a_link_sets_a_password_once(shared: Shared, browser: PageClient) 
     await browser.post("/sign-out")
     assert (await browser.sign_in("linked@new.test", PASSWORD)).status == 422
     assert (await browser.sign_in("linked@new.test", NEW)).status == 303
-
-
-@on_shared_loop
-async def test_a_link_ends_after_a_day(shared: Shared, browser: PageClient) -> None:
-    user_id, now = add_account(shared, "late@new.test"), shared.clock.now()
-    link = shared.store.write(lambda: password_links.create(users.get(user_id), now=now)).result()
-    shared.clock.advance(DAY - 1)
-    assert (await browser.get(f"/password/{link.secret}")).status == 200
-    shared.clock.advance(1)
-    assert (await browser.get(f"/password/{link.secret}")).status == 404
 
 
 @on_shared_loop
@@ -203,20 +191,6 @@ async def test_a_suspended_account_is_out_at_once_and_stays_out(shared: Shared, 
     shared.store.write(lambda: sessions.end_all(user_id)).result()
     shared.store.write(lambda: users.reinstate(users.get(user_id), now=now)).result()
     assert not await reads_settings(browser)
-
-
-@on_shared_loop
-async def test_names_are_shown_as_text(shared: Shared, browser: PageClient) -> None:
-    user_id = add_account(shared, "script@new.test")
-    browser.cookies = {"musicsvc": add_session(shared, user_id)}
-    for name in (f"{SCRIPT}{'x' * 100}", SCRIPT):  # once refused and typed again, once kept
-        await browser.post("/settings/name", {"display_name": name})
-        raw = (await browser.get("/settings")).body.decode()
-        refused = (await browser.post("/settings/name", {"display_name": f"{SCRIPT}{'x' * 100}"})).body.decode()
-        assert "<script>alert" not in raw + refused
-        assert "&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;&gt;" in refused
-    assert 'value="&lt;script&gt;' in raw
-    assert shared.store.read(lambda: users.get(user_id).display_name).result() == SCRIPT
 
 
 @pytest.mark.parametrize(
