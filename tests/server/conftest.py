@@ -9,8 +9,10 @@ import pytest
 import pytest_asyncio
 import trustme
 
+from tests.rights.world import OWNER
 from tests.support import databases
 from tests.support.program import Program
+from tests.support.serving import Client
 from tests.support.shared_server import Shared, shared_server
 
 
@@ -45,6 +47,12 @@ async def shared(template: databases.Template, tmp_path_factory: pytest.TempPath
     """Run one server for the tests of the module that use it; they are marked `on_shared_loop`."""
     async with shared_server(template, tmp_path_factory.mktemp("shared")) as server:
         yield server
+
+
+@pytest.fixture
+def member(shared: Shared) -> Client:
+    """A client of the shared server with the token of an account that no other test has."""
+    return shared.client.holding(shared.world(()).tokens[OWNER])
 
 
 @pytest.fixture(scope="session")

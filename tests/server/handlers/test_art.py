@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from musicsvc.clock import DAY, MovableClock
+from musicsvc.clock import DAY
 from musicsvc.config import Server, Settings
 from musicsvc.server.shapes import signed_urls
-from musicsvc.store.engine.store import Store
-from tests.support.serving import Client, person, running
+from tests.rights.world import OWNER
+from tests.support.serving import Client, running
+from tests.support.shared_server import Shared, on_shared_loop
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
@@ -24,39 +25,43 @@ def size_of(png: bytes) -> tuple[int, int]:
     return picture.size
 
 
-async def test_a_preview_is_a_picture_that_anybody_with_its_address_can_fetch(client: Client) -> None:
-    answer = await client.post("cover-art/preview", BODY)
+@on_shared_loop
+async def test_a_preview_is_a_picture_that_anybody_with_its_address_can_fetch(member: Client) -> None:
+    answer = await member.post("cover-art/preview", BODY)
     assert answer.status == 200
     assert list(answer.json) == ["status", "preview_url"]
     url = answer.json["preview_url"]
-    assert url.startswith(f"{client.root}/")
-    picture = await client.holding(None).get(url)
+    assert url.startswith(f"{member.root}/")
+    picture = await member.holding(None).get(url)
     assert (picture.status, picture.headers["Content-Type"]) == (200, "image/png")
     assert size_of(picture.body) == (1000, 1000)
-    again = await client.get((await client.post("cover-art/preview", BODY)).json["preview_url"])
+    again = await member.get((await member.post("cover-art/preview", BODY)).json["preview_url"])
     assert again.body == picture.body
-    other = await client.get((await client.post("cover-art/preview", BODY | {"title": "Day"})).json["preview_url"])
+    other = await member.get((await member.post("cover-art/preview", BODY | {"title": "Day"})).json["preview_url"])
     assert other.body != picture.body
 
 
-async def test_another_node_draws_the_same_preview(client: Client, store: Store, clock: MovableClock) -> None:
-    url = (await client.post("cover-art/preview", BODY)).json["preview_url"]
-    first = await client.get(url)
-    async with running(store, clock) as node:
-        second = await node.get(url.removeprefix(client.root))
+@on_shared_loop
+async def test_another_node_draws_the_same_preview(member: Client, shared: Shared) -> None:
+    url = (await member.post("cover-art/preview", BODY)).json["preview_url"]
+    first = await member.get(url)
+    async with running(shared.store, shared.clock) as node:
+        second = await node.get(url.removeprefix(member.root))
     assert (second.status, second.body) == (200, first.body)
 
 
-async def test_a_preview_ends_after_24_hours(client: Client, clock: MovableClock) -> None:
-    url = (await client.post("cover-art/preview", BODY)).json["preview_url"]
-    clock.advance(DAY - 1_000_000)
-    assert (await client.get(url)).status == 200
-    clock.advance(1_000_000)
-    assert (await client.get(url)).status == 404
+@on_shared_loop
+async def test_a_preview_ends_after_24_hours(member: Client, shared: Shared) -> None:
+    url = (await member.post("cover-art/preview", BODY)).json["preview_url"]
+    shared.clock.advance(DAY - 1_000_000)
+    assert (await member.get(url)).status == 200
+    shared.clock.advance(1_000_000)
+    assert (await member.get(url)).status == 404
 
 
-async def test_an_address_that_was_not_given_out_shows_nothing(client: Client) -> None:
-    url = (await client.post("cover-art/preview", BODY)).json["preview_url"]
+@on_shared_loop
+async def test_an_address_that_was_not_given_out_shows_nothing(member: Client) -> None:
+    url = (await member.post("cover-art/preview", BODY)).json["preview_url"]
     root, _, name = url.rpartition("/")
     payload, _, rest = name.partition(".")
     for forged in (
@@ -67,32 +72,35 @@ async def test_an_address_that_was_not_given_out_shows_nothing(client: Client) -
         ".png",
         "%00.png",
     ):
-        assert (await client.get(f"{root}/{forged}")).status == 404, forged
+        assert (await member.get(f"{root}/{forged}")).status == 404, forged
 
 
-async def test_every_template_has_a_thumbnail(client: Client) -> None:
-    templates = (await client.get("cover-art/templates")).json["templates"]
+@on_shared_loop
+async def test_every_template_has_a_thumbnail(member: Client) -> None:
+    templates = (await member.get("cover-art/templates")).json["templates"]
     assert [template["id"] for template in templates] == list(range(1, len(templates) + 1))
     assert len(templates) >= 6
     for template in templates:
-        assert size_of((await client.holding(None).get(template["thumbnail"])).body) == (250, 250)
-    assert (await client.get("/cover-art/templates/99.png")).status == 404
+        assert size_of((await member.holding(None).get(template["thumbnail"])).body) == (250, 250)
+    assert (await member.get("/cover-art/templates/99.png")).status == 404
 
 
-async def test_an_account_has_an_avatar_that_the_service_draws(client: Client) -> None:
-    me = (await client.get("users/me")).json["user"]
-    picture = await client.holding(None).get(me["avatar"])
+@on_shared_loop
+async def test_an_account_has_an_avatar_that_the_service_draws(member: Client) -> None:
+    me = (await member.get("users/me")).json["user"]
+    picture = await member.holding(None).get(me["avatar"])
     assert (picture.status, size_of(picture.body)) == (200, (256, 256))
-    known = await client.get(me["avatar"], headers={"If-None-Match": picture.headers["ETag"]})
+    known = await member.get(me["avatar"], headers={"If-None-Match": picture.headers["ETag"]})
     assert known.status == 304
     for unknown in ("/avatars/999999", "/avatars/x", "/avatars/0"):
-        assert (await client.get(unknown)).status == 404
+        assert (await member.get(unknown)).status == 404
 
 
-async def test_addresses_follow_the_public_url_and_never_the_host_header(store: Store, clock: MovableClock) -> None:
+@on_shared_loop
+async def test_addresses_follow_the_public_url_and_never_the_host_header(shared: Shared) -> None:
     settings = Settings(server=Server(public_url="https://music.test"))
-    async with running(store, clock, settings) as anonymous:
-        client = anonymous.holding(person(store, clock, "ann@label.test")[1])
+    async with running(shared.store, shared.clock, settings) as anonymous:
+        client = anonymous.holding(shared.world(()).tokens[OWNER])
         through_the_proxy = {"Host": "evil.test", "X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
         answer = await client.post("cover-art/preview", BODY, headers=through_the_proxy)
     assert answer.json["preview_url"].startswith("https://music.test/")

@@ -2,16 +2,22 @@
 
 import pytest
 
-from musicsvc.clock import MovableClock
-from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Device
-from tests.support.serving import Client, person
+from tests.support.playlist_world import People
+from tests.support.serving import Client
+from tests.support.shared_server import Shared, on_shared_loop
+
+pytestmark = on_shared_loop
 
 
 @pytest.fixture
-def ben(client: Client, store: Store, clock: MovableClock) -> tuple[int, Client]:
-    user_id, token = person(store, clock, "ben@label.test")
-    return user_id, client.holding(token)
+def client(people: People) -> Client:
+    return people.ann.ask
+
+
+@pytest.fixture
+def ben(people: People) -> tuple[int, Client]:
+    return people.ben.id, people.ben.ask
 
 
 async def make_tracks(client: Client, count: int) -> list[int]:
@@ -24,10 +30,10 @@ async def make_tracks(client: Client, count: int) -> list[int]:
 
 
 async def test_a_conversation_is_seen_by_those_who_take_part_and_by_nobody_else(
-    client: Client, ben: tuple[int, Client], store: Store, clock: MovableClock
+    client: Client, ben: tuple[int, Client], people: People
 ) -> None:
     ben_id, as_ben = ben
-    stranger = client.holding(person(store, clock, "eve@label.test")[1])
+    stranger = people.cleo.ask
     begun = await client.post("messaging/conversations", {"user_ids": [ben_id]})
     assert begun.status == 201
     conversation = begun.json["conversation"]
@@ -49,13 +55,13 @@ async def test_a_conversation_is_seen_by_those_who_take_part_and_by_nobody_else(
 
 
 async def test_the_conversation_with_the_newest_message_stands_first(
-    client: Client, ben: tuple[int, Client], clock: MovableClock
+    client: Client, ben: tuple[int, Client], shared: Shared
 ) -> None:
     ids = []
     for _ in range(2):
-        clock.advance(1_000_000)
+        shared.clock.advance(1_000_000)
         ids.append((await client.post("messaging/conversations", {"user_ids": [ben[0]]})).json["conversation"]["id"])
-    clock.advance(1_000_000)
+    shared.clock.advance(1_000_000)
     await client.post("messaging/messages", {"conversation_id": ids[0], "message_text": "Up"})
     listed = (await client.get("messaging/conversations")).json["pagination"]["data"]
     assert [row["id"] for row in listed] == ids
@@ -84,20 +90,20 @@ async def test_a_collection_keeps_its_tracks_in_the_order_sent(client: Client, b
 
 
 async def test_a_device_token_has_one_row_and_moves_to_who_registers_it(
-    client: Client, ben: tuple[int, Client], store: Store
+    client: Client, ben: tuple[int, Client], shared: Shared
 ) -> None:
     body = {"token": " push-1 ", "device_name": "Kitchen"}
     assert (await client.post("fcm-tokens", body)).json == {"status": "ok"}
     assert (await client.post("fcm-tokens", body | {"platform": "ios"})).json == {"status": "ok"}
     again = body | {"platform": None, "device_name": None}
     assert (await ben[1].post("fcm-tokens", again)).json == {"status": "ok"}
-    rows = store.read(lambda: list(Device.select(Device.token, Device.user, Device.platform).tuples())).result()
+    rows = shared.store.read(lambda: list(Device.select(Device.token, Device.user, Device.platform).tuples())).result()
     assert rows == [(" push-1 ", ben[0], "web")]
     assert (await client.delete("fcm-tokens", body={"token": " push-1 "})).json == {"status": "success"}
-    assert store.read(Device.select().count).result() == 1
+    assert shared.store.read(Device.select().count).result() == 1
     assert (await ben[1].delete("fcm-tokens", body={"token": " push-1 "})).status == 200
     assert (await ben[1].delete("fcm-tokens", body={"token": " push-1 "})).status == 200
-    assert store.read(Device.select().count).result() == 0
+    assert shared.store.read(Device.select().count).result() == 0
 
 
 async def test_notification_choices_merge_by_channel(client: Client) -> None:

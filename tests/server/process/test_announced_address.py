@@ -28,8 +28,9 @@ def account(migrated: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: A
     assert run_in_process(["user", "create", "ada@example.test"]).returncode == 0
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("end", "workers"), [(signal.SIGTERM, "1"), (signal.SIGINT, "2"), (signal.SIGKILL, "1"), (signal.SIGKILL, "2")]
+)
 def test_a_link_has_the_address_of_the_server_that_runs_and_the_log_the_signal_that_stops_it(
     serve: Callable[..., Program], workers: str, end: signal.Signals
 ) -> None:

@@ -66,11 +66,10 @@ async def test_new_connections_get_the_new_settings_and_open_ones_finish_with_th
     assert program.end(signal.SIGTERM) == 0
 
 
-@WORKERS
 async def test_invalid_settings_leave_the_old_ones_and_say_why_in_one_line(
-    start: Start, settings: SettingsFile, token: str, workers: str
+    start: Start, settings: SettingsFile, token: str
 ) -> None:
-    program = start("--workers", workers)
+    program = start("--workers", "2")
     assert await limits_of_new_connections(program, token) == {"70000"}
     settings.write("80000/fortnight")
     reload(program, "could not reload")
@@ -112,11 +111,8 @@ async def test_a_database_that_is_another_is_not_opened(
     assert "database_url;" in messages(program)[0]
 
 
-@WORKERS
 @pytest.mark.usefixtures("settings")
-async def test_a_new_certificate_is_used(
-    start: Start, token: str, authority: trustme.CA, tmp_path: Path, workers: str
-) -> None:
+async def test_a_new_certificate_is_used(start: Start, token: str, authority: trustme.CA, tmp_path: Path) -> None:
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     context = ssl.create_default_context()
     authority.configure_trust(context)
@@ -138,7 +134,7 @@ async def test_a_new_certificate_is_used(
         return found
 
     certify("first")
-    program = start("--workers", workers, "--tls-cert", str(certificate), "--tls-key", str(key))
+    program = start("--workers", "2", "--tls-cert", str(certificate), "--tls-key", str(key))
     assert await names() == {"first"}
     async with connected(program.root, context) as wire, connected(program.root) as early:
         assert await limit(wire, token) == ("70000", False)
@@ -177,11 +173,10 @@ async def test_the_log_and_the_metrics_go_on(start: Start, settings: SettingsFil
     until(lambda: len([line for line in lines(program) if line.get("route") == "/api/v1/albums"]) == 10)
 
 
-@WORKERS
 async def test_a_stop_does_not_wait_for_the_idle_clients_of_old_settings(
-    start: Start, settings: SettingsFile, token: str, workers: str
+    start: Start, settings: SettingsFile, token: str
 ) -> None:
-    program = start("--workers", workers)
+    program = start()
     async with connected(program.root) as wire:
         assert await limit(wire, token) == ("70000", False)
         settings.write(NEW)
@@ -235,14 +230,13 @@ serving.serve(settings, Clock(), lambda root: print(f"listens on {root}", file=s
 """
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 async def test_if_a_new_worker_fails_the_old_ones_stay(
-    tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch, workers: int
+    tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     monkeypatch.setenv("MUSICSVC_SERVER__PORT", "0")
-    monkeypatch.setenv("MUSICSVC_SERVER__WORKERS", str(workers))
+    monkeypatch.setenv("MUSICSVC_SERVER__WORKERS", "2")
     with Program(tmp_path, "-c", BROKEN) as program:
         async with connected(program.root) as wire:
             await wire.send(request("GET", "/healthz"))

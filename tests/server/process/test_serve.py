@@ -16,7 +16,7 @@ from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.store.engine.url import describe
 from tests.support import malformed_requests, preloaded
-from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
+from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON
 from tests.support.program import Program, ended, run
 from tests.support.raw_connection import connected, in_flight, request, status
 
@@ -104,24 +104,6 @@ def test_a_database_of_another_schema_is_refused_with_the_way_out(
     url = new_database(migrated=False)
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
     assert refused("serve", "--port", "0") == f"Error: {describe(url)} has no tables yet. Run: musicsvc init\n"
-
-
-async def test_an_upload_under_way_is_finished_before_the_end(serve: Callable[..., Program], token: str) -> None:
-    program = serve()
-    head = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, f"Content-Length: {len(SOUND)}")
-    async with connected(program.root) as wire, connected(program.root) as idle:
-        assert await status(idle, "GET", ALBUMS) == 200
-        await wire.send(head + SOUND[:3])
-        await in_flight(program.root, 1)
-        program.process.send_signal(signal.SIGTERM)
-        assert await idle.rest() == b""
-        with pytest.raises(ConnectionRefusedError):
-            async with connected(program.root):
-                pass
-        await wire.send(SOUND[3:])
-        answer = await wire.answer()
-        assert (answer.status, answer.headers["Connection"]) == (201, "close")
-    assert program.process.wait(30) == 0
 
 
 @sqlite

