@@ -92,19 +92,6 @@ async def test_the_first_check_is_not_at_once(settings: config.Settings, clock: 
         await until(lambda: made(settings))
 
 
-async def test_a_truncated_or_future_backup_does_not_count(settings: config.Settings, clock: MovableClock) -> None:
-    settings.backup_folder.mkdir()
-    for days in (0, 3):
-        name = backup_folder.new_name(settings.backup_folder, clock.now() + days * DAY, "scheduled")
-        create.create(Path(settings.store_url.removeprefix("sqlite:///")), name)
-    cut = made(settings)[1]
-    cut.write_bytes(cut.read_bytes()[:-1])
-    scheduler = BackupScheduler(settings, clock)
-    await check(scheduler)
-    assert len(made(settings)) == 3
-    await scheduler.stop()
-
-
 async def test_a_damaged_backup_counts_neither_for_the_schedule_nor_for_metrics(
     settings: config.Settings, clock: MovableClock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,18 +168,6 @@ async def test_the_folder_is_created_and_its_lock_forgets_the_backups_of_earlier
     assert backup_folder.known_damaged(folder) == []
     assert lock.read_bytes() == b""
     await later.stop()
-
-
-async def test_a_backup_that_fails_is_tried_again(settings: config.Settings, clock: MovableClock) -> None:
-    settings.backup_folder.write_text("in the way")
-    scheduler = BackupScheduler(settings, clock)
-    for _ in range(2):
-        with pytest.raises(Failure, match=rf"^{settings.backup_folder}: "):
-            await check(scheduler)
-    settings.backup_folder.unlink()
-    await check(scheduler)
-    assert len(made(settings)) == 1
-    await scheduler.stop()
 
 
 async def test_a_failure_is_logged_once_and_when_it_is_over(

@@ -8,14 +8,11 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from musicsvc.clock import Clock
-from musicsvc.config import Settings
 from musicsvc.server.request import bodies
-from musicsvc.store.engine.store import Store
 from tests.support import malformed_requests
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.raw_connection import chunked, connected, request
-from tests.support.serving import Client, StartServer, person
+from tests.support.serving import Client
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
@@ -33,18 +30,6 @@ def quiet(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -
 
 def auth(client: Client) -> str:
     return f"Authorization: Bearer {client.token}"
-
-
-async def test_what_is_no_http_is_answered_with_400_and_the_connection_closed(anonymous: Client) -> None:
-    await malformed_requests.check_no_http(anonymous.root)
-
-
-async def test_odd_targets_are_answered_and_the_connection_goes_on(anonymous: Client) -> None:
-    await malformed_requests.check_odd_targets(anonymous.root)
-
-
-async def test_bodies_that_break_parsers_are_answered_and_the_connection_goes_on(client: Client) -> None:
-    await malformed_requests.check_bodies(client.root, str(client.token))
 
 
 async def test_http_1_0_is_answered_and_closed(anonymous: Client) -> None:
@@ -117,19 +102,6 @@ async def test_a_client_that_breaks_off_costs_nothing(client: Client, ending: st
         getattr(wire, ending)()
         assert await wire.rest() == b""
     assert (await client.get("artists")).json["artists"]["total"] == 0
-
-
-async def test_a_body_that_does_not_come_is_given_up(store: Store, clock: Clock, start_server: StartServer) -> None:
-    settings = Settings(server={"body_timeout": 0.2})
-    client = await start_server(settings)
-    _, token = person(store, clock, "ann@label.test")
-    async with connected(client.root) as wire:
-        head = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, "Content-Length: 12")
-        await wire.send(head + SOUND[:5])
-        answer = await wire.answer()
-        check_sound(answer)
-        assert answer.status == 408
-        assert await wire.rest() == b""
 
 
 TOKENS = st.sampled_from(

@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import logging
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -22,8 +21,7 @@ from tests.faults.locking import locked
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
 from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest, is_error
-from tests.support.serving import Answer, Client, person, running
-from tests.support.waiting import until
+from tests.support.serving import Answer, Client, running
 
 pytestmark = [
     pytest.mark.only_on("sqlite"),
@@ -178,33 +176,3 @@ async def test_a_page_that_is_spoilt_while_it_is_served_is_told_and_never_passed
     told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert len(told) == refused
     assert all(line.endswith("failed: The database is damaged. Run: musicsvc db check") for line in told)
-
-
-async def test_a_job_that_fails_every_second_is_logged_when_it_begins_and_when_it_is_over(
-    store: Store,
-    clock: MovableClock,
-    file: Path,
-    calls: system.System,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 0.02)
-    caplog.set_level(logging.INFO, "musicsvc")
-    _, token = person(store, clock, "ann@label.test")
-
-    def told() -> list[str]:
-        return [line for line in (record.getMessage() for record in caplog.records) if "last uses" in line]
-
-    async with running(store, clock) as client:
-        calls.fault = lambda operation, _: errno.ENOSPC if operation == "write" else 0
-        assert await client.holding(token).get("users/me")
-        await until(lambda: len(told()) == 1)
-        await asyncio.sleep(0.1)  # the job fails several times more
-        calls.fault = system.no_fault
-        await until(lambda: len(told()) > 1)
-        await asyncio.sleep(0.1)
-    reason = f"The disk of {file} is full. Make room on it, then try again."
-    assert told() == [
-        f"background job failed: writing last uses of tokens: {reason}",
-        "background job recovered: writing last uses of tokens",
-    ]

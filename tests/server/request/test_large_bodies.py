@@ -10,13 +10,12 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.server.network.connection_limits import MAX_FRAMING
-from musicsvc.server.request import bodies
 from musicsvc.server.request.bodies import MAX_CHUNKS
 from musicsvc.server.schemas.parsed_body import MAX_VALUES, SAMPLE, first_values, has_too_many_values
 from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
 from tests.support.raw_connection import chunked, connected, request
-from tests.support.serving import Client, StartServer, person
+from tests.support.serving import Client, person
 from tests.support.threaded_server import LOOP_SECONDS, TRIES, Connection, threaded_server
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
@@ -113,28 +112,6 @@ async def test_unknown_channels_are_named_but_not_all_of_them_and_not_at_length(
     unknown = [f"{'k' * 100}…", *(f"c{number}" for number in range(9))]
     errors = dict.fromkeys((f"{place}.{name}" for name in unknown), "This key is unknown.")
     assert answer.json["errors"] == errors | {f"{place}.email": "Must be true or false."}
-
-
-async def test_bodies_on_their_way_share_a_bound_and_give_it_back(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch, start_server: StartServer
-) -> None:
-    monkeypatch.setattr(bodies, "MAX_HELD", 100_000)
-    token = person(store, clock, "ann@label.test")[1]
-    body = json.dumps({"junk": "x" * 80_000, "name": "Strozzi"}).encode()
-    raw = request("POST", ARTISTS, JSON, f"Authorization: Bearer {token}", body=body)
-    server = await start_server()
-    async with connected(server.root) as slow, connected(server.root) as quick:
-        await slow.send(raw[:-1])
-        await asyncio.sleep(0.2)
-        await quick.send(raw)
-        refused = await quick.answer()
-        assert (refused.status, refused.json["status"]) == (503, "error")
-        assert refused.headers["Retry-After"] == "1"
-        await slow.send(raw[-1:])
-        assert (await slow.answer()).status == 201
-        async with connected(server.root) as again:
-            await again.send(raw)
-            assert (await again.answer()).status == 201
 
 
 async def test_a_body_may_come_in_so_many_chunks(client: Client) -> None:
