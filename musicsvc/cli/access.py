@@ -97,7 +97,7 @@ def revoke(context: typer.Context, email: Email = "", json: AsJson = False) -> N
     from musicsvc.store.accounts import api_access
 
     session, now = Session.begin(context)
-    user = session.write_urgently(change(email, lambda user: api_access.revoke(user, now=now)))
+    user = session.write(change(email, lambda user: api_access.revoke(user, now=now)), urgent=True)
     output.print_result(session, f"{user.email} has no API access any more.", user_json(user), json=json)
 
 

@@ -71,15 +71,13 @@ class Session:
         with self.store() as store:
             return store.read(unit).result()
 
-    def write(self, unit: Callable[[], T]) -> T:
-        """Call `unit` in a write transaction and return its result after the commit."""
-        with self.store() as store:
-            return store.write(unit).result()
+    def write(self, unit: Callable[[], T], *, urgent: bool = False) -> T:
+        """Call `unit` in a write transaction and return its result after the commit.
 
-    def write_urgently(self, unit: Callable[[], T]) -> T:
-        """Call `unit` like `write`, but in a transaction that may use the disk space reserved for revocations."""
+        `urgent`: the transaction may use the disk space that is reserved for revocations.
+        """
         with self.store() as store:
-            return store.write_urgently(unit).result()
+            return store.write(unit, urgent=urgent).result()
 
     def create_activity_log(self) -> None:
         """Create the activity log, or upgrade it to the newest schema."""

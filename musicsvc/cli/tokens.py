@@ -101,7 +101,7 @@ def revoke(
     from musicsvc.store.accounts import tokens
 
     session, now = Session.begin(context)
-    token = session.write_urgently(lambda: tokens.revoke(token_id, reason, now=now))
+    token = session.write(lambda: tokens.revoke(token_id, reason, now=now), urgent=True)
     message = f"Token {token.id} of {token.user.email} is revoked."
     output.print_result(session, message, token_json(token, now), json=json)
 
@@ -125,7 +125,7 @@ def regenerate(context: typer.Context, token_id: TokenId, json: AsJson = False) 
     from musicsvc.store.accounts import tokens
 
     session, now = Session.begin(context)
-    _print_value(session, *session.write_urgently(lambda: tokens.regenerate(token_id, now=now)), json=json)
+    _print_value(session, *session.write(lambda: tokens.regenerate(token_id, now=now), urgent=True), json=json)
 
 
 @app.command()

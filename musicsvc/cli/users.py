@@ -146,7 +146,7 @@ def suspend(
     from musicsvc.store.accounts import users
 
     session, now = Session.begin(context)
-    user = session.write_urgently(change(email, lambda user: users.suspend(user, now=now, reason=reason)))
+    user = session.write(change(email, lambda user: users.suspend(user, now=now, reason=reason)), urgent=True)
     output.print_result(session, f"{user.email} is suspended.", user_json(user), json=json)
 
 

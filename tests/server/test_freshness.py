@@ -103,7 +103,7 @@ async def test_counters_outdate_what_was_read_from_their_tables_later(store: Sto
     freshness = Freshness(store)
     await freshness.check_others()
     first = await stamp(freshness)
-    store.write_counters(add_genre("counted")).result()
+    store.write(add_genre("counted"), counters_only=True).result()
     await freshness.check_others()
     assert await current(freshness, first)
     seconds_pass()
@@ -121,7 +121,7 @@ async def test_counters_of_all_that_a_foreign_key_changes_are_outdated(store: St
     track = store.write(lambda: Track.create(name="Rag", duration=1, created_at=1).id).result()
     await freshness.check_others()
     first = await stamp(freshness)
-    store.write_counters(lambda: Track.delete().where(Track.id == track).execute() and None).result()
+    store.write(lambda: Track.delete().where(Track.id == track).execute() and None, counters_only=True).result()
     seconds_pass()
     assert not await current(freshness, first, frozenset({"track_like"}))
     assert await current(freshness, first, TAGS)
@@ -154,8 +154,8 @@ async def test_counters_in_a_unit_that_fails_outdate_nothing(store: Store, secon
     await freshness.check_others()
     first = await stamp(freshness)
     with pytest.raises(ValueError, match="no"):
-        store.write_counters(unit).result()
-    store.write_counters(add_tag("a")).result()
+        store.write(unit, counters_only=True).result()
+    store.write(add_tag("a"), counters_only=True).result()
     seconds_pass()
     assert await current(freshness, first, GENRES)
     assert not await current(freshness, first, TAGS)
@@ -241,9 +241,9 @@ async def test_a_group_with_one_other_unit_outdates_the_tables_of_that_unit(stor
     freshness = Freshness(store)
     first = await stamp(freshness)
     for future in [
-        store.write_counters(add_tag("a")),
+        store.write(add_tag("a"), counters_only=True),
         store.write(add_genre("b")),
-        store.write_counters(add_tag("c")),
+        store.write(add_tag("c"), counters_only=True),
     ]:
         future.result()
     assert not await current(freshness, first, GENRES)

@@ -208,7 +208,7 @@ class Authenticator:
         self._written = {token: at for token, at in self._written.items() if abs(now - at) < MINUTE}
         due = {token: at for token, at in self._used.items() if last or token not in self._written}
         if due:
-            await asyncio.wrap_future(self._store.write_counters(lambda: tokens.touch(due)))
+            await asyncio.wrap_future(self._store.write(lambda: tokens.touch(due), counters_only=True))
             self._written |= dict.fromkeys(due, now)
             self._used = {token: at for token, at in self._used.items() if due.get(token) != at}
 

@@ -149,7 +149,7 @@ class AbuseMonitor:
         for token_id, violation in list(self._unwritten.items()):
             unit = partial(enforcement.enforce, token_id, violation, self._rules, now=self._clock.now())
             try:
-                result = await asyncio.wrap_future(self._store.write_urgently(unit))
+                result = await asyncio.wrap_future(self._store.write(unit, urgent=True))
             except Failure:
                 continue
             except Exception:

@@ -149,7 +149,7 @@ class Pages:
         if found.is_due(now):
             with suppress(Failure):  # reading must be possible while nothing can be written
                 touch = partial(sessions.touch, found.session_id, now=now)
-                await asyncio.wrap_future(self._store.write_counters(touch))
+                await asyncio.wrap_future(self._store.write(touch, counters_only=True))
 
     async def _read_form(self, exchange: Exchange, visit: Visit) -> ParsedBody:
         """Read and validate the form that the request contains. Raises Forbidden if it was sent from another site."""

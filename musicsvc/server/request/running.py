@@ -125,7 +125,7 @@ class HandlerRunner:
         if route.no_store:
             return await asyncio.to_thread(unit)  # the handler may read files, which would block the event loop
         if route.urgent:
-            return await asyncio.wrap_future(self._store.write_urgently(unit))
+            return await asyncio.wrap_future(self._store.write(unit, urgent=True))
         if route.writes and not route.heavy:
             return await self._store.write_on_loop(unit, counters_only=route.counters_only)
         run = self._store.write if route.writes else self._store.read

@@ -4,6 +4,7 @@ import itertools
 import logging
 import os
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -52,6 +53,16 @@ class Log(Store):
     def changes(self) -> None:
         """Return None, because the log has no cache that changes could invalidate."""
 
+    @abstractmethod
+    def _open(self) -> Store:
+        """Return the store that contains the log. Raises Unavailable if it is not open."""
+
+    def read(self, unit: Callable[[], T]) -> Future[T]:
+        return self._open().read(unit)
+
+    def write(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:
+        return self._open().write(unit, urgent=urgent, counters_only=counters_only)
+
 
 class LogFile(Log):
     """The activity log in a separate file, so that neither its size nor damage to it affects the database."""
@@ -92,12 +103,6 @@ class LogFile(Log):
                 self._close()
         self.prepare()
 
-    def read(self, unit: Callable[[], T]) -> Future[T]:
-        return self._open().read(unit)
-
-    def write(self, unit: Callable[[], T]) -> Future[T]:
-        return self._open().write(unit)
-
     def _open(self) -> SqliteStore:
         if self._store is None:
             raise Unavailable("The activity log is not open.")
@@ -130,11 +135,8 @@ class LogTable(Log):
     def open_existing(self) -> bool:
         return self.read(exists).result()
 
-    def read(self, unit: Callable[[], T]) -> Future[T]:
-        return self._store.read(unit)
-
-    def write(self, unit: Callable[[], T]) -> Future[T]:
-        return self._store.write(unit)
+    def _open(self) -> Store:
+        return self._store
 
     def close(self) -> None:
         self._store.close()

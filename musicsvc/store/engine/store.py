@@ -40,29 +40,20 @@ class Store(ABC):
         """Call `unit` in a read-only transaction on one snapshot of the database. Return the future of the result."""
 
     @abstractmethod
-    def write(self, unit: Callable[[], T]) -> Future[T]:
+    def write(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:
         """Call `unit` in a write transaction. The future is done after the commit or rollback.
 
         `unit` may be called again if its transaction fails, so it must change nothing but the database.
+        `urgent`: on a full disk, it uses reserved disk space, so that revocations always succeed. `counters_only`: it
+        changes only counters and times of use; responses that show them may be cached for some seconds longer.
         """
-
-    def write_counters(self, unit: Callable[[], T]) -> Future[T]:
-        """Do the same as `write` for a unit that changes only counters and times of use.
-
-        Responses that show them may be cached for some seconds longer.
-        """
-        return self.write(unit)
 
     def write_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:
-        """Do the same as `write` or `write_counters` at a lower cost. Call this on a running event loop."""
-        return asyncio.wrap_future(self.write_counters(unit) if counters_only else self.write(unit))
-
-    def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
-        """Do the same as `write`, but use reserved disk space on a full disk, so that revocations always succeed."""
-        return self.write(unit)
+        """Do the same as `write` at a lower cost. Call this on a running event loop."""
+        return asyncio.wrap_future(self.write(unit, counters_only=counters_only))
 
     def reserve_space(self) -> str:
-        """Reserve disk space for `write_urgently`. Return an error message, or an empty string. May block."""
+        """Reserve disk space for urgent writes. Return an error message, or an empty string. May block."""
         return ""
 
     @abstractmethod

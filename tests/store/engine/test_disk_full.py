@@ -96,7 +96,7 @@ def test_on_a_full_disk_a_revocation_is_written_and_other_units_fail(store: Stor
         release = threading.Event()
         first = store.write(lambda: release.wait(30) and None)
         others = [store.write(lambda number=number: Tag.create(name=f"{number}") and None) for number in range(5)]  # type: ignore[misc]
-        urgent = [store.write_urgently(lambda number=number: _revoke(number)) for number in (1, 2)]  # type: ignore[misc]
+        urgent = [store.write(lambda number=number: _revoke(number), urgent=True) for number in (1, 2)]  # type: ignore[misc]
         release.set()
         first.result(30)
         assert [future.exception(10) for future in urgent] == [None, None]
@@ -111,7 +111,7 @@ def test_on_a_full_disk_without_reserved_space_a_revocation_fails(store: Store, 
     with system.calls(file.parent) as calls:
         calls.fault = lambda operation, _: errno.ENOSPC if operation == "write" else 0
         with pytest.raises(Unavailable):
-            store.write_urgently(lambda: _revoke(1)).result(30)
+            store.write(lambda: _revoke(1), urgent=True).result(30)
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_a_really_full_disk_takes_every_revocation_and_no_other_write(disk: Smal
         disk.fill()
         for number in range(1, TOKENS + 1):
             assert isinstance(store.write(_flood).exception(10), Unavailable)
-            store.write_urgently(lambda number=number: _revoke(number)).result(30)  # type: ignore[misc]
+            store.write(lambda number=number: _revoke(number), urgent=True).result(30)  # type: ignore[misc]
             assert store.read(_revoked).result() == number
         disk.empty()
         store.write(lambda: Tag.create(name="later") and None).result(30)
@@ -149,6 +149,6 @@ def test_a_database_on_a_full_disk_opens_and_takes_a_revocation(disk: SmallDisk,
         store.reserve_space()
     disk.fill()
     with opening.connect(url_on_disk) as store:
-        store.write_urgently(lambda: _revoke(1)).result(30)
+        store.write(lambda: _revoke(1), urgent=True).result(30)
     with opening.connect(url_on_disk) as store:
         assert store.read(_revoked).result() == 1

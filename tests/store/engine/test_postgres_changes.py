@@ -82,7 +82,7 @@ def test_counters_and_other_programs_change_no_table_but_are_seen(machines: Call
     reader, writer = watching(machines("a")), machines("b")
     before, changes, others = reader.table_versions(), reader.changes(), reader.others()
     assert reader.others() == others
-    writer.write_counters(tag("counted")).result()
+    writer.write(tag("counted"), counters_only=True).result()
     within(SECOND, lambda: reader.changes() != changes)
     assert reader.others() != others
     changes, others = reader.changes(), reader.others()

@@ -64,14 +64,11 @@ class PostgresStore(Store):
     def read(self, unit: Callable[[], T]) -> Future[T]:
         return enqueue(self._readers, self._run, unit, READ)
 
-    def write(self, unit: Callable[[], T]) -> Future[T]:
+    def write(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:  # noqa: ARG002 - nothing is reserved
         """Call `unit` in a transaction on one of several writer threads. `unit` must lock the rows that it changes."""
-        return enqueue(self._writers, self._run, unit, WRITE)
+        return enqueue(self._writers, self._run, unit, WRITE, not counters_only)
 
-    def write_counters(self, unit: Callable[[], T]) -> Future[T]:
-        return enqueue(self._writers, self._run, unit, WRITE, False)  # noqa: FBT003 - passed on by position
-
-    def _run(self, unit: Callable[[], T], begin: str, versions: bool = True) -> T:  # noqa: FBT001, FBT002 - as above
+    def _run(self, unit: Callable[[], T], begin: str, versions: bool = False) -> T:  # noqa: FBT001, FBT002 - passed on by position
         """Run the statement `begin`, call `unit`, and commit. Conflicts and faults before COMMIT cause a retry.
 
         `versions`: whether to increment the version numbers of changed tables.
@@ -83,7 +80,7 @@ class PostgresStore(Store):
                     result = self._attempt(unit, begin)
                     if begin == WRITE:
                         index_changed_names(statements)
-                changed = self._advance(statements) if versions and begin == WRITE else ()
+                changed = self._advance(statements) if versions else ()
             except ERRORS as error:
                 self._reset(renew=isinstance(driver_error(error), pg.ReadOnlySqlTransaction))
                 if attempt == ATTEMPTS or not _is_retryable(error, begin):

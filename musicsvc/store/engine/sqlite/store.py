@@ -104,17 +104,11 @@ class SqliteStore(Store):
         except files.ERRORS:
             self._readers.close()
 
-    def write(self, unit: Callable[[], T]) -> Future[T]:
-        return self._writer.submit(unit)
-
-    def write_counters(self, unit: Callable[[], T]) -> Future[T]:
-        return self._writer.submit(unit, counters_only=True)
+    def write(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:
+        return self._writer.submit(unit, urgent=urgent, counters_only=counters_only)
 
     def write_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:
         return self._writer.submit_on_loop(unit, counters_only=counters_only)
-
-    def write_urgently(self, unit: Callable[[], T]) -> Future[T]:
-        return self._writer.submit(unit, urgent=True)
 
     def reserve_space(self) -> str:
         return self._reserved.fill()
@@ -133,7 +127,7 @@ class SqliteStore(Store):
             connection = current().connection()
             return connection, connection.pragma("data_version")  # comparable only with one of the same connection
 
-        return self.write_counters(version).result()
+        return self.write(version, counters_only=True).result()
 
     def _watched(self, read: Callable[[apsw.Connection], T]) -> T:
         with self._watch_lock:
