@@ -14,8 +14,7 @@ from musicsvc.errors import Failure
 from musicsvc.reports import scratch
 from musicsvc.server import doctor
 from musicsvc.server.access.authentication import Authenticator
-from musicsvc.server.access.rate_limit_counter import RateLimitCounter
-from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.access.rate_limits import RateLimitCounter, RateLimiter
 from musicsvc.server.call import Observer
 from musicsvc.server.freshness import Freshness
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
@@ -38,7 +37,7 @@ from musicsvc.store.abuse import replay
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
-from musicsvc.store.rate_limits.memory import Counts
+from musicsvc.store.rate_limits.window import Counts
 
 JOB_SECONDS = 1.0
 TEMPORARY = "temporary"  # the folder of temporary files

@@ -26,7 +26,7 @@ from musicsvc.server.process import malloc
 from musicsvc.server.process.supervisor import READY, RETIRE, SERVING, SIGNALS, Links
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
-from musicsvc.store.rate_limits.memory import Counts
+from musicsvc.store.rate_limits.window import Counts
 
 COUNTS_SECONDS = 5.0  # the longest wait for the counts of a predecessor
 LONGEST_LINE = 64 * 1024 * 1024  # bytes

@@ -21,8 +21,7 @@ from musicsvc.clock import SECOND, parse
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.rate_limits import window as rate_limit_window
-from musicsvc.store.rate_limits.memory import MemoryHitCounter
-from musicsvc.store.rate_limits.window import Hit
+from musicsvc.store.rate_limits.window import Hit, MemoryHitCounter
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "traffic"
 BEGAN = parse("2026-03-01T12:00:17Z")

@@ -10,8 +10,7 @@ import pytest
 from musicsvc.clock import DAY, MINUTE, SECOND, MovableClock, isoformat
 from musicsvc.config import Limits, Settings
 from musicsvc.server.access import authentication
-from musicsvc.server.access.rate_limit_counter import RateLimitCounter
-from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.access.rate_limits import RateLimitCounter, RateLimiter
 from musicsvc.server.call import Call
 from musicsvc.server.freshness import Freshness, Stamp
 from musicsvc.server.routes.route import V1, Router

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from musicsvc.clock import Clock
-from musicsvc.server.access import rate_limit_counter
-from musicsvc.server.access.rate_limit_counter import RateLimitCounter
+from musicsvc.server.access import rate_limits
+from musicsvc.server.access.rate_limits import RateLimitCounter
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.rate_limits import leases
@@ -63,7 +63,7 @@ class Held(SqliteHitCounter):
 def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Held:
     """Let the shared counter be one that counts only when `free` is set."""
     held = Held(tmp_path / "limits.db")
-    monkeypatch.setattr(rate_limit_counter, "shared_counter", lambda *_: held)
+    monkeypatch.setattr(rate_limits, "shared_counter", lambda *_: held)
     return held
 
 
@@ -116,7 +116,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> StoppedClock:
 
         return PostgresHitCounter(url, time)
 
-    monkeypatch.setattr(rate_limit_counter, "shared_counter", shared)
+    monkeypatch.setattr(rate_limits, "shared_counter", shared)
     return clock
 
 
@@ -220,13 +220,13 @@ def test_counting_in_advance_exceeds_no_limit_and_refuses_a_client_of_one_proces
 async def test_requests_are_counted_in_memory_while_the_shared_counter_does_not_respond(
     store: Store, held: Held, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(rate_limit_counter, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(rate_limits, "PATIENCE_SECONDS", 0.05)
     async with counting(store) as counter:
         assert [status.remaining for status in await asyncio.gather(count(counter), count(counter))] == [59, 58]
         assert (await count(counter)).remaining == 57
         assert held.together == [2]
         held.free.set()
-        monkeypatch.setattr(rate_limit_counter, "PATIENCE_SECONDS", PATIENCE)
+        monkeypatch.setattr(rate_limits, "PATIENCE_SECONDS", PATIENCE)
         await counter.maintain()
         assert (await count(counter)).remaining == 57  # of the shared counter
     alone = "the shared rate-limit counter failed, each process counts separately for now"

@@ -6,8 +6,7 @@ import pytest
 
 from musicsvc.config import Limits
 from musicsvc.errors import TooMany
-from musicsvc.server.access.rate_limit_counter import RateLimitCounter
-from musicsvc.server.access.rate_limits import Attempt, RateLimiter
+from musicsvc.server.access.rate_limits import Attempt, RateLimitCounter, RateLimiter
 from musicsvc.server.call import Call
 from musicsvc.server.routes.route import Route
 from musicsvc.server.routes.table import ROUTES

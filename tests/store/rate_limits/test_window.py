@@ -11,9 +11,18 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from musicsvc.store.rate_limits import window
-from musicsvc.store.rate_limits.memory import MemoryHitCounter
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
-from musicsvc.store.rate_limits.window import AHEAD, GRACE, Count, Hit, HitCounter, Limit, SharedHitCounter, Status
+from musicsvc.store.rate_limits.window import (
+    AHEAD,
+    GRACE,
+    Count,
+    Hit,
+    HitCounter,
+    Limit,
+    MemoryHitCounter,
+    SharedHitCounter,
+    Status,
+)
 from tests.support.examples import examples
 
 ONE_FIXTURE_FOR_ALL = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40))
