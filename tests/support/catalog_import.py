@@ -1,15 +1,10 @@
 """Imports of rows of a catalog, and the rows of the store after them."""
 
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import (
@@ -23,19 +18,11 @@ from musicsvc.store.models import (
     TrackGenre,
     TrackTag,
 )
-
-Rows = Sequence[Mapping[str, object]]
-Import = Callable[..., ImportSummary]
-
-
-def quiet(_summary: ImportSummary) -> None:
-    """Ignore the progress."""
+from tests.support.import_files import Rows, import_file
 
 
 def import_rows(store: Store, file: Path, rows: Rows, **options: Any) -> ImportSummary:
-    file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-    with readers.open_file(file) as reader:
-        return runner.run(store, reader, Catalog(ImportOptions(**options)), now=7, on_progress=quiet)
+    return import_file(store, file, Catalog(ImportOptions(**options)), rows, now=7)
 
 
 def counts(summary: ImportSummary, kind: str = "tracks") -> tuple[int, int, int, int]:

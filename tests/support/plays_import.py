@@ -1,21 +1,14 @@
 """Imports of plays into a small catalog, and the plays of the store after them."""
 
-from collections.abc import Callable, Mapping, Sequence
-
 from musicsvc.clock import SECOND
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Listener, Play, Track, TrackArtist
 from tests.conftest import NOW
+from tests.support.import_files import Import
 
-Rows = Sequence[Mapping[str, object]]
-Import = Callable[..., ImportSummary]
 BLOCK = 2000
-
-
-def quiet(_summary: ImportSummary) -> None:
-    """Ignore the progress."""
 
 
 def make_catalog() -> None:

@@ -1,21 +1,17 @@
 """A small world, imports into it, and their undo."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from musicsvc.clock import SECOND
 from musicsvc.store import models
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.catalog import catalog
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.people import follows, playlists
 from musicsvc.store.importing.people.follows import Follows
 from musicsvc.store.importing.people.playlists import Playlists
-from musicsvc.store.importing.plays import plays
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions
-from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.importing.undoing import preview, restoring, undo
 from musicsvc.store.importing.undoing.undo import UndoSummary
 from musicsvc.store.models import (
@@ -32,10 +28,6 @@ from musicsvc.store.plays.rollups import counts, histograms, listeners
 from musicsvc.store.schema import schema
 from tests.conftest import NOW
 
-Rows = Sequence[Mapping[str, object]]
-Import = Callable[..., ImportSummary]
-
-
 LABEL = "label@label.test"
 FAN = Identity(1, "Label", None, False, True, False, False, 1, "t", NOW + 1)
 DAY = 86_400
@@ -46,7 +38,6 @@ OPTIONS: dict[str, Callable[..., Any]] = {
     "follows": lambda: Follows(ImportOptions(create_missing=True)),
     "playlists": lambda: Playlists(ImportOptions(user=LABEL)),
 }
-MODULES: dict[str, Any] = {"catalog": catalog, "plays": plays, "follows": follows, "playlists": playlists}
 # What an undo leaves: its own records and events, names of listeners, and how far blocks were counted. Blocks, of lists
 # and of days, are compared with their rows instead.
 LEFT = {ImportItem, ImportRun, Listener, PlayProgress, ListBlock, SecurityEvent}

@@ -2,17 +2,14 @@
 
 from pathlib import Path
 
-import orjson
 import pytest
 
 from musicsvc.store.catalog import albums
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.models import Album
-from tests.conftest import NOW
+from tests.support.import_files import import_file
 
 
 @pytest.mark.parametrize("rows_a_batch", [1, 2, 500])
@@ -28,12 +25,10 @@ def test_an_album_lists_its_album_artist_first(
         {"track": "D", "artist": "Ann", "album_artist": "Late"},
     ]
     file = tmp_path / "songs.jsonl"
-    file.write_bytes(b"".join(orjson.dumps(row | {"album": "One", "album_external_id": "1"}) + b"\n" for row in rows))
+    named = [row | {"album": "One", "album_external_id": "1"} for row in rows]
 
     def run(*, dry_run: bool) -> tuple[int, int]:
-        with readers.open_file(file) as reader:
-            options = Catalog(ImportOptions(dry_run=dry_run))
-            counts = runner.run(store, reader, options, now=NOW, on_progress=lambda _: None).counts
+        counts = import_file(store, file, Catalog(ImportOptions(dry_run=dry_run)), named).counts
         return counts["albums"].new, counts["albums"].changed
 
     if dry_run_before:

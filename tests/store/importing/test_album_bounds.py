@@ -1,7 +1,6 @@
 """Rows that would bring an album beyond 1,000 tracks or 768 KiB are refused, the others are imported."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,12 @@ from musicsvc.store.accounts import users
 from musicsvc.store.catalog import album_sizes, albums
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Track
 from tests.support import large_albums
-
-Import = Callable[..., ImportSummary]
+from tests.support.import_files import Import, Rows, import_file
 
 NOBODY = "artist is missing"
 FULL = "an album holds at most 1,000 tracks: Vexations"
@@ -34,14 +30,9 @@ def imported(store: Store, tmp_path: Path) -> Import:
     store.write(lambda: users.create("ann@label.test", api_access=True, now=1)).result()
     file = tmp_path / "rows.jsonl"
 
-    def run(rows: Sequence[Mapping[str, object]], **options: Any) -> ImportSummary:
-        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-        summaries = []
-        for dry_run in (True, False):
-            with readers.open_file(file) as reader:
-                given = Catalog(ImportOptions(user="ann@label.test", dry_run=dry_run, **options))
-                summaries.append(runner.run(store, reader, given, now=7, on_progress=lambda _: None))
-        dry, real = summaries
+    def run(rows: Rows, **options: Any) -> ImportSummary:
+        kinds = [Catalog(ImportOptions(user="ann@label.test", dry_run=dry_run, **options)) for dry_run in (True, False)]
+        dry, real = (import_file(store, file, kind, rows) for kind in kinds)
         dry.dry_run = False
         assert dry == real
         return real

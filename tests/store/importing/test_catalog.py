@@ -11,9 +11,7 @@ from musicsvc.errors import Invalid, NotFound
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import (
@@ -22,7 +20,8 @@ from musicsvc.store.models import (
     Track,
     TrackArtist,
 )
-from tests.support.catalog_import import Import, counts, dump, import_rows, only, quiet
+from tests.support.catalog_import import counts, dump, import_rows, only
+from tests.support.import_files import Import, import_file
 from tests.support.refused_rows import reasons
 
 
@@ -49,7 +48,7 @@ FULL = {
 }
 
 
-def test_every_field_goes_where_it_belongs(store: Store, imported: Import) -> None:
+def test_every_field_goes_where_it_belongs_and_a_second_run_changes_nothing(store: Store, imported: Import) -> None:
     summary = imported([FULL])
     assert [counts(summary, kind) for kind in summary.counts] == [
         (2, 0, 0, 0),
@@ -74,14 +73,9 @@ def test_every_field_goes_where_it_belongs(store: Store, imported: Import) -> No
     assert {row[1] for row in found["Tag"]} == {"piano", "violin"}
     assert [row[1:] for row in found["Genre"]] == [("chamber-music", "Chamber Music")]
     assert summary.notes["month_padded"] == 1
-
-
-def test_a_second_run_changes_nothing(store: Store, imported: Import) -> None:
-    imported([FULL])
-    before = dump(store)
     again = imported([FULL])
     assert [counts(again, kind) for kind in again.counts] == [(0, 0, 2, 0), (0, 0, 1, 0), (0, 0, 1, 0), (0, 0, 1, 0)]
-    assert dump(store) == before
+    assert dump(store) == found
 
 
 def test_what_changed_in_the_file_changes_in_the_store(store: Store, imported: Import) -> None:
@@ -215,39 +209,14 @@ def test_texts_that_stand_for_blank_are_told(imported: Import) -> None:
     assert counts(imported([row])) == (1, 0, 0, 0)
 
 
-def test_a_dry_run_says_the_same_and_writes_nothing(store: Store, imported: Import, monkeypatch: Any) -> None:
-    monkeypatch.setattr(Kind, "rows_a_unit", 2)
-    imported([{"external_id": "t1", "track": "Old", "artist": "A", "album": "X"}])
-    rows = [
-        {"external_id": "t1", "track": "New", "artist": "A", "album": "X", "genre": "Pop"},
-        {"external_id": "t2", "track": "T", "artist": "B;A", "album": "Y", "release_date": "2020-01"},
-        {"external_id": "t1", "track": "Other", "artist": "C", "album": "X", "genre": "pop"},
-        {"external_id": "t2", "track": "T", "artist": "B;A", "album": "Y", "tags": "x"},
-        {"track": "T", "artist": "B;A", "album": "Y"},
-        {"track": "", "artist": "B"},
-        {"track": "U", "artist": "B"},
-        {"track": "U", "artist": "B", "bpm": 1},
-    ]
-    before = dump(store)
-    dry = imported(rows, dry_run=True)
-    assert dump(store) == before
-    real = imported(rows)
-    dry.dry_run = False
-    assert dry == real
-    assert counts(real) == (2, 1, 4, 1)
-    assert counts(real, "albums") == (2, 0, 3, 0)
-    again = imported(rows, dry_run=True)
-    assert counts(again) == (0, 0, 7, 1)
-
-
 def test_two_imports_at_once_make_nothing_twice(store: Store, store_url: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(Kind, "rows_a_unit", 10)
     file = tmp_path / "both.csv"
     file.write_text("track,artist,genre\n" + "".join(f"t{n},a{n % 7},g{n % 5}\n" for n in range(100)))
 
     def run() -> None:
-        with opening.connect(store_url) as mine, readers.open_file(file) as reader:
-            done.append(runner.run(mine, reader, Catalog(ImportOptions()), now=7, on_progress=quiet))
+        with opening.connect(store_url) as mine:
+            done.append(import_file(mine, file, Catalog(ImportOptions())))
 
     done: list[ImportSummary] = []
     threads = [threading.Thread(target=run) for _ in range(3)]

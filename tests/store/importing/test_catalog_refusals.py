@@ -9,15 +9,14 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.models import (
     Track,
 )
-from tests.support.catalog_import import Import, counts, dump, import_rows, only, quiet
+from tests.support.catalog_import import counts, dump, import_rows, only
+from tests.support.import_files import Import, import_file
 from tests.support.refused_rows import reasons
 
 
@@ -132,8 +131,8 @@ def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Pat
     monkeypatch.setattr(Kind, "rows_a_unit", 2)
     file = tmp_path / "broken.csv"
     file.write_bytes(b"track,artist\n" + b"".join(b"t%d,a\n" % n for n in range(5)) + b"\xff,a\n")
-    with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
-        runner.run(store, reader, Catalog(ImportOptions()), now=7, on_progress=quiet)
+    with pytest.raises(Failure) as failed:
+        import_file(store, file, Catalog(ImportOptions()))
     assert failed.value.message == (
         f"{file}: line 7 is not UTF-8; convert the file first. "
         "The first 4 rows were imported. Run the command again to continue."
@@ -145,7 +144,7 @@ def test_columns_that_are_missing_are_told_before_anything_is_written(store: Sto
     file = tmp_path / "x.csv"
     file.write_text("title,artist\nT,A\n")
     for pairs, told in (([], "No column has the track."), (["name=track"], "There is no column 'name'.")):
-        with readers.open_file(file) as reader, pytest.raises(Failure) as failed:
-            runner.run(store, reader, Catalog(ImportOptions(pairs)), now=7, on_progress=quiet)
+        with pytest.raises(Failure) as failed:
+            import_file(store, file, Catalog(ImportOptions(pairs)))
         assert failed.value.message.startswith(told)
         assert "title, artist" in failed.value.message

@@ -10,8 +10,9 @@ from hypothesis import strategies as some
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.runner import Kind
 from musicsvc.store.models import Album, AlbumArtist, Artist, Genre, Tag, Track, TrackArtist
-from tests.support.catalog_import import Rows, counts, dump, import_rows
+from tests.support.catalog_import import counts, dump, import_rows
 from tests.support.examples import examples
+from tests.support.import_files import Rows
 
 often = settings(
     max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

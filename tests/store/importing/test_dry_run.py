@@ -14,11 +14,11 @@ from musicsvc.store.catalog import tags
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.importing.summary import Counts, ImportSummary
 from musicsvc.store.importing.undoing import runs
-from tests.support.catalog_import import dump, quiet
+from tests.support.catalog_import import dump
+from tests.support.import_files import import_file
 
 ROWS = 24
 
@@ -33,8 +33,7 @@ def songs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def tried(store: Store, file: Path) -> ImportSummary:
-    with readers.open_file(file) as reader:
-        return runner.run(store, reader, Catalog(ImportOptions(dry_run=True)), now=7, on_progress=quiet)
+    return import_file(store, file, Catalog(ImportOptions(dry_run=True)))
 
 
 def test_a_long_dry_run_is_rolled_back_in_parts_and_says_that_names_may_be_counted_twice(
@@ -102,7 +101,7 @@ def test_a_transaction_that_runs_again_counts_its_rows_once(
 def test_a_damaged_file_ends_a_dry_run_with_what_was_refused_before(store: Store, songs: Path) -> None:
     songs.write_bytes(songs.read_bytes().replace(b"T3,", b",") + b"\xff,A,1\n")
     seen: list[ImportSummary] = []
-    with readers.open_file(songs) as reader, pytest.raises(Failure, match=r"not UTF-8.* Nothing was imported\."):
-        runner.run(store, reader, Catalog(ImportOptions(dry_run=True)), now=7, on_progress=seen.append)
+    with pytest.raises(Failure, match=r"not UTF-8.* Nothing was imported\."):
+        import_file(store, songs, Catalog(ImportOptions(dry_run=True)), on_progress=seen.append)
     assert [(row.line, row.reason) for row in seen[-1].refused] == [(5, "track is missing")]
     assert seen[-1].rows == 20

@@ -1,10 +1,9 @@
 """`import follows` in the store: follows, created accounts and refused rows."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
@@ -13,30 +12,23 @@ from musicsvc.errors import Failure, Invalid
 from musicsvc.store.accounts import email_addresses, user_search, users
 from musicsvc.store.engine.sql import run
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
-from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.people import follows
 from musicsvc.store.importing.people.follows import Follows
 from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Follow, User
 from tests.support.examples import examples
+from tests.support.import_files import Import, import_file
 from tests.support.refused_rows import reasons
 
 Rows = Sequence[Mapping[str, object] | tuple[object, object]]
-Import = Callable[..., ImportSummary]
 
 
 @pytest.fixture
 def imported(store: Store, tmp_path: Path) -> Import:
     def run(rows: Rows, **options: Any) -> ImportSummary:
-        file = tmp_path / "rows.jsonl"
         named = [row if isinstance(row, Mapping) else dict(zip(follows.FIELDS, row, strict=True)) for row in rows]
-        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in named))
-        with readers.open_file(file) as reader:
-            return runner.run(
-                store, reader, Follows(ImportOptions(**options)), now=7, on_progress=lambda _summary: None
-            )
+        return import_file(store, tmp_path / "rows.jsonl", Follows(ImportOptions(**options)), named)
 
     return run
 
@@ -154,9 +146,7 @@ def test_a_file_without_the_columns_says_how_to_name_them(store: Store, tmp_path
     file.write_text("node_1,node_2\n0,1\n")
 
     def run(*given: str) -> ImportSummary:
-        with readers.open_file(file) as reader:
-            options = Follows(ImportOptions(given, create_missing=True))
-            return runner.run(store, reader, options, now=7, on_progress=lambda _summary: None)
+        return import_file(store, file, Follows(ImportOptions(given, create_missing=True)))
 
     with pytest.raises(Failure, match="--map COLUMN=follower"):
         run()

@@ -9,14 +9,12 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
-from musicsvc.store.importing.files import histories
 from musicsvc.store.importing.files.histories import archives
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
-from tests.conftest import NOW
 from tests.support.history_files import LISTEN, read, write
+from tests.support.import_files import import_file
 from tests.support.refused_rows import reasons
 
 
@@ -38,9 +36,7 @@ def test_of_an_archive_the_histories_are_read_and_the_rest_is_not(store: Store, 
     file = write(tmp_path / "export.zip", packed(**pages))
 
     def run() -> ImportSummary:
-        with histories.open_file(file) as reader:
-            options = Plays(ImportOptions(listener="me", create_missing=True))
-            return runner.run(store, reader, options, now=NOW, on_progress=lambda _: None)
+        return import_file(store, file, Plays(ImportOptions(listener="me", create_missing=True)))
 
     summary = run()
     assert (summary.rows, summary.counts["plays"].new) == (3, 2)

@@ -8,12 +8,10 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
-from musicsvc.store.importing.files import histories
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
-from tests.conftest import NOW
+from tests.support.import_files import import_file
 
 SAMPLES = {
     "librefm.csv": (3, 0),
@@ -41,9 +39,7 @@ def test_samples_that_others_wrote_go_in_without_being_told_what_they_are(
     file = shared_data(f"import_formats/{name}")
 
     def run(**more: Any) -> ImportSummary:
-        with histories.open_file(file) as reader:
-            options = Plays(ImportOptions(listener="me", create_missing=True, **more))
-            return runner.run(store, reader, options, now=NOW, on_progress=lambda _: None)
+        return import_file(store, file, Plays(ImportOptions(listener="me", create_missing=True, **more)))
 
     predicted, done, again = run(dry_run=True), run(), run()
     assert (done.counts["plays"].new, done.counts["plays"].refused) == SAMPLES[name]
@@ -51,14 +47,6 @@ def test_samples_that_others_wrote_go_in_without_being_told_what_they_are(
     assert again.counts["plays"].new == 0
 
 
-def test_loved_tracks_are_no_plays(shared_data: Callable[[str], Path]) -> None:
-    with pytest.raises(Failure, match="lists loved tracks"):
-        histories.open_file(shared_data("import_formats/lastfm_loved_tracks_1.json"))
-
-
 def test_a_table_without_names_is_refused(store: Store, shared_data: Callable[[str], Path]) -> None:
-    with (
-        histories.open_file(shared_data("import_formats/librefm_no_header.csv")) as reader,
-        pytest.raises(Failure, match="No column has the played_at"),
-    ):
-        runner.run(store, reader, Plays(ImportOptions(listener="me")), now=NOW, on_progress=lambda _: None)
+    with pytest.raises(Failure, match="No column has the played_at"):
+        import_file(store, shared_data("import_formats/librefm_no_header.csv"), Plays(ImportOptions(listener="me")))

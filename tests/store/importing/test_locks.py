@@ -10,15 +10,13 @@ import pytest
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import identifiers
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
-from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.undoing import made_rows, restoring, undo
 from musicsvc.store.importing.undoing.runs import lock_imports
 from musicsvc.store.models import Track
-from tests.conftest import NOW
+from tests.support.import_files import import_file
 from tests.support.postgres_locks import require_begun_waits, require_wait
 from tests.support.reported_plays import account, world
-from tests.support.undoing import LABEL, OPTIONS, quiet
+from tests.support.undoing import LABEL, OPTIONS
 
 Run = Callable[[str], None]
 
@@ -49,9 +47,7 @@ def run_import(store: Store, tmp_path: Path) -> Run:
     def run(kind: str) -> None:
         file = tmp_path / f"{kind}.jsonl"
         file.write_text(FILES[kind] + "\n", "utf-8")
-        opened = histories.open_file(file, "jsonl") if kind == "plays" else readers.open_file(file)
-        with opened as reader:
-            runner.run(store, reader, OPTIONS[kind](), now=NOW, on_progress=quiet)
+        import_file(store, file, OPTIONS[kind]())
 
     return run
 

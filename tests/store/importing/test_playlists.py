@@ -1,10 +1,8 @@
 """`import playlists` in the store: matching of playlists and tracks, order, refused rows."""
 
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
@@ -12,18 +10,15 @@ from hypothesis import strategies as some
 from musicsvc.errors import Failure, Invalid, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
-from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.people.playlists import Playlists
 from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Playlist, PlaylistTrack, Track, TrackArtist
 from musicsvc.store.playlists import playlists as store_playlists
 from tests.support.examples import examples
+from tests.support.import_files import Import, Rows, import_file
 from tests.support.refused_rows import reasons
 
-Rows = Sequence[Mapping[str, object]]
-Import = Callable[..., ImportSummary]
 ANN, BEN = "ann@a.test", "ben@a.test"
 
 
@@ -37,11 +32,7 @@ def imported(store: Store, tmp_path: Path, people: dict[str, int]) -> Import:
     assert people
 
     def run(rows: Rows, manager: str = ANN, **options: Any) -> ImportSummary:
-        file = tmp_path / "rows.jsonl"
-        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-        with readers.open_file(file) as reader:
-            given = Playlists(ImportOptions(user=manager, **options))
-            return runner.run(store, reader, given, now=7, on_progress=lambda _summary: None)
+        return import_file(store, tmp_path / "rows.jsonl", Playlists(ImportOptions(user=manager, **options)), rows)
 
     return run
 
@@ -208,10 +199,8 @@ def test_an_unknown_owner_and_missing_columns_end_the_import(store: Store, impor
         ("playlist,id", ("id=song",), "There is no field 'song'"),
     ):
         file.write_text(f"{header}\nP,x\n")
-        with readers.open_file(file) as reader, pytest.raises((Failure, Invalid)) as raised:
-            runner.run(
-                store, reader, Playlists(ImportOptions(pairs, user=ANN)), now=7, on_progress=lambda _summary: None
-            )
+        with pytest.raises((Failure, Invalid)) as raised:
+            import_file(store, file, Playlists(ImportOptions(pairs, user=ANN)))
         assert failure in str(getattr(raised.value, "errors", "")) + str(raised.value)
 
 

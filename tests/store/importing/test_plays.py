@@ -1,12 +1,10 @@
 """`import plays` in the store: matching of tracks, repeated plays, created tracks, refused rows."""
 
-import gzip
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
@@ -14,8 +12,6 @@ from hypothesis import strategies as some
 from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
-from musicsvc.store.importing.files import histories
 from musicsvc.store.importing.plays import listen_rows
 from musicsvc.store.importing.plays.plays import SEVERAL, Plays
 from musicsvc.store.importing.plays.repeats import SeenIds
@@ -26,7 +22,8 @@ from musicsvc.store.plays import ingest, retention, verify
 from musicsvc.store.plays.subjects import ARTIST, TRACK
 from tests.conftest import NOW
 from tests.support import play_counts
-from tests.support.plays_import import BLOCK, Import, kept, played, quiet, row, tally
+from tests.support.import_files import Import, import_file
+from tests.support.plays_import import BLOCK, kept, played, row, tally
 from tests.support.refused_rows import reasons
 
 pytestmark = pytest.mark.usefixtures("small_catalog")
@@ -252,8 +249,7 @@ def test_without_a_listener_each_row_is_refused_and_a_table_at_once(
     file.write_text("artist,track,played_at\nAnn,Rag,1140000000\n")
 
     def run(**options: Any) -> ImportSummary:
-        with histories.open_file(file) as reader:
-            return runner.run(store, reader, Plays(ImportOptions(**options)), now=NOW, on_progress=quiet)
+        return import_file(store, file, Plays(ImportOptions(**options)))
 
     with pytest.raises(Failure, match="--listener NAME"):
         run()
@@ -263,19 +259,6 @@ def test_without_a_listener_each_row_is_refused_and_a_table_at_once(
     file.write_text("artist,played_at\nAnn,1140000000\n")
     with pytest.raises(Failure, match="track_id, external_id, isrc, or both artist and track"):
         run(listener="me")
-
-
-def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Path) -> None:
-    rows = [row(played_at=NOW // SECOND - 60 * (at + 1)) for at in range(BLOCK + 500)]
-    packed = gzip.compress(b"".join(orjson.dumps(each) + b"\n" for each in rows))
-    file = tmp_path / "rows.jsonl.gz"
-    file.write_bytes(packed[:-20])
-    with (
-        histories.open_file(file) as reader,
-        pytest.raises(Failure, match=r"The first 2,000 rows were imported. Run the command again to continue"),
-    ):
-        runner.run(store, reader, Plays(ImportOptions(listener="me")), now=NOW, on_progress=quiet)
-    assert len(kept(store)) == BLOCK
 
 
 PLAYS = some.lists(

@@ -7,9 +7,13 @@ import pytest
 from musicsvc.clock import SECOND
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing.summary import Counts
 from musicsvc.store.models import Artist, Listener, Track, TrackArtist
+from musicsvc.store.plays import ingest
 from tests.conftest import NOW
-from tests.support.plays_import import BLOCK, Import, kept, row, tally
+from tests.support.import_files import Import
+from tests.support.plays_import import BLOCK, kept, row, tally
+from tests.support.refused_rows import reasons
 
 pytestmark = pytest.mark.usefixtures("small_catalog")
 
@@ -31,7 +35,8 @@ MISSING = [
 
 def test_missing_artists_and_tracks_are_made_once(store: Store, imported: Import) -> None:
     summary = imported(MISSING, create_missing=True)
-    assert (summary.counts["artists"].new, summary.counts["tracks"].new, tally(summary)) == (2, 3, (7, 0, 0))
+    assert (summary.counts["artists"], summary.counts["tracks"]) == (Counts(2, repeated=6), Counts(3, repeated=4))
+    assert tally(summary) == (7, 0, 0)
     again = imported(MISSING, create_missing=True)
     assert (again.counts["artists"].new, again.counts["tracks"].new, tally(again)) == (0, 0, (0, 7, 0))
 
@@ -68,8 +73,11 @@ def test_what_is_made_is_managed_by_the_manager(store: Store, imported: Import) 
 
 
 def test_a_refused_row_makes_nothing(store: Store, imported: Import) -> None:
-    imported([named("Cleo", "Song", -10)], create_missing=True)
-    assert store.read(Artist.select().count).result() == 3
+    nobodys = {"isrc": "GBAYE6800011", "track": "Song", "played_at": NOW // SECOND}
+    summary = imported([named("Cleo", "Song", -10), nobodys], create_missing=True)
+    unknown = "no track has this isrc; import the catalog first: GBAYE6800011"
+    assert reasons(summary) == [(1, ingest.FUTURE), (2, unknown)]
+    assert store.read(lambda: (Artist.select().count(), Track.select().count())).result() == (3, 4)
 
 
 def test_a_dry_run_tells_what_would_happen_and_writes_nothing(store: Store, imported: Import) -> None:

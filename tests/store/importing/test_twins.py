@@ -3,28 +3,22 @@
 import csv
 import gzip
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from musicsvc.clock import SECOND
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
-from musicsvc.store.importing.catalog import catalog
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.files import histories, readers
-from musicsvc.store.importing.plays import plays as importing
 from musicsvc.store.importing.plays.plays import Plays
-from musicsvc.store.importing.runner import ImportOptions
+from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Artist, Play, Track
 from tests.conftest import NOW
-
-Import = Callable[..., ImportSummary]
+from tests.support.import_files import Import, Rows, import_file
 
 LABEL = "label@label.test"
 ROWS = 6_000
@@ -32,24 +26,14 @@ AT = NOW // SECOND - 600
 SONGS = [{"artist": "Ann", "track": "Rag", "external_id": "x"}, {"artist": "Bea;Cleo", "track": "Waltz"}]
 
 
-def quiet(_summary: ImportSummary) -> None:
-    """Ignore the progress."""
-
-
 @pytest.fixture
 def imported(store: Store, tmp_path: Path) -> Import:
     """Imports rows as a catalog or as plays."""
     store.write(lambda: users.create(LABEL, now=NOW).id).result()
 
-    def run(rows: Sequence[Mapping[str, object]], module: Any = importing, **options: Any) -> ImportSummary:
-        file = tmp_path / "rows.jsonl"
-        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-        if module is catalog:
-            with readers.open_file(file) as reader:
-                return runner.run(store, reader, Catalog(ImportOptions(**options)), now=NOW, on_progress=quiet)
-        with histories.open_file(file, "jsonl") as reader:
-            chosen = Plays(ImportOptions(**({"listener": "me"} | options)))
-            return runner.run(store, reader, chosen, now=NOW, on_progress=quiet)
+    def run(rows: Rows, kind: type[Kind[Any]] = Plays, **options: Any) -> ImportSummary:
+        chosen = ImportOptions(**({"listener": "me"} | options))
+        return import_file(store, tmp_path / "rows.jsonl", kind(chosen), rows)
 
     return run
 
@@ -71,10 +55,10 @@ def test_no_play_of_real_stations_is_counted_twice_after_a_second_copy_of_its_so
         | {"client_id": row["unique_id"]}
         for row in named
     ]
-    imported(songs, catalog)
+    imported(songs, Catalog)
     assert tally(imported(rows)) == (ROWS, 0, 0)
     tracks = store.read(Track.select().count).result()
-    imported(songs, catalog, user=LABEL)
+    imported(songs, Catalog, user=LABEL)
     assert store.read(Track.select().count).result() == 2 * tracks
     for dry_run in (True, False):
         assert tally(imported(rows, user=LABEL, dry_run=dry_run)) == (0, ROWS, 0)
@@ -89,9 +73,9 @@ PLAYS = [
 
 
 def test_a_play_is_found_again_by_ids_and_names_on_a_twin(store: Store, imported: Import) -> None:
-    imported(SONGS, catalog)
+    imported(SONGS, Catalog)
     assert tally(imported(PLAYS)) == (3, 0, 0)
-    imported(SONGS, catalog, user=LABEL)
+    imported(SONGS, Catalog, user=LABEL)
     assert tally(imported(PLAYS, user=LABEL)) == (0, 3, 0)
     later = [row | {"played_at": AT - 3600 - at} for at, row in enumerate(PLAYS)]
     assert tally(imported(later, user=LABEL)) == (3, 0, 0)
@@ -106,23 +90,23 @@ def test_a_play_is_found_again_after_its_track_and_artist_were_renamed(store: St
 
 
 def test_plays_that_an_earlier_version_imported_are_found_on_a_twin(store: Store, imported: Import) -> None:
-    imported(SONGS, catalog)
+    imported(SONGS, Catalog)
     imported(PLAYS)
     store.write(lambda: Play.update(import_id=None, named=None).execute()).result()
-    imported(SONGS, catalog, user=LABEL)
+    imported(SONGS, Catalog, user=LABEL)
     assert tally(imported(PLAYS, user=LABEL)) == (0, 3, 0)
 
 
 def test_a_play_that_a_listener_reported_is_none_of_an_import(store: Store, imported: Import) -> None:
-    imported(SONGS, catalog)
+    imported(SONGS, Catalog)
     imported(PLAYS[:1])
     store.write(lambda: Play.update(import_id=None, named=None, reporter=1).execute()).result()
-    imported(SONGS, catalog, user=LABEL)
+    imported(SONGS, Catalog, user=LABEL)
     assert tally(imported(PLAYS[:1], user=LABEL)) == (1, 0, 0)
 
 
 def test_a_track_named_by_its_id_is_that_track(imported: Import) -> None:
-    imported(SONGS, catalog)
-    imported(SONGS, catalog, user=LABEL)
+    imported(SONGS, Catalog)
+    imported(SONGS, Catalog, user=LABEL)
     imported([{"track_id": 1, "played_at": AT}])
     assert tally(imported([{"track_id": 3, "played_at": AT, "artist": "Ann", "track": "Rag"}])) == (1, 0, 0)

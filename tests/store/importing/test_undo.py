@@ -1,12 +1,10 @@
 """`import undo` in the store: whatever was imported, the state after the undo is the state before."""
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
@@ -19,10 +17,7 @@ from musicsvc.store.editing import deletions, edits
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
-from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.files import histories, readers
-from musicsvc.store.importing.runner import ImportOptions, Kind
+from musicsvc.store.importing.runner import Kind
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.importing.undoing import made_rows, restoring, runs, undo
 from musicsvc.store.models import (
@@ -36,10 +31,8 @@ from musicsvc.store.models import (
 from musicsvc.store.plays import retention
 from musicsvc.store.plays.rollups import counts, withdrawal
 from tests.conftest import NOW
+from tests.support.import_files import Import, Rows, import_file
 from tests.support.undoing import AT, DAY, FAN, LABEL, OPTIONS, dump, quiet, require_sound, undone
-
-Rows = Sequence[Mapping[str, object]]
-Import = Callable[..., ImportSummary]
 
 NAMES = some.sampled_from(["Rag", "Waltz", "New", "Other"])
 CATALOG = some.fixed_dictionaries(
@@ -89,12 +82,7 @@ def imported(store: Store, tmp_path: Path) -> Import:
         assert found.counts == {kind: asdict(counts) for kind, counts in summary.counts.items()}
 
     def run(kind: str, rows: Rows) -> ImportSummary:
-        file = tmp_path / f"{kind}.jsonl"
-        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-        opened = histories.open_file(file, "jsonl") if kind == "plays" else readers.open_file(file)
-        with opened as reader:
-            summary: ImportSummary = runner.run(store, reader, OPTIONS[kind](), now=NOW, on_progress=check)
-        return summary
+        return import_file(store, tmp_path / f"{kind}.jsonl", OPTIONS[kind](), rows, on_progress=check)
 
     return run
 
@@ -322,20 +310,21 @@ def test_an_undo_that_was_cut_short_is_continued(store: Store, imported: Import)
 
 
 @pytest.mark.usefixtures("world")
-def test_an_import_that_is_undone_while_it_runs_stops(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["catalog", "plays"])
+def test_an_import_that_is_undone_while_it_runs_stops(store: Store, tmp_path: Path, kind: str) -> None:
     before = dump(store)
-    file = tmp_path / "songs.csv"
-    file.write_text("track,artist\n" + "".join(f"S{at},Cleo\n" for at in range(1200)))
+    size = OPTIONS[kind]().rows_a_unit
+    rows = [{"track": f"S{at}", "artist": "Cleo", "played_at": AT - 60 * at} for at in range(size + 1)]
 
     def stop(summary: ImportSummary) -> None:
-        if summary.rows == Kind.rows_a_unit:
+        if summary.rows == size:
             undone(store, summary.run)
 
-    with readers.open_file(file) as reader, pytest.raises(Failure, match="was undone while it ran"):
-        runner.run(store, reader, Catalog(ImportOptions()), now=NOW, on_progress=stop)
+    with pytest.raises(Failure, match="was undone while it ran"):
+        import_file(store, tmp_path / "songs.jsonl", OPTIONS[kind](), rows, on_progress=stop)
     assert dump(store) == before
     newest = store.read(runs.list_all).result()[0]
-    assert (newest.state, newest.file) == ("undone", "songs.csv")
+    assert (newest.state, newest.file) == ("undone", "songs.jsonl")
 
 
 @pytest.mark.usefixtures("world")

@@ -5,15 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from musicsvc.clock import DAY
 from musicsvc.store.engagement import engagement_days, likes
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.insights import engagement
 from musicsvc.store.models import Album, Artist, Track
@@ -23,6 +20,7 @@ from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST
 from tests.conftest import NOW
 from tests.support import play_counts
+from tests.support.import_files import import_file
 from tests.support.play_counts import roll_up
 from tests.support.reported_plays import account
 
@@ -37,10 +35,7 @@ DAYS_AGO = (0, 1, 33, 70)
 @pytest.fixture
 def imported(store: Store, tmp_path: Path) -> Callable[[list[dict[str, str]]], None]:
     def run(rows: list[dict[str, str]]) -> None:
-        file = tmp_path / "rows.jsonl"
-        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-        with readers.open_file(file) as reader:
-            runner.run(store, reader, Catalog(ImportOptions()), now=NOW, on_progress=lambda _: None)
+        import_file(store, tmp_path / "rows.jsonl", Catalog(ImportOptions()), rows)
 
     return run
 
