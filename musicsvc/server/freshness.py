@@ -5,13 +5,15 @@ A cache keeps with each entry its stamp and the tables that it was read from:
     stamp = freshness.now()                     # on the event loop, before the read begins
     value, tables = await ... store.read(lambda: recorded(unit))     # `recorded` of store/engine/tables.py
     ...
-    if freshness.holds(stamp, tables): ...      # later, in any thread: `value` is what a read would return
+    source = Source(stamp, tables)
+    if freshness.holds(source): ...             # later, in any thread: `value` is what a read would return
 
 An entry made of other entries takes the oldest of their stamps and all of their tables.
 """
 
 import asyncio
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from musicsvc.errors import Unavailable
@@ -26,6 +28,14 @@ class Stamp(NamedTuple):
 
     number: int
     at: float
+
+
+@dataclass(slots=True, eq=False)
+class Source:
+    """The time before something was read from the database, and the tables that it was read from."""
+
+    stamp: Stamp
+    tables: frozenset[str]
 
 
 class Freshness:
@@ -64,23 +74,27 @@ class Freshness:
             loop.call_soon(self._forget)
         return self._stamp
 
-    def holds(self, stamp: Stamp, tables: Iterable[str], *, counted: bool = True) -> bool:
-        """Return whether a value read from these tables at the time `stamp` was still valid when `now` was last called.
+    def holds(self, source: Source, *, counted: bool = True) -> bool:
+        """Return whether a value from this source was still valid when `now` was last called.
 
         The last call of `now` must have returned a stamp, not None.
         `counted`: whether changes of counters, such as plays, invalidate the value too.
         """
-        number, at = stamp
+        number, at = source.stamp
         if number == self._number:
             return True
-        changed = self._changed
-        if self._stamp is None or any(changed.get(table, 0) > number for table in tables):
+        stamp, changed = self._stamp, self._changed
+        if stamp is None:
             return False
-        if self._stamp.at - at < COUNTERS_SECONDS:
-            return True
-        if self._changed_by_others > number:
-            return False
-        return not counted or all(changed.get(counters(table), 0) <= number for table in tables)
+        for table in source.tables:
+            if changed.get(table, 0) > number:
+                return False
+        if self._changed_by_others > number or (
+            counted and any(changed.get(counters(table), 0) > number for table in source.tables)
+        ):
+            return stamp.at - at < COUNTERS_SECONDS
+        source.stamp = Stamp(stamp.number, at)  # nothing has changed until then, so it is not compared again
+        return True
 
     def _read(self, at: float) -> Stamp | None:
         changes = self._store.changes()

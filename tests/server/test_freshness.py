@@ -10,7 +10,7 @@ from peewee import IntegrityError
 from musicsvc.clock import isoformat
 from musicsvc.server import app
 from musicsvc.server import freshness as freshness_module
-from musicsvc.server.freshness import Freshness, Stamp
+from musicsvc.server.freshness import Freshness, Source, Stamp
 from musicsvc.store import opening
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
@@ -45,7 +45,7 @@ async def stamp(freshness: Freshness) -> Stamp:
 async def current(freshness: Freshness, since: Stamp, tables: frozenset[str] = GENRES) -> bool:
     """Return whether it still holds in another turn of the event loop."""
     await stamp(freshness)
-    return freshness.holds(since, tables)
+    return freshness.holds(Source(since, tables))
 
 
 def add_genre(name: str) -> Callable[[], None]:
@@ -71,10 +71,10 @@ async def test_a_commit_of_any_process_outdates_its_tables_and_no_others(store: 
         for number, writer in enumerate((store, other, store, other)):
             seen = await stamp(freshness)
             writer.write(add_genre(f"g{number}")).result()
-            assert freshness.holds(seen, GENRES)  # this turn has seen the changes before
+            assert freshness.holds(Source(seen, GENRES))  # this turn has seen the changes before
             assert not await current(freshness, seen, GENRES)
             assert await current(freshness, seen, TAGS)
-            assert not freshness.holds(seen, GENRES | TAGS)
+            assert not freshness.holds(Source(seen, GENRES | TAGS))
         seen = await stamp(freshness)
         other.write(lambda: None).result()
         other.write(lambda: Tag.update(name="x").where(Tag.id == 7).execute() and None).result()
@@ -99,6 +99,18 @@ async def test_an_entry_read_after_a_change_is_current(store: Store) -> None:
     assert await current(freshness, after)
 
 
+async def test_what_was_compared_once_is_compared_with_later_changes_only(store: Store) -> None:
+    freshness = Freshness(store)
+    source = Source(first := await stamp(freshness), GENRES)
+    store.write(add_tag("a")).result()
+    later = await stamp(freshness)
+    assert freshness.holds(source)
+    assert source.stamp == Stamp(later.number, first.at)
+    store.write(add_genre("a")).result()
+    await stamp(freshness)
+    assert not freshness.holds(source)
+
+
 async def test_counters_outdate_what_was_read_from_their_tables_later(store: Store, seconds_pass: Passing) -> None:
     freshness = Freshness(store)
     await freshness.check_others()
@@ -108,12 +120,12 @@ async def test_counters_outdate_what_was_read_from_their_tables_later(store: Sto
     assert await current(freshness, first)
     seconds_pass()
     assert not await current(freshness, first)
-    assert freshness.holds(first, GENRES, counted=False)
-    assert freshness.holds(first, TAGS)
+    assert freshness.holds(Source(first, GENRES), counted=False)
+    assert freshness.holds(Source(first, TAGS))
     assert await current(freshness, await stamp(freshness))
     store.write(add_genre("g")).result()
     await stamp(freshness)
-    assert not freshness.holds(first, GENRES, counted=False)
+    assert not freshness.holds(Source(first, GENRES), counted=False)
 
 
 async def test_counters_of_all_that_a_foreign_key_changes_are_outdated(store: Store, seconds_pass: Passing) -> None:

@@ -11,19 +11,19 @@ from musicsvc.config import Settings
 from musicsvc.errors import Failure, Forbidden, Unauthenticated
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.call import Call
-from musicsvc.server.freshness import Freshness, Stamp
+from musicsvc.server.freshness import Freshness, Source, Stamp
 from musicsvc.server.routes.route import Access, Route
 from musicsvc.store.accounts import api_access, tokens
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.tables import recorded
 
-CachedIdentity = tuple[Identity | None, Stamp, frozenset[str]]  # with the tables that it was read from
+CachedIdentity = tuple[Identity | None, Source]
 
 log = logging.getLogger("musicsvc")
 CACHE_SIZE, TOKEN_BYTES = 10_000, 1024  # the most tokens that are kept, and the memory of one, about
 NEVER = Stamp(-1, 0.0)
-STRANGER: CachedIdentity = None, NEVER, frozenset()  # a header without a token, or with one that cannot exist
+STRANGER: CachedIdentity = None, Source(NEVER, frozenset())  # a header without a token, or with one that cannot exist
 EXPIRY_HEADER = "Token-Expires-At"
 EXPIRY_NOTICE = 14 * DAY  # responses carry EXPIRY_HEADER from this time before a token expires
 SCHEME = "bearer "
@@ -99,13 +99,13 @@ class Authenticator:
 
     def _admit(self, route: Route, found: CachedIdentity, call: Call) -> Awaitable[None] | None:
         try:
-            caller, refusal = self._valid(found), None
+            caller, refusal = self._valid(found, call.at), None
         except Unauthenticated as failure:
             caller, refusal = None, None if route.access is Access.OPEN else failure
         if caller is not None:
             call.account_id, call.token_holder = caller.user_id, caller.api_access and not caller.suspended
             call.token_id = caller.token_id if call.token_holder else None
-            if route.access is not Access.OPEN and caller.expires_at - self._clock.now() <= EXPIRY_NOTICE:
+            if route.access is not Access.OPEN and caller.expires_at - call.at <= EXPIRY_NOTICE:
                 call.headers[EXPIRY_HEADER] = isoformat(caller.expires_at)
         return self._count(route, caller, refusal, call)
 
@@ -139,7 +139,7 @@ class Authenticator:
         if caller is None or route.access is Access.OPEN:
             return
         self._require_access(caller)
-        self._used[caller.token_id] = self._clock.now()
+        self._used[caller.token_id] = call.at
         if route.needs_write_scope and caller.scope != "read-write":
             raise Forbidden(READ_ONLY)
         call.caller = caller
@@ -150,11 +150,11 @@ class Authenticator:
 
     async def reauthenticate(self, header: str) -> Identity:
         """Check the token and API access again once the body has arrived. Raises Unauthenticated or Forbidden."""
-        current = self._valid(self._recall(header) or await self._identify(header))
+        current = self._valid(self._recall(header) or await self._identify(header), self._clock.now())
         self._require_access(current)
         return current
 
-    def _valid(self, found: CachedIdentity) -> Identity:
+    def _valid(self, found: CachedIdentity, now: int) -> Identity:
         """Return the holder of a token. Raises Unauthenticated if it is not valid (any more)."""
         caller = found[0]
         if caller is None:
@@ -162,7 +162,7 @@ class Authenticator:
         if caller.revoked or caller.token_id in self._blocked:
             raise Unauthenticated("revoked")
         # The latest instant ever seen: expired tokens stay expired if the system clock is set back.
-        self._latest = max(self._latest, self._clock.now())
+        self._latest = max(self._latest, now)
         if self._latest >= caller.expires_at:
             raise Unauthenticated("expired")
         return caller
@@ -176,8 +176,13 @@ class Authenticator:
     def _recall(self, header: str) -> CachedIdentity | None:
         """Return what is in memory of a token, or None if the database must be read."""
         stamp = self._freshness.now() if self._latest_loaded else None
-        entry = self._cache.get(header) if stamp is not None else None
-        return entry if entry is not None and self._freshness.holds(entry[1], entry[2], counted=False) else None
+        if stamp is None:
+            return None
+        try:
+            entry = self._cache[header]
+        except KeyError:
+            return None
+        return entry if self._freshness.holds(entry[1], counted=False) else None
 
     async def _identify(self, header: str) -> CachedIdentity:
         value = _token_of(header)
@@ -185,7 +190,7 @@ class Authenticator:
             return STRANGER
         digest, stamp = tokens.digest(value), self._freshness.now()
         caller, tables = await asyncio.wrap_future(self._store.read(lambda: recorded(lambda: tokens.identify(digest))))
-        entry = caller, stamp or NEVER, tables
+        entry = caller, Source(stamp or NEVER, tables)
         if stamp is not None:
             self._cache[header] = entry
         if not self._latest_loaded:

@@ -171,7 +171,9 @@ class Dispatcher:
             if not (found and found[0].plain_http):
                 require_https(peer)
         call.route, values = found
-        return Head(request.raw_path, call.route, values, peer, _credentials(request))
+        subject = call.route.subject
+        resource = None if subject is None else subject.resource(*values.values())
+        return Head(request.raw_path, call.route, values, peer, _credentials(request), resource)
 
     def _peer(self, request: BaseRequest) -> Peer:
         return self._peers.resolve(_remote_address(request), request.headers, tls=request.secure)

@@ -23,6 +23,7 @@ class Head(NamedTuple):
     values: Mapping[str, str]  # of the parameters of the path
     peer: Peer
     credentials: str | None  # the Authorization header
+    resource: str | None  # the object that the path names, such as `playlists/7`
 
 
 @dataclass(slots=True)

@@ -71,7 +71,7 @@ class KnownHead:
     def response(self, found: Representation, caching: str) -> tuple[int, str]:
         """Return the status of a response from memory, and its constant headers as text."""
         if self._answered != (found.tag, caching):
-            response = conditional(found, [self.negotiation.body(found)], self.negotiation, {}, caching)
+            response = conditional(found, [found.content], self.negotiation, {}, caching)
             self._answered, self._status, self._lines = (found.tag, caching), response.status, response.lines
         return self._status, self._lines
 
@@ -120,8 +120,7 @@ class FirstSteps:
         head, route = exchange.head, exchange.head.route
         if exchange.found is not None or exchange.slot is not None:
             return exchange.found
-        if route.subject is not None:
-            exchange.call.resource = route.subject.resource(*head.values.values())
+        exchange.call.resource = head.resource
         if route.constant:
             exchange.found = self._constants.get(route.path)
         elif route.cacheable:
@@ -151,8 +150,11 @@ class FirstSteps:
         if message.method != hdrs.METH_GET or message.should_close or message.upgrade:
             return False
         request_id = message.headers.get(REQUEST_ID_HEADER)
-        known = self._heads.get(_key(connection, message.path, message.raw_headers, request_id))
-        if known is None or message.version != HttpVersion11:
+        try:
+            known = self._heads[_key(connection, message.path, message.raw_headers, request_id)]
+        except KeyError:
+            return False
+        if message.version != HttpVersion11:
             return False
         if not self._offers:
             # The version of the database must be read after all requests of this turn have arrived.
@@ -188,24 +190,28 @@ class FirstSteps:
         if not waiting.cancelled():
             exchange.failure = waiting.exception()
         if offer.connection.begun is exchange:
-            self._finish(offer, exchange)
+            if offer.connection.offering:
+                self._finish(offer, exchange)
+            else:
+                offer.connection.decline()
 
     def _finish(self, offer: Offer, exchange: Exchange) -> None:
         """Send the response if it is in memory. Otherwise leave the exchange to the dispatcher."""
         try:
             found = self.find(exchange) if exchange.failure is None else None
-            if found is not None and offer.connection.offering and _fits(found, offer.known.negotiation):
-                self._send(offer, exchange, found)
+            if found is not None and (body := _short_body(found, offer.known.negotiation)) is not None:
+                self._send(offer, exchange, found, body)
+                return
         except Failure as failure:
             exchange.failure = failure
         except Exception:
             log.exception("unhandled exception while answering a request from memory")
         offer.connection.decline()
 
-    def _send(self, offer: Offer, exchange: Exchange, found: Representation) -> None:
+    def _send(self, offer: Offer, exchange: Exchange, found: Representation, body: bytes) -> None:
         known, call = offer.known, exchange.call
         call.status, lines = known.response(found, known.head.route.caching(anonymous=call.caller is None))
-        body = b"" if call.status == NOT_MODIFIED else known.negotiation.body(found)
+        body = b"" if call.status == NOT_MODIFIED else body
         call.size = len(body)
         content = serialize(call.status, common_headers(call.headers, call.request_id), lines, body)
         offer.connection.begun = None
@@ -222,10 +228,10 @@ def note_peer(call: Call, peer: Peer) -> None:
         call.headers |= HSTS
 
 
-def _fits(response: Representation, negotiation: Negotiation) -> bool:
-    """Return whether the response is short, and has its gzip form if the client gets that."""
-    ready = response.packed is not None or not negotiation.packs(response)
-    return ready and len(negotiation.body(response)) <= LONGEST_BODY
+def _short_body(response: Representation, negotiation: Negotiation) -> bytes | None:
+    """Return the form of the response that the client gets, unless it is long, or a gzip form that is not made yet."""
+    body = response.packed if negotiation.packs(response) else response.content
+    return body if body is not None and len(body) <= LONGEST_BODY else None
 
 
 def _key(connection: Connection, target: str, raw: RawHeaders, request_id: str | None) -> object:

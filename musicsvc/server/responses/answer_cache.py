@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeVar
 
 from cachetools import LRUCache
 
-from musicsvc.server.freshness import Freshness, Stamp
-from musicsvc.server.responses.fragments import LARGE, Fragments, Source
+from musicsvc.server.freshness import Freshness, Source, Stamp
+from musicsvc.server.responses.fragments import LARGE, Fragments
 from musicsvc.server.responses.large import Encoded
 from musicsvc.server.shapes.envelope import JSON_TYPE, Representation, compact, compressible, tag_of
 from musicsvc.store.engine.tables import recorded
@@ -21,8 +21,7 @@ OVERHEAD = 1280  # bytes of an entry beside its bodies, about
 
 class Entry(NamedTuple):
     answer: Representation
-    stamp: Stamp
-    tables: frozenset[str]
+    source: Source
     size: int  # bytes of memory that the response takes at most: its gzip form is not larger than its body
 
 
@@ -56,7 +55,7 @@ class Slot:
         stamp = min([self.stamp, *(part.stamp for part in parts)])
         tables = self._tables.union(*(part.tables for part in parts))
         size = OVERHEAD + len(self._key[0]) + (2 if answer.compressible else 1) * len(answer.content)
-        self._cache.add(self._key, Entry(answer, stamp, tables, size))
+        self._cache.add(self._key, Entry(answer, Source(stamp, tables), size))
         return answer
 
 
@@ -90,9 +89,12 @@ class AnswerCache:
         if stamp is None:
             return None
         key = target, audience
-        entry = self._entries.get(key)
-        if entry is not None:
-            if self._freshness.holds(entry.stamp, entry.tables):
+        try:
+            entry = self._entries[key]
+        except KeyError:
+            pass
+        else:
+            if self._freshness.holds(entry.source):
                 self.hits += 1
                 return entry.answer
             del self._entries[key]

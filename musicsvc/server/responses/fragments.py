@@ -14,20 +14,13 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
-from musicsvc.server.freshness import Freshness, Stamp
+from musicsvc.server.freshness import Freshness, Source, Stamp
 from musicsvc.server.shapes.envelope import compact
 from musicsvc.store.engine.tables import recorded
 
 Key = tuple["Hashable", int]  # the function that makes the JSON of rows of this kind, and the id of the row
 LARGE = 1024 * 1024  # bytes; larger responses, and rows that are larger together, are not cached
 OVERHEAD = 448  # bytes of an entry beside its JSON, about
-
-
-class Source(NamedTuple):
-    """The time at which fragments were read from the database, and the tables that they were read from."""
-
-    stamp: Stamp
-    tables: frozenset[str]
 
 
 class Fragment(NamedTuple):
@@ -72,7 +65,7 @@ class Fragments:
                     continue
                 if fragment.source is not source:  # neighbours often have the same
                     source = fragment.source
-                    valid = self._freshness.holds(source.stamp, source.tables)
+                    valid = self._freshness.holds(source)
                 if valid:
                     found[row_id] = fragment
         return found

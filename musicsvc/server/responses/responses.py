@@ -64,10 +64,6 @@ class Negotiation(NamedTuple):
         """Return whether the client gets the response in its gzip form."""
         return self.gzip and answer.compressible
 
-    def body(self, answer: Representation) -> bytes:
-        """Return the form of the response that the client gets: its gzip form, if that is there."""
-        return answer.packed if answer.packed is not None and self.packs(answer) else answer.content
-
     def entity_tag(self, answer: Representation) -> str:
         """Return the ETag header of the response. It is different for each encoding."""
         return f'"{answer.tag}-gzip"' if self.packs(answer) else f'"{answer.tag}"'

@@ -5,12 +5,12 @@ import socket
 from collections import Counter
 
 from musicsvc.errors import Overloaded
-from musicsvc.server.freshness import Stamp
+from musicsvc.server.freshness import Source, Stamp
 from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
 from musicsvc.server.responses import answer_cache as answers
 from musicsvc.server.responses import fragments as rows
 from musicsvc.server.responses.answer_cache import AnswerCache
-from musicsvc.server.responses.fragments import Fragment, Source
+from musicsvc.server.responses.fragments import Fragment
 from musicsvc.server.responses.large import UNCOUNTED, AnswerMemory, Reservation
 from musicsvc.server.shapes.envelope import MIN_COMPRESSED
 from tests.server.responses.test_answer_cache import Moments, encoded

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -10,9 +10,9 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
-from musicsvc.server.freshness import Freshness, Stamp
+from musicsvc.server.freshness import Freshness, Source, Stamp
 from musicsvc.server.responses.answer_cache import AnswerCache, Slot
-from musicsvc.server.responses.fragments import LARGE, Fragment, Source
+from musicsvc.server.responses.fragments import LARGE, Fragment
 from musicsvc.server.responses.large import Encoded, encode
 from musicsvc.server.routes.route import V1, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
@@ -161,8 +161,8 @@ class Moments(Freshness):
         self.number += 1
         self.changed[table] = self.number
 
-    def holds(self, stamp: Stamp, tables: Iterable[str], *, counted: bool = True) -> bool:  # noqa: ARG002 - no counters here
-        return all(self.changed.get(table, 0) <= stamp.number for table in tables)
+    def holds(self, source: Source, *, counted: bool = True) -> bool:  # noqa: ARG002 - no counters here
+        return all(self.changed.get(table, 0) <= source.stamp.number for table in source.tables)
 
 
 def opened(cache: AnswerCache, target: str, *tables: str) -> Slot:

@@ -11,8 +11,8 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
-from musicsvc.server.freshness import Stamp
-from musicsvc.server.responses.fragments import Fragment, Fragments, Source
+from musicsvc.server.freshness import Source, Stamp
+from musicsvc.server.responses.fragments import Fragment, Fragments
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist
 from tests.paging import world as worlds
