@@ -27,6 +27,7 @@ def start(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> It
     """Return a function that starts servers on a new database; they end with the test."""
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    monkeypatch.setenv("MUSICSVC_BACKUPS__EVERY_HOURS", "0")  # the first one is logged after three seconds
     with ExitStack() as stack:
         count = 0
 

@@ -21,7 +21,7 @@ from musicsvc.clock import MovableClock
 from musicsvc.store import opening
 from tests.support import preloaded
 from tests.support.preloaded import Process
-from tests.support.program import Program, until
+from tests.support.program import PATIENCE, Program, until
 from tests.support.prometheus import read, total
 from tests.support.raw_connection import Wire, connected, request
 from tests.support.reserved_port import reserved_port
@@ -42,6 +42,7 @@ def folder(tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch) -> P
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     monkeypatch.setenv("MUSICSVC_LOG__REQUESTS", "true")
+    monkeypatch.setenv("MUSICSVC_BACKUPS__EVERY_HOURS", "0")  # the first one is logged after three seconds
     return tmp_path
 
 
@@ -61,7 +62,7 @@ def served(stderr: int | None, *options: str) -> Iterator[tuple[str, Process]]:
             yield f"http://127.0.0.1:{port}", program
         finally:
             program.terminate()
-            program.wait(20)
+            program.wait(PATIENCE)
 
 
 def listens(port: int) -> bool:
@@ -113,7 +114,7 @@ async def test_each_request_is_one_valid_line_whatever_its_headers_are(
         mine = [line for line in lines if line["route"] == "/api/v1/users/me"]
         assert [(line["account"], line["method"], line["status"]) for line in mine] == [(account, "GET", 200)]
         assert mine[0]["bytes"] > 20
-        assert 0 < mine[0]["milliseconds"] < 5000
+        assert mine[0]["milliseconds"] > 0
         assert [line["status"] for line in lines if line["route"] is None].count(404) == 1
         for secret in (token, token[5:], "geheim", "\x1b", "User-Agent"):
             assert secret not in program.err
@@ -134,8 +135,8 @@ async def test_the_log_of_several_processes_stays_whole() -> None:
                 for wire in (one, two):
                     assert [(await wire.answer()).status for _ in range(4)] == [200] * 4
         program.terminate()
-        program.wait(20)
-        reader.join(20)
+        program.wait(PATIENCE)
+        reader.join(PATIENCE)
     assert [json.loads(line)["status"] for line in got[1:-1]] == [200] * 800
     assert json.loads(got[-1])["message"] == "stopped (SIGTERM)"
 
@@ -148,11 +149,11 @@ async def test_a_full_disk_delays_no_request(workers: str) -> None:
         os.close(full)
         async with connected(root) as wire:
             assert [await ask(wire) for _ in range(50)] == [200] * 50
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE):
                 while await lost(wire) < 50:  # noqa: ASYNC110 - another process tells its own within a second
                     await asyncio.sleep(0.1)
         program.terminate()
-        assert program.wait(20) == 0
+        assert program.wait(PATIENCE) == 0
 
 
 async def test_a_closed_stderr_delays_no_request_and_harms_no_file(store_url: str) -> None:
@@ -160,7 +161,7 @@ async def test_a_closed_stderr_delays_no_request_and_harms_no_file(store_url: st
         async with connected(root) as wire:
             assert [await ask(wire) for _ in range(50)] == [200] * 50
         program.terminate()
-        assert program.wait(20) == 0
+        assert program.wait(PATIENCE) == 0
     opening.connect(store_url).close()
 
 
@@ -174,10 +175,8 @@ async def test_a_reader_that_closes_or_stops_reading_delays_no_request() -> None
                 assert [(await wire.answer()).status for _ in range(20)] == [200] * 20
             os.close(reading)
             assert [await ask(wire) for _ in range(20)] == [200] * 20
-        began = time.monotonic()
         program.terminate()
-        assert program.wait(20) == 0
-        assert time.monotonic() - began < 10
+        assert program.wait(PATIENCE) == 0
 
 
 def test_a_terminal_gets_lines_for_people() -> None:

@@ -17,6 +17,7 @@ from tests.support.serving import person
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the data folder of the programs that the test starts."""
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
+    monkeypatch.setenv("MUSICSVC_BACKUPS__EVERY_HOURS", "0")  # the first one is logged after three seconds
     return tmp_path
 
 
