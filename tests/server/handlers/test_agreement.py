@@ -9,7 +9,6 @@ import json
 import os
 import random
 from datetime import date
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -20,11 +19,9 @@ from musicsvc.cli import main
 from musicsvc.cli.session import Session
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.server.routes.route import INSIGHTS
-from musicsvc.server.shapes import exports as shapes
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.insights import export_rows, overview
-from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.insights import export_rows
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import blocks
@@ -225,22 +222,6 @@ async def test_the_report_and_its_pdf_have_the_same_figures(
                 change = in_print(of.plays_change, first)
                 line = f"{of.plays_period:,} {change} {of.listeners_period:,} {of.plays_total:,}"
                 assert line in text.partition(f"{noun} {number} ")[2], text
-
-
-@on_shared_loop
-async def test_a_manager_of_one_artist_gets_the_artists_figures(
-    ask: Client, made: Catalog, store: Store, clock: MovableClock
-) -> None:
-    """The option `--artist` has that scope."""
-    for period in PERIODS:
-        for artist in made.artists:
-            days = window(period, clock.now())
-            found = store.read(partial(overview.build, Scope(artist=artist), days)).result()
-            told = shapes.report(found, clock.now(), charts=True)
-            endpoint = await data(ask, f"artists/{artist}?{in_query(period)}")
-            assert Figures.of(told["summary"]) == Figures.of(endpoint)
-            assert told["top_tracks"] == [row for row in endpoint["top_tracks"] if row["plays"]["period"]]
-            assert told["charts"] == await data(ask, f"artists/{artist}/charts?{in_chart_query(period)}")
 
 
 @pytest.mark.slow

@@ -40,21 +40,6 @@ async def test_an_artist_album_and_track_can_be_made_and_read(client: Client) ->
         assert public.status == 200, public.body
 
 
-async def test_words_of_a_fixed_choice_are_trimmed_as_every_string_is(client: Client) -> None:
-    artist = (await client.post("artists", {"name": "Fanny Hensel"})).json["artist"]["id"]
-    chosen = {
-        "key": "C#",
-        "scale": "Minor",
-        "currency": "EUR",
-        "licensing_type": "both",
-        "exclusive_status": "sold",
-    }
-    padded = {name: f" {word}\n" for name, word in chosen.items()}
-    made = await client.post("tracks", {"name": "Das Jahr", "duration": 1000, "artists": [artist]} | padded)
-    assert made.status == 201, made.json
-    assert {name: made.json["track"][name] for name in chosen} == chosen
-
-
 async def test_a_negative_zero_is_answered_as_zero(client: Client) -> None:
     artist = (await client.post("artists", {"name": "Emilie Mayer"})).json["artist"]["id"]
     prices = {"price": -0.0, "exclusive_price": -0.0}

@@ -154,22 +154,13 @@ async def test_releases_are_the_same_from_every_source(
     assert explained["listening"]["counted"]["release"] == explained["listening"]["served"]["release"] == default
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ("against=x", "against"),
-        ("against=1,", "against"),
-        ("against=01", "against"),
-        (f"against={','.join(map(str, range(1, 11)))}", "against"),
-        ("against=987654321", "against"),
-        ("days=0", "days"),
-        ("days=366", "days"),
-        ("days=1&days=2", "days"),
-    ],
-)
-async def test_what_cannot_be_compared_is_named(client: Client, world: TimedWorld, query: str, field: str) -> None:
-    answer = await client.get(f"{INSIGHTS}/albums/{world.made.albums[0]}/release?{query}")
-    assert (answer.status, [*answer.json["errors"]]) == (422, [field])
+async def test_what_cannot_be_compared_is_named(client: Client, world: TimedWorld) -> None:
+    many = ",".join(map(str, range(1, 11)))
+    faulty = {"against": ("x", "1,", "01", many, "987654321"), "days": ("0", "366", "1&days=2")}
+    for field, values in faulty.items():
+        for value in values:
+            answer = await client.get(f"{INSIGHTS}/albums/{world.made.albums[0]}/release?{field}={value}")
+            assert (answer.status, [*answer.json["errors"]]) == (422, [field]), value
 
 
 async def test_another_accounts_album_cannot_be_compared_with(

@@ -112,14 +112,6 @@ async def test_the_name_of_the_other_field_alone_is_ignored(shared: Shared) -> N
 
 
 @on_shared_loop
-async def test_null_is_no_date(shared: Shared) -> None:
-    client, _ = artist_of(shared)
-    sent: dict[str, Any] = {"from": None, "to": None, "period": "7-days"}
-    answer = await client.post(f"{INSIGHTS}/export/json", sent)
-    assert answer.json["data"]["period"]["name"] == "7-days"
-
-
-@on_shared_loop
 async def test_a_field_of_an_export_is_no_query_parameter(shared: Shared) -> None:
     client, _ = artist_of(shared)
     for form, names in (

@@ -66,13 +66,7 @@ async def test_a_time_is_iso_8601_with_its_offset_or_unix_seconds(
 FAULTS = {
     "Must be a time such as 2026-01-31T12:00:00Z": ("played_at", "2026-03-01T10:00:00"),
     "Is out of range; Unix times must be in seconds.": ("played_at", 1_772_359_200_000),
-    "Must be an integer.": ("track_id", "1"),
-    "Must be at least 1.": ("track_id", 0),
-    "This field is required.": ("listener", ""),
-    "Must have at most 64 characters.": ("listener", "x" * 65),
     "Must not contain NUL characters.": ("listener", "a\0b"),
-    "Must be a string.": ("listener", 7),
-    "Must be at most 86400000.": ("duration_ms", 86_400_001),
 }
 
 

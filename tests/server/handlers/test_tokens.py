@@ -137,24 +137,6 @@ async def test_only_the_callers_password_creates_a_token(shared: Shared) -> None
     assert (unset.status, unset.json["errors"]) == (422, {"password": "The password is wrong."})
 
 
-@on_shared_loop
-async def test_tokens_are_listed_newest_first_with_their_states(shared: Shared) -> None:
-    world = shared.world([OWNER, "stranger"])
-    user = world.do(lambda: users.get(world.ids[OWNER]))
-    world.do(lambda: tokens.create(user, "expired", days=1, now=world.now - DAY))
-    lost = world.do(lambda: tokens.create(user, "lost", now=world.now))[0]
-    world.do(lambda: tokens.revoke(lost.id, "<b>lost</b>", now=world.now))
-    world.do(lambda: tokens.create(users.get(world.ids["stranger"]), "another's", now=world.now))
-    client = owner(shared, world)
-
-    page = (await client.get("access-tokens?per_page=2")).json["pagination"]
-    last = (await client.get("access-tokens?perPage=2&page=2")).json["pagination"]
-
-    assert [(each["name"], each["state"]) for each in page["data"]] == [("lost", "revoked"), ("expired", "expired")]
-    assert [(each["name"], each["state"]) for each in last["data"]] == [("test", "valid")]
-    assert (page["total"], page["last_page"], last["from"]) == (3, 2, 3)
-
-
 async def test_a_deleted_token_is_refused_by_every_process_on_the_next_request(
     store: Store, clock: MovableClock
 ) -> None:

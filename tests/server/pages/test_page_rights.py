@@ -28,6 +28,12 @@ POLICY = (
 )
 
 
+@pytest.fixture(scope="module")
+def token(shared: Shared) -> str:
+    """The token of an account with API access."""
+    return str(shared.world(()).tokens[OWNER])
+
+
 def path_of(world: PageWorld, route: Route) -> str:
     values = world.do(lambda: right(route).make(world))
     return re.sub(r"\{(\w+)\}", lambda found: str(values[found[1]]), route.path) + right(route).query
@@ -48,9 +54,10 @@ async def ask(browser: PageClient, world: PageWorld, route: Route, who: str) -> 
 
 @each_page
 @on_shared_loop
-async def test_each_kind_of_visitor_is_answered_as_the_table_says(shared: Shared, route: Route) -> None:
+async def test_each_kind_of_visitor_is_answered_as_the_table_says(shared: Shared, token: str, route: Route) -> None:
     found = {}
     async with page_client(shared.client.root) as browser:
+        browser.headers["Authorization"] = f"Bearer {token}"  # means nothing on pages
         for who in VISITORS:
             world = PageWorld(shared, next(NUMBERS), who)
             answer = await ask(browser, world, route, who)
@@ -128,17 +135,8 @@ async def test_a_form_must_be_a_form(shared: Shared, route: Route) -> None:
         path = path_of(world, route)
         json = await browser.post(path, right(route).form(world), **{"Content-Type": "application/json"})
         assert json.status == 415
+        if route in FORMS[1:]:
+            return  # every variant for the first form
         latin = "application/x-www-form-urlencoded; charset=latin-1"
         assert (await browser.post(path, right(route).form(world), **{"Content-Type": latin})).status == 400
         assert (await browser.post(f"{path}&" if "?" in path else path, {"x": "y" * 2**20})).status == 413
-
-
-@sqlite
-@each_page
-@on_shared_loop
-async def test_access_tokens_mean_nothing_on_pages(shared: Shared, route: Route) -> None:
-    token = shared.world(("bad token",)).tokens[OWNER]
-    world = PageWorld(shared, next(NUMBERS))
-    async with page_client(shared.client.root) as browser:
-        browser.headers["Authorization"] = f"Bearer {token}"
-        assert (await ask(browser, world, route, "signed out")).status == right(route).expected(route)["signed out"]

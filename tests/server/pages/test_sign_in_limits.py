@@ -1,11 +1,9 @@
 """Limits on sign-in: wrong passwords, parallel guesses, pages a minute, the same time for unknown accounts."""
 
 import asyncio
-import time
 
 import pytest
 
-from musicsvc.store.accounts import passwords
 from musicsvc.store.security import sessions
 from tests.rights.world import PASSWORD
 from tests.support.page_client import PageClient, add_account, add_session, text
@@ -34,13 +32,6 @@ async def test_after_ten_wrong_passwords_the_address_waits_and_others_do_not(
     assert (await browser.sign_in("other@way.test")).status == 303
     browser.move(3)
     assert (await browser.sign_in("guessed@way.test")).status == 303
-
-
-@on_shared_loop
-async def test_right_passwords_do_not_count_as_wrong_ones(limited: Shared, browser: PageClient) -> None:
-    add_account(limited, "often@way.test")
-    browser.move(4)
-    assert [(await browser.sign_in("often@way.test")).status for _ in range(12)] == [303] * 12
 
 
 @pytest.mark.slow
@@ -119,22 +110,6 @@ async def test_downloads_count_for_their_account_and_not_for_others_at_its_addre
     assert (await download(add_session(limited, calm))).status == 200
     browser.move(8)
     assert (await download(add_session(limited, calm))).status == 200
-
-
-@on_shared_loop
-async def test_an_unknown_account_costs_a_hash_too(limited: Shared, browser: PageClient) -> None:
-    """Compare CPU time, which is mostly that of the hash, because wall time depends on the machine."""
-    add_account(limited, "timed@way.test", password_hash=passwords.hash_password(PASSWORD))
-    browser.move(8)
-    await browser.form_token()
-    costs: dict[str, list[float]] = {"timed": [], "nobody": []}
-    for _ in range(4):
-        for name, found in costs.items():
-            began = time.process_time()
-            assert (await browser.sign_in(f"{name}@way.test", "wrong")).status == 422
-            found.append(time.process_time() - began)
-    known, unknown = (min(found) for found in costs.values())
-    assert 1 / 3 < known / unknown < 3  # 5 without the hash
 
 
 @on_shared_loop

@@ -17,8 +17,6 @@ from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
-from musicsvc.store.engine.postgres import store as postgres
-from musicsvc.store.engine.sqlite import store as sqlite
 from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import JSON
 from tests.support.prometheus import scraped, total
@@ -39,11 +37,6 @@ def capacity(kind: Work) -> int:
     """Return how much work of the kind is accepted at once, for token holders and for others each."""
     _, threads, waiting = kind.value
     return threads + waiting
-
-
-def test_exports_leave_readers_of_the_store_to_other_requests() -> None:
-    _, threads, _ = Work.EXPORTING.value
-    assert threads < min(sqlite.READERS, postgres.READERS)
 
 
 @contextmanager

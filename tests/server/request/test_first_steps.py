@@ -65,20 +65,18 @@ def same(one: Answer, other: Answer) -> bool:
     return one.status == other.status and one.body == other.body
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [(), ("Accept-Encoding: gzip",), ("If-None-Match: *",), ("Accept-Encoding: gzip;q=0, *",), ("X-Request-Id: a.b",)],
-)
+HEADERS = ("", "Accept-Encoding: gzip", "If-None-Match: *", "Accept-Encoding: gzip;q=0, *", "X-Request-Id: a.b")
+
+
 @pytest.mark.parametrize("target", [TARGET, "/api/v1/albums?perPage=3", "/healthz", f"{INSIGHTS}/export/formats"])
-async def test_an_immediate_answer_equals_that_of_the_dispatcher(
-    client: Client, wire: Wire, headers: tuple[str, ...], target: str
-) -> None:
-    raw = asking(client, *headers, target=target)
-    await wire.send(raw)
-    first = await wire.answer()
-    second = (await warm(client, wire, raw))[-1]
-    assert first.status in {200, 304}
-    assert same(first, second)
+async def test_an_immediate_answer_equals_that_of_the_dispatcher(client: Client, wire: Wire, target: str) -> None:
+    for header in HEADERS:
+        raw = asking(client, *filter(None, [header]), target=target)
+        await wire.send(raw)
+        first = await wire.answer()
+        second = (await warm(client, wire, raw))[-1]
+        assert first.status in {200, 304}
+        assert same(first, second)
 
 
 async def test_each_answer_has_its_own_request_id_or_that_of_the_client(client: Client, wire: Wire) -> None:
