@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -36,8 +37,10 @@ EMAIL = "ann@label.test"
 @pytest.fixture
 def served(run: Run, tmp_path: Path) -> Iterator[Program]:  # noqa: ARG001 - it names the database
     """Run a server on the database of `run`."""
-    with Program(tmp_path, "serve", "--port", "0") as program:
-        assert program.root
+    with (
+        Program(tmp_path, "serve", "--port", "0") as program,
+        urlopen(f"{program.root}/healthz"),  # noqa: S310 - answered by a worker, which has opened the database
+    ):
         yield program
 
 

@@ -11,9 +11,6 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from musicsvc.cli.main import command
 from musicsvc.cli.reference import pages
 from musicsvc.cli.session import Session
-from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Artist
-from tests.cli.conftest import Json, Run
 from tests.cli.test_program import COMMANDS
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
@@ -72,34 +69,6 @@ def test_user_is_an_option_of_every_command_that_takes_an_account() -> None:
     assert len(taking) == 25
     for path, parameters in taking.items():
         assert [part for part in parameters if "--user" in part.opts and not getattr(part, "hidden", False)], path
-
-
-def test_user_names_the_account(run: Run, ask: Json, store: Store) -> None:
-    store.write(lambda: Artist.create(name="Ada", created_at=1)).result()
-    run("user", "create", "--user", EMAIL)
-    for line in (
-        "user password --password-stdin",
-        "user show",
-        "user suspend",
-        "user reinstate",
-        "access grant",
-        "token create --name laptop",
-        "token list",
-        "artist assign 1",
-        "activity --kind events",
-        "access revoke",
-    ):
-        stdin = "a good phrase" if line.endswith("-stdin") else ""
-        ask(*line.split(), "--user", EMAIL.upper(), stdin=stdin)
-        done = run(*line.split(), "--user", "nobody@example.test", stdin=stdin, expect=1)
-        assert "There is no account nobody@example.test" in done.stderr, line
-
-
-def test_user_names_the_requester(run: Run, ask: Json) -> None:
-    wish = ("--use-case", "A player", "--volume", "100 a day", "--organization", "Engines Ltd")
-    assert ask("access", "request", *wish, "--user", EMAIL)["email"] == EMAIL
-    assert ask("access", "approve", "--user", EMAIL)["state"] == "approved"
-    run("access", "deny", "--reason", "no", "--user", EMAIL, expect=1)
 
 
 def test_an_argument_is_required_unless_an_option_replaces_it() -> None:
@@ -164,20 +133,3 @@ def test_the_help_of_an_option_names_its_choices() -> None:
             assert set(get_args(part.type_descriptor.annotation)) <= words, (path, part.name)
             listed += 1
     assert listed == 8
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("token revoke 0", "Invalid value for 'ID': must be 1 or more, not '0'."),
-        ("token revoke x", "Invalid value for 'ID': must be a whole number, not 'x'."),
-        ("serve --port 65536", "Invalid value for '--port': must be 65535 or less, not '65536'."),
-        ("serve --demo --speed x", "Invalid value for '--speed': must be a number, not 'x'."),
-        ("export tracks --period x", "Invalid value for --period: 'x' is not a period. Use 7-days, "),
-        ("fingerprint set 1 x", "Invalid value for 'STATUS': 'x' is not one of 'pending', "),
-    ],
-)
-def test_wrong_values_are_explained_in_plain_words(bare: Run, line: str, message: str) -> None:
-    error = bare(*line.split(), expect=2).stderr
-    assert f"Error: {message}" in error
-    assert not re.search("Value error|Input should", error)

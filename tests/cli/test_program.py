@@ -21,7 +21,7 @@ FULL = Path("/dev/full")
 NO_SPACE = "Error: The output: No space left on device.\n"
 HEAVY = (
     *("pydantic", "pydantic_settings", "peewee", "apsw", "psycopg", "aiohttp", "rich.table", "argon2", "zxcvbn"),
-    *("prometheus_client", "orjson", "musicsvc.server"),
+    *("prometheus_client", "orjson", "musicsvc.server", "typst", "regex", "duckdb"),
 )
 
 
@@ -62,6 +62,12 @@ assert not loaded, loaded
     subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.4
+
+
+def test_a_server_loads_no_package_that_only_some_requests_need() -> None:
+    line = [sys.executable, "-c", "import musicsvc.server.serving, sys; print(*sys.modules)"]
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=True)
+    assert not {"rich", "typst", "duckdb"} & set(done.stdout.split())
 
 
 def test_shared_options_are_accepted_before_and_after_the_command(bare: Run, tmp_path: Path) -> None:

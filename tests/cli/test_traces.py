@@ -34,23 +34,6 @@ def events(store: Store, *parts: str) -> list[tuple[str, int | None, str | None]
     return [(event.kind, event.account_id, event.reason) for event in wanted]
 
 
-@pytest.mark.usefixtures("world")
-def test_assigning_and_verifying_an_artist_are_events_unless_nothing_changes(run: Run, store: Store) -> None:
-    for _ in range(2):
-        run("artist", "assign", "2", EVE)
-    for _ in range(2):
-        run("artist", "verify", "2")
-    run("artist", "verify", "2", "--undo")
-    assert events(store, "artist") == [
-        ("artist.assigned", 2, "artist 2 (Bea), from account 1"),
-        ("artist.unassigned", 1, "artist 2 (Bea), to account 2"),
-        ("artist.verified", 2, "artist 2 (Bea)"),
-        ("artist.unverified", 2, "artist 2 (Bea)"),
-    ]
-    shown = run("activity", "--kind", "events", "--user", ADA).stdout
-    assert f"artist.unassigned  {ADA}  by cli: artist 2 (Bea), to account 2" in shown
-
-
 def ids(query: Any) -> list[int]:
     return [each for (each,) in query.tuples()]
 
@@ -79,48 +62,6 @@ def test_all_artists_of_an_account_move_with_the_external_ids_of_their_imports(
     (world / "again.csv").write_text("track,artist,album,external_id,album_external_id\nA,Ann,One,t1,a1\n")
     again = ask("import", "catalog", str(world / "again.csv"), "--manager", EVE)
     assert (again["tracks"]["new"], again["albums"]["new"], again["artists"]["new"]) == (0, 0, 0)
-
-
-@pytest.mark.usefixtures("world")
-def test_moving_all_artists_needs_two_accounts(run: Run) -> None:
-    assert "Both accounts are ada@label.test" in run("artist", "assign", "--all-of", ADA, ADA, expect=1).stderr
-    assert "There is no account bob" in run("artist", "assign", "--all-of", "bob@label.test", ADA, expect=1).stderr
-    for line in (
-        f"1 --all-of {ADA} {EVE}",
-        f"--all-of {ADA} {EVE} --user {EVE}",
-        f"--all-of {ADA}",
-        "",
-        f"1 {ADA} --user {EVE}",
-    ):
-        run("artist", "assign", *line.split(), expect=2)
-
-
-def test_each_kind_of_import_and_its_undo_are_events(run: Run, store: Store, world: Path) -> None:
-    files = {
-        "plays": "track_id,listener,played_at\n1,me,2026-01-01T00:00:00Z\n1,me,2026-01-01T00:01:00Z\n9,me,2026-01-02\n",
-        "follows": f"follower,followed\n{ADA},{EVE}\n",
-        "playlists": "playlist,artist,track\nMix,Ann,A\nMix,Cleo,C\n",
-    }
-    for kind, text in files.items():
-        (world / f"{kind}.csv").write_text(text)
-        run("import", kind, str(world / f"{kind}.csv"), *(("--user", EVE) if kind == "playlists" else ()))
-    run("import", "plays", str(world / "plays.csv"), "--dry-run")
-    run("import", "undo", "2")
-    run("import", "undo", "1")
-    assert events(store, "import") == [
-        ("import.started", 1, "import 1 (catalog, songs.csv)"),
-        ("import.done", 1, "import 1 (catalog, songs.csv): 3 rows read; artists: 3 new; albums: 2 new; tracks: 3 new"),
-        ("import.started", None, "import 2 (plays, plays.csv)"),
-        ("import.done", None, "import 2 (plays, plays.csv): 3 rows read; plays: 2 new"),
-        ("import.started", None, "import 3 (follows, follows.csv)"),
-        ("import.done", None, "import 3 (follows, follows.csv): 1 row read; follows: 1 new"),
-        ("import.started", 2, "import 4 (playlists, playlists.csv)"),
-        ("import.done", 2, "import 4 (playlists, playlists.csv): 2 rows read; playlists: 1 new; entries: 2 new"),
-        ("import.undo_started", None, "import 2 (plays, plays.csv)"),
-        ("import.undone", None, "import 2 (plays, plays.csv): 2 plays and 0 other rows taken back, 0 kept"),
-        ("import.undo_started", 1, "import 1 (catalog, songs.csv)"),
-        ("import.undone", 1, "import 1 (catalog, songs.csv): 0 plays and 1 other row taken back, 7 kept"),
-    ]
 
 
 def test_an_import_that_a_damaged_file_ends_is_an_event_with_what_it_did(run: Run, store: Store, world: Path) -> None:
