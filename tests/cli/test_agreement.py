@@ -70,6 +70,7 @@ def world(store: Store, monkeypatch: pytest.MonkeyPatch) -> TimedWorld:
 
 
 @pytest.mark.slow
+@pytest.mark.only_on("sqlite")  # the same over either database
 def test_every_period_has_the_same_figures_in_every_file_and_command(world: TimedWorld, tmp_path: Path) -> None:
     clock, past = MovableClock(NOW, speed=0), world.made.past
     album, *_ = world.made.albums

@@ -24,7 +24,7 @@ from tests.support.page_client import page_client
 from tests.support.pdf_text import printed
 from tests.support.program import Program, until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]  # the same over either database
 
 
 LABEL = "label@label.test"

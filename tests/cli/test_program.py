@@ -15,8 +15,6 @@ from musicsvc.cli.main import GROUPS, command
 from tests.cli.conftest import Run
 from tests.support.command import run_in_process
 
-pytestmark = pytest.mark.unbuffered
-
 FULL = Path("/dev/full")
 NO_SPACE = "Error: The output: No space left on device.\n"
 HEAVY = (
@@ -87,6 +85,7 @@ def test_an_argument_that_is_not_utf_8_is_wrong_usage() -> None:
     assert (done.returncode, done.stderr) == (2, b"Error: An argument is not valid UTF-8.\n")
 
 
+@pytest.mark.unbuffered
 def test_a_closed_output_pipe_is_not_an_error(run: Run) -> None:
     run("user", "create", "ada@example.test")
     program = subprocess.Popen(
@@ -100,6 +99,7 @@ def test_a_closed_output_pipe_is_not_an_error(run: Run) -> None:
     program.wait(30)
 
 
+@pytest.mark.unbuffered
 def test_an_interrupt_ends_quietly_with_130() -> None:
     probe = """
 import os, signal, sys
@@ -119,6 +119,7 @@ main()
 
 
 @pytest.mark.slow
+@pytest.mark.unbuffered
 @pytest.mark.skipif(not FULL.exists(), reason="no device that is full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_an_output_that_cannot_be_written_is_a_failure(
