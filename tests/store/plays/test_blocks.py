@@ -26,6 +26,7 @@ from tests.support.play_counts import roll_up
 
 TODAY = NOW // DAY
 LONG = 150  # days with plays
+YEAR_1 = -719_162
 
 
 def plays(made: Catalog, chance: random.Random, count: int, days: range) -> list[tuple[int, int, str]]:
@@ -74,7 +75,7 @@ def agrees(store: Store, made: Catalog, first: int, length: int) -> None:
     for noun, subject in names:
         played = past[noun, subject.id]
         expected = [counts_of(played, each.first, each.end) for each in (later, later.before)]
-        expected.append(counts_of(played, 0, TODAY + 2))
+        expected.append(counts_of(played, YEAR_1, TODAY + 2))
         found = store.read(partial(play_counts.in_windows, subject, later, later.before)).result()
         assert [(each.plays, len(each.listeners)) for each in found] == expected
         whole = store.read(partial(play_counts.over, *subject, later.first, later.end)).result()
@@ -159,12 +160,15 @@ def test_late_plays_are_added_to_blocks(store: Store, made: Catalog, level: int,
     agrees(store, made, TODAY + 1 - 60, 30)
 
 
-def test_a_late_first_play_of_a_block_of_32_days_counts(store: Store, made: Catalog) -> None:
+@pytest.mark.parametrize("day", [TODAY - 100, YEAR_1 + 4])
+def test_a_late_first_play_of_a_block_of_32_days_counts(store: Store, made: Catalog, day: int) -> None:
     track = Subject(TRACK, made.tracks[4])
     assert plays_by_block(store, track, BLOCK32) == {}
-    store.write(partial(made.add_plays, [(track.id, (TODAY - 100) * DAY, "late")])).result()
-    assert plays_by_block(store, track, BLOCK32) == {(TODAY - 100) // 32 * 32: 1}
-    agrees(store, made, TODAY + 1 - 150, 75)
+    store.write(partial(made.add_plays, [(track.id, day * DAY, "late")])).result()
+    assert plays_by_block(store, track, BLOCK32) == {day // 32 * 32: 1}
+    for first, length in ((TODAY + 1 - 150, 75), (day - 40, 40), (day, TODAY - 90 - day)):
+        agrees(store, made, first, length)
+    assert store.read(partial(first_plays.of_subject, track)).result() == day
 
 
 def days_agree(store: Store, made: Catalog) -> None:

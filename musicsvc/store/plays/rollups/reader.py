@@ -23,7 +23,17 @@ from musicsvc.store.plays.subjects import TRACK
 COUNTED = f"SELECT {counts.SUBJECT}, {counts.PERIOD}, {{columns}} FROM {{{{rows}}}}"  # noqa: S608 - our own names
 SETS = COUNTED.format(columns="plays, listeners")
 STORED = f"SELECT {counts.SUBJECT}, {counts.PERIOD} FROM {{rows}}"  # noqa: S608 - our own names
-MANY_DAYS = 400  # a longer list of numbers in a statement costs more than to look for the first and the last play
+MANY_DAYS = 400  # a longer list of numbers in a statement costs more than to look for those with plays
+# The first row of each period that has rows, from one key to another: one search for each.
+PERIODS = f"""
+    WITH RECURSIVE found (key) AS (
+        SELECT min(key) FROM play_count WHERE {counts.IN_SPAN}
+        UNION ALL
+        SELECT (SELECT min(p.key) FROM play_count p WHERE p.key > found.key | {counts.REST} AND p.key < ?)
+        FROM found WHERE key IS NOT NULL
+    )
+    SELECT key FROM found WHERE key IS NOT NULL
+"""  # noqa: S608 - constants
 # One row for each subject: thousands of rows would take longer than to read them in the database.
 LISTENERS = "SELECT {subject}, {listeners} FROM {plays} AND {time} GROUP BY {subject}"
 WHOLE_SLOTS = f"p.slot / {SLOTS_PER_DAY} = ? AND p.slot >= ? AND p.slot < ?"  # reads the index play_of_day
@@ -91,10 +101,11 @@ class Reader:
         self._all_time = all_time
         self._open = counts.start(DAY, done.open_day) >> counts.REST_BITS
         days = {*done.open_days} if all_time else set[int]()
-        months = {*done.blocks} if all_time else set[int]()
+        complete = _blocks(done)
+        months = {*complete} if all_time else set[int]()
         for window in self._windows if done.newest is not None else ():
             whole, others = _split(window, done)
-            months.update(whole)
+            months.update(day for day in complete if day in whole)
             days.update(others)
         cuts = {bound for window in self._windows for bound in (window.first, window.end)}
         eights = [
@@ -260,6 +271,14 @@ def query(kind: int, among: str, time: str) -> str:
     return LISTENERS.format(subject=subject, listeners=gathered, plays=plays.format(among=among), time=time)
 
 
+def _blocks(done: blocks.Progress) -> Collection[int]:
+    """Return the first days of the complete blocks of 32 days; if they are very many only of those with plays."""
+    if len(done.blocks) <= MANY_DAYS:
+        return done.blocks
+    end = counts.start(BLOCK32, done.open_day)
+    return [counts.first_day(key) for (key,) in fetch(PERIODS, counts.start(BLOCK32, done.blocks[0]), end, end)]
+
+
 def _played(numbers: range) -> range:
     """Return the range `numbers` of days. A long range is shortened to the days from the first to the last play."""
     if len(numbers) <= MANY_DAYS:
@@ -302,7 +321,7 @@ def spans(kind: int, ids: Collection[int]) -> list[tuple[range, list[int]]]:
     """
     done = blocks.progress()
     found: dict[int, list[int]] = defaultdict(list)
-    for subject, period in counts.fetch_rows(STORED, counts.starts(done.blocks, BLOCK32), kind, ids):
+    for subject, period in counts.fetch_rows(STORED, counts.starts(_blocks(done), BLOCK32), kind, ids):
         found[period].append(subject)
     whole = [(counts.days_of(period << counts.REST_BITS), found[period]) for period in sorted(found)]
     return [*whole, (done.open_days, list(ids))]
