@@ -1,7 +1,7 @@
 """Imports, undos and changes of ISRCs wait for each other on PostgreSQL."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -12,9 +12,11 @@ from musicsvc.store.catalog import identifiers
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import made_rows, restoring, undo
 from musicsvc.store.importing.undoing.runs import lock_imports
-from musicsvc.store.models import Track
+from musicsvc.store.models import Play, Track
+from musicsvc.store.plays.rollups import counts
 from tests.support.import_files import import_file
-from tests.support.postgres_locks import require_begun_waits, require_wait
+from tests.support.postgres_locks import one_waits, require_begun_waits, require_wait
+from tests.support.program import until
 from tests.support.reported_plays import account, world
 from tests.support.undoing import LABEL, OPTIONS
 
@@ -65,6 +67,23 @@ def test_imports_wait_for_each_other_and_for_undos(store: Store, run_import: Run
     ]
     for step in steps:
         require_wait(store, lock_imports, step)
+
+
+@pytest.mark.usefixtures("label")
+def test_an_import_stores_no_play_while_another_transaction_changes_play_counts(
+    store: Store, run_import: Run, threads: ThreadPoolExecutor
+) -> None:
+    run_import("catalog")
+    stored = []
+
+    def begin() -> Future[None]:
+        begun = threads.submit(run_import, "plays")
+        until(lambda: begun.done() or one_waits(store))
+        stored.append(store.read(Play.select().count).result())
+        return begun
+
+    require_begun_waits(store, counts.lock, begin)
+    assert [*stored, store.read(Play.select().count).result()] == [0, 1]
 
 
 def test_whoever_gives_a_track_an_isrc_waits_for_the_others(
