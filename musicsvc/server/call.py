@@ -33,7 +33,7 @@ class Call:
     visit: Visit | None = None  # of a page
     resource: str | None = None  # the object that the path or the body names, such as `playlists/7`
     caller: Any = None  # the `Identity` or `SessionIdentity` that may use the route
-    judged: bool = False  # rate limits and abuse rules apply; clients on this machine can be exempt
+    limits_apply: bool = False  # rate limits and abuse rules apply; clients on this machine can be exempt
     token_holder: bool = False  # a valid token with API access was sent, even if none was needed
     status: int = 0
     size: int = 0

@@ -32,7 +32,7 @@ class Peer:
     forwarded: bool  # the request has headers that proxies add
     encrypted: bool  # the client uses TLS, to this process or to a trusted proxy
     hsts: bool  # the response has Strict-Transport-Security
-    judged: bool  # rate limits and abuse rules apply
+    limits_apply: bool  # rate limits and abuse rules apply
 
 
 class PeerResolver:
@@ -61,8 +61,8 @@ class PeerResolver:
         says_https = _all_https(protocols or PROTO.findall(",".join(headers.getall("Forwarded", ()))))
         local = loopback and self._local_http and (not forwarded or says_https) and self._is_own(host)
         address = self._client(peer, headers) if trusted else str(peer or remote)
-        judged = self._limits.enabled and (self._limits.local or forwarded or not local)
-        return Peer(address, encrypted or local, local, forwarded, encrypted, encrypted or self._https, judged)
+        limits_apply = self._limits.enabled and (self._limits.local or forwarded or not local)
+        return Peer(address, encrypted or local, local, forwarded, encrypted, encrypted or self._https, limits_apply)
 
     def _is_own(self, host: str) -> bool:
         """Return whether a Host header names this machine or service.

@@ -37,7 +37,7 @@ CALL = Entry(
     retry_after=None,
     milliseconds=3.25,
     size=80,
-    judged=True,
+    limits_apply=True,
     private=True,
 )
 
@@ -144,7 +144,7 @@ def test_an_administrator_is_named(run: Run, ask: Json, store: Store) -> None:
 def test_counts_of_calls_without_a_token_are_shown(run: Run, ask: Json, log: Callable[..., None]) -> None:
     count = CALL._replace(at=Clock().now(), request_id="", account_id=None, token_id=None, address="2001:db8::/64")
     count = count._replace(
-        method="", route=None, resource=None, status=401, size=2_764_468, judged=False, private=False
+        method="", route=None, resource=None, status=401, size=2_764_468, limits_apply=False, private=False
     )
     log(count._replace(calls=98_731), count._replace(calls=1, status=404, address="others"))
     assert [line[25:] for line in run("activity", "--kind", "calls").stdout.splitlines()] == [

@@ -221,7 +221,7 @@ def _entry(number: int, request: Request, retry_after: int | None) -> Entry:
         retry_after=retry_after,
         milliseconds=2.0,
         size=100,
-        judged=True,
+        limits_apply=True,
         private=named and (method, route) in PRIVATE,
     )
 

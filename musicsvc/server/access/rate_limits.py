@@ -206,7 +206,7 @@ class RateLimiter:
 
     def applies_to(self, route: Route, call: Call) -> bool:
         """Return whether rate limits apply to the request. Files, pictures and health checks are exempt."""
-        return call.judged and route.family is not Family.PLAIN
+        return call.limits_apply and route.family is not Family.PLAIN
 
     def count(self, route: Route, call: Call) -> Awaitable[None] | None:
         """Count a request for its token or, without a valid token, for its address. Raises TooMany beyond a limit.
@@ -254,7 +254,7 @@ class RateLimiter:
         Call this before the password is verified, so that parallel attempts stay within the limits, and `settle`
         afterwards. Raises TooMany beyond a limit.
         """
-        if not call.judged:
+        if not call.limits_apply:
             return Attempt()
         network = client_network(call.address)
         digest = hashlib.sha256(account.encode()).hexdigest()[:32]

@@ -65,7 +65,7 @@ class AbuseMonitor:
     def __call__(self, call: Call) -> None:
         """Schedule the call's token for evaluation if the call was refused and abuse rules apply to the client."""
         denied = call.status in DENIED and call.route is not None and call.route.private
-        if call.judged and call.token_id is not None and (denied or call.status == REFUSED):
+        if call.limits_apply and call.token_id is not None and (denied or call.status == REFUSED):
             self._suspected[call.token_id] = EVALUATIONS
 
     def start(self) -> None:

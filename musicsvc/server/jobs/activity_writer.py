@@ -244,7 +244,7 @@ def _entry(call: Call) -> Entry:
         call.retry_after,
         round(call.milliseconds * 1000) / 1000,
         call.size,
-        call.judged,
+        call.limits_apply,
         resource is not None and route is not None and route.private,
     )
 
@@ -271,7 +271,7 @@ def _total_entry(address: str, status: int, count: CallCount) -> Entry:
         retry_after=None,
         milliseconds=round(count.milliseconds, 3),
         size=count.size,
-        judged=False,
+        limits_apply=False,
         private=False,
         calls=count.calls,
     )

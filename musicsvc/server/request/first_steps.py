@@ -223,7 +223,7 @@ class FirstSteps:
 
 def note_peer(call: Call, peer: Peer) -> None:
     """Note the client of a request in its record."""
-    call.address, call.judged = peer.address, peer.judged
+    call.address, call.limits_apply = peer.address, peer.limits_apply
     if peer.hsts:
         call.headers |= HSTS
 

@@ -120,7 +120,7 @@ def refusal_counts(token_ids: Collection[int] | None, since: int) -> dict[int, R
     ]
     mine = Activity.token_id.in_(list(token_ids)) if token_ids is not None else Activity.token_id.is_null(is_null=False)
     # The number is part of the SQL, so that the planner recognizes the partial index of failed calls.
-    refused = SQL(f"status >= {FIRST_FAILURE}"), Activity.at >= since, Activity.judged
+    refused = SQL(f"status >= {FIRST_FAILURE}"), Activity.at >= since, Activity.limits_apply
     rows = Activity.select(Activity.token_id, *counts).where(mine, *refused).group_by(Activity.token_id).tuples()
     return {token_id: RefusalCounts(int(refused), int(denied)) for token_id, refused, denied in rows.iterator()}
 

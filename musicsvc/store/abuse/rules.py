@@ -40,7 +40,7 @@ class Evaluation:
 
     def add(self, entry: Entry) -> Violation | None:
         """Add a call to all rules. Return the violation if this call completes one, else None."""
-        if not entry.judged:
+        if not entry.limits_apply:
             return None
         self._pages.add(entry)
         if (refused := self._rate_limit_rule.add(entry)) is not None:

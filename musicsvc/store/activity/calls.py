@@ -32,7 +32,7 @@ class Entry(NamedTuple):
     retry_after: int | None
     milliseconds: float  # for a count, the sum
     size: int  # bytes of the response body; for a count, the sum
-    judged: bool  # limits and abuse rules apply
+    limits_apply: bool  # limits and abuse rules apply
     private: bool  # resources of this type can be private
     calls: int = 1  # for a count, the number of calls
 

@@ -42,7 +42,7 @@ class Activity(Model):
     retry_after = IntegerField(null=True)
     milliseconds = DoubleField()
     size = BigIntegerField()
-    judged = BooleanField()  # rate limits and abuse rules apply
+    limits_apply = BooleanField()  # rate limits and abuse rules apply
     private = BooleanField()  # resources of this type can be private
     calls = IntegerField(default=1, constraints=[SQL("DEFAULT 1")])
 

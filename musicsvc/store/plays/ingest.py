@@ -29,7 +29,7 @@ COLUMNS = {  # of PlayRow
     "duration_ms": "bigint",
     "reporter": "bigint",
     "import_id": "bigint",
-    "named": "bigint",
+    "names_hash": "bigint",
     "reported_at": "bigint",
 }
 ADD_TOTALS = """
@@ -70,7 +70,7 @@ class PlayRow(NamedTuple):
     duration_ms: int | None
     reporter: int
     import_id: int | None = None
-    named: int | None = None  # see `store/importing/plays/repeats.py`
+    names_hash: int | None = None  # see `store/importing/plays/repeats.py`
     reported_at: int | None = None
 
 

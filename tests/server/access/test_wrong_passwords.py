@@ -22,7 +22,7 @@ def clock() -> StoppedClock:
 async def test_an_address_has_fifty_wrong_passwords_an_hour(store: Store, clock: StoppedClock) -> None:
     counter = RateLimitCounter(store.url, clock)
     limiter = RateLimiter(Limits(), counter)
-    call = Call(0, 0.0, "", "POST", "192.0.2.1", judged=True)
+    call = Call(0, 0.0, "", "POST", "192.0.2.1", limits_apply=True)
     for number in range(50):
         attempt = await limiter.count_attempt("right", call, sign_in=False)
         await limiter.settle(attempt, right=True)  # these do not count
@@ -32,7 +32,7 @@ async def test_an_address_has_fifty_wrong_passwords_an_hour(store: Store, clock:
     assert call.refused_by == "sign_in_address"
     assert call.headers["RateLimit-Policy"] == '"sign_in_address";q=50;w=3600'
     assert await limiter.count_attempt("another account", replace(call, address="192.0.2.2"), sign_in=False)
-    assert await limiter.count_attempt("another account", replace(call, judged=False), sign_in=False) == Attempt()
+    assert await limiter.count_attempt("another account", replace(call, limits_apply=False), sign_in=False) == Attempt()
     await counter.close()
 
 
@@ -41,7 +41,7 @@ async def test_a_request_without_capacity_is_uncounted_once(store: Store, clock:
     counter = RateLimitCounter(store.url, clock)
     limiter = RateLimiter(Limits(), counter)
     route = next(route for route in ROUTES if (route.method, route.path) == ("POST", "/register"))
-    calls = [Call(0, 0.0, "", "POST", "192.0.2.1", judged=True) for _ in range(4)]
+    calls = [Call(0, 0.0, "", "POST", "192.0.2.1", limits_apply=True) for _ in range(4)]
     for call in calls[:3]:
         await _counted(limiter, route, call)
     for _ in range(2):

@@ -65,6 +65,6 @@ def entry(at: int, request_id: str) -> calls.Entry:
         retry_after=None,
         milliseconds=1.0,
         size=0,
-        judged=False,
+        limits_apply=False,
         private=False,
     )

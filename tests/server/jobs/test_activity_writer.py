@@ -59,7 +59,7 @@ async def test_a_call_is_in_the_log_a_moment_later(client: Client, store: Store,
         retry_after=None,
         milliseconds=0,
         size=len(answer.body),
-        judged=False,
+        limits_apply=False,
         private=False,
     )
 
@@ -77,7 +77,7 @@ async def test_every_call_is_logged_when_the_server_has_stopped(store: Store, cl
             await wire.send(b"\x16\x03\x01 no HTTP at all\r\n\r\n")
             await wire.answer()
 
-    told = [(e.method, e.route, e.resource, e.status, e.account_id, e.address, e.judged) for e in logged(store)]
+    told = [(e.method, e.route, e.resource, e.status, e.account_id, e.address, e.limits_apply) for e in logged(store)]
     assert told == [
         ("GET", "/api/v1/artists/{id}", "artists/7", 404, 1, "127.0.0.1", False),
         ("GET", "/api/v1/albums", None, 200, 1, "127.0.0.1", False),

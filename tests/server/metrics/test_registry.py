@@ -230,7 +230,7 @@ def test_the_age_of_the_last_good_backup_is_shown(store: Store, clock: MovableCl
 
 
 def test_a_client_whose_address_is_unknown_sees_nothing() -> None:
-    peer = Peer("", secure=True, local=True, forwarded=False, encrypted=True, hsts=False, judged=False)
+    peer = Peer("", secure=True, local=True, forwarded=False, encrypted=True, hsts=False, limits_apply=False)
     with pytest.raises(NotFound):
         expose_metrics(peer, Settings(), lambda: b"")
 

@@ -185,7 +185,7 @@ async def test_a_token_is_revoked_with_a_reason_and_reinstated(office: Office) -
 async def test_an_action_of_the_abuse_monitor_is_explained_and_undone(office: Office) -> None:
     user_id, now = office.account(api_access=True), office.shared.clock.now()
     token_id, value = office.token(user_id)
-    own = CALL._replace(account_id=user_id, token_id=token_id, judged=True)
+    own = CALL._replace(account_id=user_id, token_id=token_id, limits_apply=True)
     refused = [own._replace(at=now + n, status=429, retry_after=60, request_id=f"r{n}") for n in range(1, 131)]
     with activity_log.build(office.shared.store.url) as log:
         log.prepare()

@@ -40,7 +40,7 @@ SECRET = re.compile(
 )
 NOTICE = "__Host-musicsvc_notice=IkRvbmUi"
 RECORDED = (
-    *("request_id", "method", "address", "route", "account_id", "token_id", "session_id", "resource", "judged"),
+    *("request_id", "method", "address", "route", "account_id", "token_id", "session_id", "resource", "limits_apply"),
     *("token_holder", "status", "retry_after", "refused_by"),
 )
 

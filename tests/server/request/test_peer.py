@@ -109,7 +109,7 @@ def test_a_request_under_a_foreign_name_is_not_from_this_machine(
     host: str, server: Server | None, forwarded: Mapping[str, str], *, own: bool
 ) -> None:
     peer = judge("127.0.0.1", {"Host": host, **forwarded}, server)
-    assert (peer.local, peer.secure, peer.judged) == (own, own, bool(forwarded) or not own)
+    assert (peer.local, peer.secure, peer.limits_apply) == (own, own, bool(forwarded) or not own)
     encrypted = judge("127.0.0.1", {"Host": host}, server, tls=True)
     assert (encrypted.local, encrypted.secure) == (own, True)
     proxied = judge("127.0.0.1", {"Host": host} | HTTPS, server)

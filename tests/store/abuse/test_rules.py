@@ -156,7 +156,7 @@ def test_a_tenth_of_successes_is_no_violation() -> None:
         {"status": 401},
         {"status": 422},
         {"status": 500},
-        {"judged": False},
+        {"limits_apply": False},
         {"private": False},  # an unknown or deleted id of the catalog
     ],
 )

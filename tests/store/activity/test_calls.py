@@ -30,7 +30,7 @@ PLAIN = Entry(
     retry_after=None,
     milliseconds=1.25,
     size=80,
-    judged=True,
+    limits_apply=True,
     private=True,
 )
 
@@ -52,13 +52,13 @@ def found(log: Store, limit: int = 100, **wanted: Any) -> list[Entry]:
 
 
 def test_entries_are_found_oldest_first_and_a_limit_keeps_the_newest(log: Log) -> None:
-    bare = Entry(5, "r2", None, None, "", "", None, None, 400, None, 0.0, 0, judged=False, private=False)
+    bare = Entry(5, "r2", None, None, "", "", None, None, 400, None, 0.0, 0, limits_apply=False, private=False)
     limited = PLAIN._replace(at=3_000, status=429, retry_after=17, request_id="r3")
     write(log, limited, PLAIN, bare)
 
     assert found(log) == [bare, PLAIN, limited]
     assert found(log, limit=2) == [PLAIN, limited]
-    assert all(isinstance(flag, bool) for entry in found(log) for flag in (entry.judged, entry.private))
+    assert all(isinstance(flag, bool) for entry in found(log) for flag in (entry.limits_apply, entry.private))
 
 
 @pytest.mark.parametrize(

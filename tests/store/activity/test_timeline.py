@@ -20,7 +20,8 @@ def timeline(store: Store, log: Log) -> Timeline:
 
 def call(log: Log, *times: int) -> None:
     entries = [
-        Entry(at, f"r{at}", 1, 2, "", "GET", None, None, 200, None, 1.0, 80, judged=True, private=False) for at in times
+        Entry(at, f"r{at}", 1, 2, "", "GET", None, None, 200, None, 1.0, 80, limits_apply=True, private=False)
+        for at in times
     ]
     log.write(lambda: calls.add(entries)).result()
 

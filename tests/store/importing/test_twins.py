@@ -92,7 +92,7 @@ def test_a_play_is_found_again_after_its_track_and_artist_were_renamed(store: St
 def test_plays_that_an_earlier_version_imported_are_found_on_a_twin(store: Store, imported: Import) -> None:
     imported(SONGS, Catalog)
     imported(PLAYS)
-    store.write(lambda: Play.update(import_id=None, named=None).execute()).result()
+    store.write(lambda: Play.update(import_id=None, names_hash=None).execute()).result()
     imported(SONGS, Catalog, user=LABEL)
     assert tally(imported(PLAYS, user=LABEL)) == (0, 3, 0)
 
@@ -100,7 +100,7 @@ def test_plays_that_an_earlier_version_imported_are_found_on_a_twin(store: Store
 def test_a_play_that_a_listener_reported_is_none_of_an_import(store: Store, imported: Import) -> None:
     imported(SONGS, Catalog)
     imported(PLAYS[:1])
-    store.write(lambda: Play.update(import_id=None, named=None, reporter=1).execute()).result()
+    store.write(lambda: Play.update(import_id=None, names_hash=None, reporter=1).execute()).result()
     imported(SONGS, Catalog, user=LABEL)
     assert tally(imported(PLAYS[:1], user=LABEL)) == (1, 0, 0)
 

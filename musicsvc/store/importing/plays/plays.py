@@ -210,8 +210,8 @@ def _record(matched: Collection[tuple[Listen, int]], scope: Scope) -> int:
 
 def _row(listen: Listen, track: int, listener: int, scope: Scope) -> PlayRow:
     key, slot = repeats.client_key(listen, track), listen.played_at // SLOT
-    named = repeats.hash_names(listen)
-    return PlayRow(slot, track, listener, key, listen.played_at, listen.duration_ms, 0, scope.run, named, scope.now)
+    names = repeats.hash_names(listen)
+    return PlayRow(slot, track, listener, key, listen.played_at, listen.duration_ms, 0, scope.run, names, scope.now)
 
 
 def _is_creatable(listen: Listen) -> bool:

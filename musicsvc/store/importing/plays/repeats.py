@@ -21,7 +21,7 @@ HAS = "SELECT 1 FROM seen WHERE key = ?"
 MAX_IN_MEMORY = 100_000
 # Plays of the same file are left to the primary key: two of its rows may name two tracks of the same name.
 STORED = """
-    SELECT p.slot, l.key, p.track_id, p.client_key, p.named FROM play p JOIN listener l ON l.id = p.listener_id
+    SELECT p.slot, l.key, p.track_id, p.client_key, p.names_hash FROM play p JOIN listener l ON l.id = p.listener_id
     WHERE p.slot {slots} AND l.key {keys} AND p.reporter = 0 AND p.import_id IS DISTINCT FROM ?
 """
 
@@ -29,7 +29,7 @@ STORED = """
 class StoredPlay(NamedTuple):
     track: int
     client_key: bytes
-    named: int | None
+    names_hash: int | None
 
 
 class KnownPlays:
@@ -51,9 +51,9 @@ class KnownPlays:
         stored = self._plays.get((listen.played_at // SLOT, listeners.opaque_key(listen.listener)), ())
         if not stored or listen.track_id is not None:
             return None
-        named = hash_names(listen)
+        names_hash = hash_names(listen)
         for play in stored:
-            if play.named == named:
+            if play.names_hash == names_hash:
                 return play.track
         alike = lookup.alike(listen)
         for play in stored:

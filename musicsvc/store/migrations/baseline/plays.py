@@ -16,7 +16,7 @@ CREATE TABLE play (
     duration_ms BIGINT,
     reporter BIGINT NOT NULL DEFAULT 0,
     import_id BIGINT,
-    named BIGINT,
+    names_hash BIGINT,
     reported_at BIGINT,
     PRIMARY KEY (slot, track_id, listener_id, client_key)
 ) WITHOUT ROWID;

@@ -17,7 +17,7 @@ CREATE TABLE activity (
     retry_after INTEGER,
     milliseconds DOUBLE PRECISION NOT NULL,
     size BIGINT NOT NULL,
-    judged BOOLEAN NOT NULL,
+    limits_apply BOOLEAN NOT NULL,
     private BOOLEAN NOT NULL DEFAULT FALSE,
     calls INTEGER NOT NULL DEFAULT 1
 );
