@@ -26,7 +26,7 @@ import harness
 from clients import LENGTH, Stage, compare, raw, receive, until_closed
 from harness import MEBIBYTE, Checkout
 
-from musicsvc.server.process import open_files
+from musicsvc.server.process import resources
 
 TRANSPORTS = {"plain": [False], "tls": [True], "both": [False, True]}  # with TLS or not
 DEADLINES = {"handshake": 5.0, "head": 10.0, "body": 15.0, "write": 30.0, "keepalive": 15.0}
@@ -53,7 +53,7 @@ def main() -> int:
     )
     parser.add_argument("--transport", choices=TRANSPORTS, default="both")
     given = parser.parse_args()
-    open_files.raise_limit()
+    resources.raise_file_limit()
     broken = []
     with harness.place(given) as folder:
         checkout = harness.checkouts(given)[-1]
@@ -170,8 +170,8 @@ async def dawdle(stage: Stage, port: int, token: str, trusted: str, count: int) 
 
 def idle(checkout: Checkout, folder: Path, given: argparse.Namespace, *, tls: bool) -> list[str]:
     """Measure idle connections. Return the broken guarantees."""
-    if open_files.max_connections() < given.idle:
-        sys.exit(f"the descriptor limit (ulimit -Hn) leaves room for {open_files.max_connections()} connections only")
+    if resources.max_connections() < given.idle:
+        sys.exit(f"the descriptor limit (ulimit -Hn) leaves room for {resources.max_connections()} connections only")
     settings = {"server.keepalive_timeout": KEPT_SECONDS}
     with harness.running(checkout, harness.database(checkout, folder, "small"), settings, tls=tls) as server:
         crowd = keep, server.port, server.token, server.trusted, given.idle
@@ -181,7 +181,7 @@ def idle(checkout: Checkout, folder: Path, given: argparse.Namespace, *, tls: bo
 
 async def keep(stage: Stage, port: int, token: str, trusted: str, count: int) -> int:
     """Send a request over each connection, and keep them until the end. Return how many are open."""
-    open_files.raise_limit()
+    resources.raise_file_limit()
     tls = ssl.create_default_context(cafile=trusted) if trusted else None
     lines = []
     for _ in range(count):

@@ -28,7 +28,7 @@ from musicsvc.server.network.connection_limits import ConnectionSlots
 from musicsvc.server.network.protocol import HttpServer
 from musicsvc.server.openapi import document
 from musicsvc.server.pages.html import HTML_TYPE
-from musicsvc.server.process import open_files
+from musicsvc.server.process import resources
 from musicsvc.server.request.dispatch import Dispatcher
 from musicsvc.server.request.executors import Executors
 from musicsvc.server.responses.drawings import Drawings
@@ -126,7 +126,7 @@ class App:
 
     async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         server = self._settings.server
-        capacity = min(-(-server.max_connections // server.workers), open_files.max_connections())
+        capacity = min(-(-server.max_connections // server.workers), resources.max_connections())
         slots = ConnectionSlots(capacity, server.max_connections_per_address, server.trusted_proxies)
         self._server = HttpServer(self._dispatcher, server, slots)
         # Left by a process that was killed while it wrote exports.

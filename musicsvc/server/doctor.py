@@ -8,7 +8,7 @@ from musicsvc.clock import DAY, SECOND, to_date
 from musicsvc.config import Server, Settings
 from musicsvc.errors import Damaged, Failure
 from musicsvc.server.network import tls
-from musicsvc.server.process import open_files
+from musicsvc.server.process import resources
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.doctor import Finding, database, failed, files, ok, problem, warning
@@ -172,8 +172,8 @@ def _is_wide(network: str) -> bool:
 
 def check_open_files(settings: Settings) -> Finding:
     """Check that the limit of open files allows as many connections as `server.max_connections`."""
-    open_files.raise_limit()
-    possible, wanted = open_files.max_connections(), -(-settings.server.max_connections // settings.server.workers)
+    resources.raise_file_limit()
+    possible, wanted = resources.max_connections(), -(-settings.server.max_connections // settings.server.workers)
     if possible >= wanted:
         return ok("descriptors", f"A process can have {wanted:,} open connections.")
     finding = f"The system allows a process {possible:,} connections; server.max_connections needs {wanted:,}."

@@ -16,7 +16,7 @@ from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.metrics.registry import Metrics
-from musicsvc.server.process import malloc, open_files
+from musicsvc.server.process import resources
 from musicsvc.server.process.supervisor import SIGNALS, Links, Supervisor
 from musicsvc.server.worker import Configuration, Worker
 from musicsvc.store import opening
@@ -47,8 +47,8 @@ def serve(
         # The supervisor waits for these signals. Threads of the start must not get them either.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         undo.callback(signal.pthread_sigmask, signal.SIG_SETMASK, mask)
-        open_files.raise_limit()
-        malloc.return_large_blocks()
+        resources.raise_file_limit()
+        resources.return_large_blocks()
         sys.setswitchinterval(TURN_SECONDS)
         _resolved(settings.server.host, settings.server.port)
         source = Source(settings, load or (lambda: settings))

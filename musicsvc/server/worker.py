@@ -22,7 +22,7 @@ from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network import tls
-from musicsvc.server.process import malloc
+from musicsvc.server.process import resources
 from musicsvc.server.process.supervisor import READY, RETIRE, SERVING, SIGNALS, Links
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
@@ -83,7 +83,7 @@ class Worker:
             taking_over = await self._take_over(app)
             await app.start(self._listener.dup(), self._configuration.tls)
             self._tell(SERVING)
-            malloc.freeze_objects()
+            resources.freeze_objects()
             await _first(self._stopping.wait(), self._retiring.wait())
             self._listener.close()
             if self._stopping.is_set():

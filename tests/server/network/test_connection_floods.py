@@ -19,7 +19,7 @@ from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
 from musicsvc.server.network import acceptor
-from musicsvc.server.process import open_files
+from musicsvc.server.process import resources
 from musicsvc.store.engine.store import Store
 from tests.server.conftest import Start
 from tests.support import waiting
@@ -88,20 +88,20 @@ def test_the_process_takes_the_descriptors_that_it_may_have(monkeypatch: pytest.
     limits = [(1024, 4096)]
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
     monkeypatch.setattr(resource, "setrlimit", lambda _, limit: limits.append(limit))
-    assert open_files.max_connections() == 768
-    open_files.raise_limit()
-    assert (limits[-1], open_files.max_connections()) == ((4096, 4096), 3840)
+    assert resources.max_connections() == 768
+    resources.raise_file_limit()
+    assert (limits[-1], resources.max_connections()) == ((4096, 4096), 3840)
     for hard in (resource.RLIM_INFINITY, 1 << 20):
         limits.append((256, hard))
-        assert open_files.max_connections() == 128
-        open_files.raise_limit()
+        assert resources.max_connections() == 128
+        resources.raise_file_limit()
         assert limits[-1] == (65_536, hard)
     limits.append((resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    assert open_files.max_connections() == 65_536
+    assert resources.max_connections() == 65_536
     known = len(limits)
-    monkeypatch.setattr(open_files, "resource", None)  # as on Windows
-    open_files.raise_limit()
-    assert (open_files.max_connections(), len(limits)) == (65_536, known)
+    monkeypatch.setattr(resources, "resource", None)  # as on Windows
+    resources.raise_file_limit()
+    assert (resources.max_connections(), len(limits)) == (65_536, known)
 
 
 def seconds_of_work(program: Program) -> float:
@@ -258,4 +258,4 @@ async def test_serve_takes_the_descriptors_that_the_system_allows(start: Start) 
     async with connected(program.root) as wire:
         assert await ask(wire) == 200
     soft, hard = resource.prlimit(program.worker, resource.RLIMIT_NOFILE)
-    assert soft == min(hard, open_files.PLENTY)
+    assert soft == min(hard, resources.PLENTY)

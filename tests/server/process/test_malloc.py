@@ -11,12 +11,12 @@ MIB = 1024 * 1024
 PROGRAM = """
 import os
 from pathlib import Path
-from musicsvc.server.process import malloc
+from musicsvc.server.process import resources
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
-malloc.return_large_blocks()
+resources.return_large_blocks()
 began = resident()
 blocks, between = [], []
 for _ in range(1_000):
