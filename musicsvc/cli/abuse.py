@@ -7,8 +7,7 @@ import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.activity import parse_time
-from musicsvc.cli.command import group
-from musicsvc.cli.options import TIME_HELP, AsJson, TokenId, option
+from musicsvc.cli.options import TIME_HELP, AsJson, TokenId, group, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import NotFound

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.command import group
-from musicsvc.cli.options import AsJson, Email, Limit, account_argument, option, search_option
+from musicsvc.cli.options import AsJson, Email, Limit, account_argument, group, option, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session

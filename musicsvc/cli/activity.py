@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from musicsvc.cli.command import show_examples
-from musicsvc.cli.options import LARGEST_ID, TIME_HELP, AsJson, option
+from musicsvc.cli.options import LARGEST_ID, TIME_HELP, AsJson, option, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.clock import parse_time_or_age
 

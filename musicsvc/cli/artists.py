@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.command import group
-from musicsvc.cli.options import AsJson, identifier, one_account, option
+from musicsvc.cli.options import AsJson, group, identifier, one_account, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.wording import quantity

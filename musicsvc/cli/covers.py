@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from musicsvc.cli.command import show_examples
-from musicsvc.cli.options import option
+from musicsvc.cli.options import option, show_examples
 from musicsvc.cli.output_file import open_output
 from musicsvc.cli.session import Session
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import backups, output
-from musicsvc.cli.command import group
-from musicsvc.cli.options import AsJson
+from musicsvc.cli.options import AsJson, group
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.wording import escape_controls, quantity

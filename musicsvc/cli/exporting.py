@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from musicsvc.cli import meta_files, periods, progress, reporting, verifying
-from musicsvc.cli.command import group
-from musicsvc.cli.options import LARGEST_ID, option
+from musicsvc.cli.options import LARGEST_ID, group, option
 from musicsvc.cli.output_file import STDOUT, folder_of, open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.command import group
-from musicsvc.cli.options import AsJson, identifier
+from musicsvc.cli.options import AsJson, group, identifier
 from musicsvc.cli.session import Session
 
 app = group(

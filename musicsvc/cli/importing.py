@@ -7,8 +7,7 @@ from typing import Annotated, Literal, get_args
 import typer
 
 from musicsvc.cli import import_run, imports, twins
-from musicsvc.cli.command import group
-from musicsvc.cli.options import AsJson, option
+from musicsvc.cli.options import AsJson, group, option
 from musicsvc.errors import Failure
 
 app = group(

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import explaining, listening, output, periods
-from musicsvc.cli.command import group
-from musicsvc.cli.options import AsJson, identifier
+from musicsvc.cli.options import AsJson, group, identifier
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 

@@ -12,7 +12,7 @@ from typer.core import TyperArgument, TyperGroup
 from typer.main import get_command
 
 from musicsvc.cli import stdio
-from musicsvc.cli.command import Command, show_examples
+from musicsvc.cli.options import Command, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
 from musicsvc.wording import escape_controls

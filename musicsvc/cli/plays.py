@@ -8,8 +8,7 @@ import typer
 
 from musicsvc.cli import output, progress
 from musicsvc.cli.activity import parse_time
-from musicsvc.cli.command import group
-from musicsvc.cli.options import LARGEST_ID, TIME_HELP, AsJson, Email, Yes, option
+from musicsvc.cli.options import LARGEST_ID, TIME_HELP, AsJson, Email, Yes, group, option
 from musicsvc.cli.output import format_time
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output, progress
-from musicsvc.cli.command import show_examples
-from musicsvc.cli.options import AsJson, option
+from musicsvc.cli.options import AsJson, option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid

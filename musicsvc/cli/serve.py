@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from musicsvc.cli.command import show_examples
-from musicsvc.cli.options import option
+from musicsvc.cli.options import option, show_examples
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:

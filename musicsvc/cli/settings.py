@@ -5,8 +5,7 @@ from json import dumps
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.command import group
-from musicsvc.cli.options import AsJson
+from musicsvc.cli.options import AsJson, group
 from musicsvc.cli.session import Session
 from musicsvc.store.engine.url import without_password
 

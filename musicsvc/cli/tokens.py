@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from musicsvc.cli import output, secret_input
-from musicsvc.cli.command import group
-from musicsvc.cli.options import AsJson, Email, Limit, TokenId, option, search_option
+from musicsvc.cli.options import AsJson, Email, Limit, TokenId, group, option, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Forbidden

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output, secret_input
-from musicsvc.cli.command import group
-from musicsvc.cli.options import AsJson, Email, Limit, PasswordStdin, option, search_option
+from musicsvc.cli.options import AsJson, Email, Limit, PasswordStdin, group, option, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session
