@@ -28,11 +28,12 @@ def _add_artists(world: World) -> None:
     for number in range(44):
         image = None if number % 3 else f"https://img.test/artists/{number}.png"
         name = f"Artist {number * 7 % 44}"
-        row = artists.create(name, "Not shown.", image, now=world.tick(), actor=world.callers["ann"])
+        manager = world.callers["ben" if number == 40 else "ann"]
+        row = artists.create(name, "Not shown.", image, now=world.tick(), actor=manager)
         if number % 4 == 0:
             artists.verify(row.id, now=world.now)
         counts = {"albums_count": 0, "tracks_count": 0}
-        facts = {"id": row.id, "verified": number % 4 == 0, "created_at": world.now}
+        facts = {"id": row.id, "verified": number % 4 == 0, "created_at": world.now, "manager": manager.user_id}
         world.artists.append({"name": name, "image_small": image} | facts | counts)
 
 
@@ -127,6 +128,15 @@ def _add_likes(world: World) -> None:
         for kind, count in ((likes.LIKE, track["likes"]), (likes.REPOST, track["reposts"])):
             for fan in world.fans[:count]:
                 likes.add(kind, track["id"], now=world.tick(), actor=fan)
+    chosen = [world.tracks[number * 16 % 51] for number in range(48)]
+    for kind, counter, given, listed in (
+        (likes.LIKE, "likes", chosen[:47], world.liked),
+        (likes.REPOST, "reposts", chosen[::-1], world.reposted),
+    ):
+        for track in given:
+            likes.add(kind, track["id"], now=world.tick(), actor=world.callers["ann"])
+            track[counter] += 1
+            listed.append(track)
 
 
 def _add_comments(world: World) -> None:

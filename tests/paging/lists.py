@@ -6,7 +6,7 @@ A new paged endpoint needs an entry in LISTS, with every filter that it has.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from musicsvc.clock import isoformat
+from musicsvc.clock import DAY, isoformat
 from musicsvc.server.routes.route import V1
 from tests.paging.world import Row, World
 
@@ -114,6 +114,12 @@ def playlist(world: World, row: Row) -> Row:
     return own | _instant(row) | {"tracks_count": len(row["tracks"]), "owner": world.summary(row["owner"])}
 
 
+def invitation(world: World, row: Row) -> Row:
+    """An open invitation."""
+    times = {"created_at": isoformat(row["created_at"]), "expires_at": isoformat(row["created_at"] + 7 * DAY)}
+    return {"playlist": playlist(world, row["playlist"]), "inviter": world.summary(row["playlist"]["owner"])} | times
+
+
 def collection(world: World, row: Row) -> Row:
     """A collection of a list."""
     own = _pick(row, "id", "name", "description") | {"tracks_count": len(row["tracks"])}
@@ -145,6 +151,19 @@ def _albums(world: World) -> Iterable[View]:
 def _artists(world: World) -> Iterable[View]:
     for caller in ANYBODY:
         yield View("artists", caller, [artist(row, caller) for row in _newest(world.artists)])
+
+    for query, holds in {
+        "?q=artist%201": lambda row: row["name"].startswith("Artist 1"),
+        "?q=%25": lambda _row: False,
+    }.items():
+        for caller in ANYBODY:
+            yield View(f"artists{query}", caller, [artist(row, caller) for row in _newest(world.artists) if holds(row)])
+
+
+def _managed(world: World) -> Iterable[View]:
+    for name in OWNERS:
+        rows = [row for row in _newest(world.artists) if row["manager"] == world.callers[name].user_id]
+        yield View("users/me/artists", name, [artist(row, name) for row in rows])
 
 
 def _albums_of_artist(world: World) -> Iterable[View]:
@@ -252,6 +271,30 @@ def _tracks_of_playlist(world: World) -> Iterable[View]:
                 yield View(f"playlists/{row['id']}/tracks", name, [track(each, name) for each in row["tracks"]])
 
 
+def _invitations(world: World) -> Iterable[View]:
+    for name in OWNERS:
+        rows = [row for row in world.invitations if row["to"] == world.callers[name].user_id]
+        yield View("playlists/invitations", name, [invitation(world, row) for row in reversed(rows)])
+
+
+def _collaborators(world: World) -> Iterable[View]:
+    """The last to accept first."""
+    for row in world.playlists[:2]:
+        rows = [world.summary(each) for each in reversed(row["collaborators"])]
+        yield View(f"playlists/{row['id']}/collaborators", "ann" if row is world.playlists[0] else "cleo", rows)
+
+
+def _liked(world: World) -> Iterable[View]:
+    """The last liked first."""
+    yield View("users/me/likes", "ann", [track(row, "ann") for row in reversed(world.liked)])
+    yield View("users/me/likes", "ben", [])
+
+
+def _reposted(world: World) -> Iterable[View]:
+    """The last reposted first."""
+    yield View("users/me/reposts", "ann", [track(row, "ann") for row in reversed(world.reposted)])
+
+
 def _collections(world: World) -> Iterable[View]:
     for name in OWNERS:
         me = world.callers[name].user_id
@@ -296,7 +339,12 @@ LISTS: Mapping[str, Callable[[World], Iterable[View]]] = {
     f"{V1}/tracks/{{id}}/comments": _comments,
     f"{V1}/users/me/followed-users": _followed,
     f"{V1}/users/me/followers": _followers,
+    f"{V1}/users/me/likes": _liked,
+    f"{V1}/users/me/reposts": _reposted,
+    f"{V1}/users/me/artists": _managed,
     f"{V1}/playlists": _playlists,
+    f"{V1}/playlists/invitations": _invitations,
+    f"{V1}/playlists/{{id}}/collaborators": _collaborators,
     f"{V1}/playlists/{{id}}/tracks": _tracks_of_playlist,
     f"{V1}/collections": _collections,
     f"{V1}/access-tokens": _access_tokens,

@@ -14,6 +14,7 @@ def fill(world: World) -> None:
     """Add the data of accounts."""
     _add_follows(world)
     _add_playlists(world)
+    _add_invitations(world)
     _add_collections(world)
     _add_conversations(world)
     _add_access_tokens(world)
@@ -48,6 +49,20 @@ def _add_playlists(world: World) -> None:
             _share(world, row, ann, ("accept", "wait", "accept", "decline", "switch off")[number // 3 % 5])
 
 
+def _add_invitations(world: World) -> None:
+    """32 fans' playlists to which ann is invited; two invitations are renewed. 24 accounts work on the first."""
+    ann = world.callers["ann"]
+    for number in range(32):
+        row = _add_playlist(world, number, world.fans[number % 26])
+        if number in {3, 17}:
+            _share(world, row, ann, "decline")
+            world.tick()
+        _share(world, row, ann, "wait")
+    for guest in world.fans[24:1:-1]:
+        world.tick()
+        _share(world, world.playlists[0], guest, "accept")
+
+
 def _add_playlist(world: World, number: int, owner: Identity) -> Row:
     values = {
         "name": f"Playlist {number * 12 % 29}",
@@ -62,7 +77,7 @@ def _add_playlist(world: World, number: int, owner: Identity) -> Row:
     chosen = chosen[:30] + chosen[10:25] if number == 0 else chosen  # some of them twice
     playlists.append(row.id, [track["id"] for track in chosen], actor=owner.user_id, now=world.tick())
     facts = {"id": row.id, "created_at": created_at, "tracks": chosen, "owner": owner.user_id}
-    world.playlists.append(values | facts | {"editors": {owner.user_id}})
+    world.playlists.append(values | facts | {"editors": {owner.user_id}, "collaborators": []})
     return world.playlists[-1]
 
 
@@ -70,12 +85,15 @@ def _share(world: World, row: Row, guest: Identity, how: str) -> None:
     """Invite an account to a playlist, and accept or decline."""
     invites.create(playlists.get(row["id"]), guest.user_id, now=world.now)
     row["collaborative"] = True
+    if how in {"wait", "leave"}:
+        world.invitations.append({"playlist": row, "to": guest.user_id, "created_at": world.now})
     if how == "decline":
         invites.decline(invites.get_own(row["id"], actor=guest), now=world.now)
     if how in {"accept", "switch off"}:
         invites.accept(invites.get_own(row["id"], actor=guest), now=world.now)
     if how == "accept":
         row["editors"].add(guest.user_id)
+        row["collaborators"].append(guest.user_id)
     if how == "switch off":
         row["collaborative"] = False
         playlists.replace(row["id"], _columns(playlists.get(row["id"])) | {"collaborative": False})

@@ -38,6 +38,9 @@ class World:
     playlists: list[Row] = field(default_factory=list)
     collections: list[Row] = field(default_factory=list)
     conversations: list[Row] = field(default_factory=list)
+    invitations: list[Row] = field(default_factory=list)
+    liked: list[Row] = field(default_factory=list)  # tracks, in the order in which ann liked them
+    reposted: list[Row] = field(default_factory=list)
     access_tokens: list[Row] = field(default_factory=list)
     follows: list[tuple[int, int]] = field(default_factory=list)  # (follower, followed)
 

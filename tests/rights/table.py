@@ -53,6 +53,12 @@ def _on_album(world: World, who: str, album: Any) -> dict[str, Any]:
     return {"name": "Fireflies", "duration": 1, "artists": [world.own_artist(who)], "album_id": album}
 
 
+def _move(world: World, who: str, playlist: int) -> dict[str, int]:
+    """Add a track to the playlist. Return its position before and after a move."""
+    world.do(lambda: playlists.append(playlist, [make.track(world, who)], actor=None, now=world.now))
+    return {"from": 1, "to": 1}
+
+
 PRIVATE, PUBLIC = make.playlist(public=False), make.playlist(public=True)
 ANYBODY = {"": Right()}
 OWNED = {
@@ -92,6 +98,11 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     figures.album_of: {"": owner_only(make.album, 403)},
     figures.artist_of: {"": owner_only(make.artist, 403)},
     invites.get_own: ADDRESSED,
+    invites.get_removable: {
+        "another": Right(make.collaboration(public=False), stranger=404, collaborator=403, invited=404, former=404),
+        "another, public": owner_only(make.collaboration(public=True), 403),
+        "oneself": Right(make.collaboration(public=False, user="me"), owner=404, stranger=404, invited=404, former=404),
+    },
     tokens.get_own: {"": owner_only(make.token, 404)},
     f"POST {V1}/auth/register": ANYBODY,
     f"POST {V1}/auth/login": ANYBODY,
@@ -100,6 +111,9 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     f"GET {V1}/users/me": ANYBODY,
     f"GET {V1}/users/me/followed-users": ANYBODY,
     f"GET {V1}/users/me/followers": ANYBODY,
+    f"GET {V1}/users/me/likes": ANYBODY,
+    f"GET {V1}/users/me/reposts": ANYBODY,
+    f"GET {V1}/users/me/artists": ANYBODY,
     f"GET {V1}/users/search": {"": Right(query="?query=owner")},
     f"GET {V1}/albums": ANYBODY,
     f"POST {V1}/albums": {"": owner_only(make.artist, 403)},
@@ -110,6 +124,7 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     f"GET {V1}/genres": ANYBODY,
     f"GET {V1}/search": {"": Right(query="?q=fireflies")},
     f"GET {V1}/playlists": ANYBODY,
+    f"GET {V1}/playlists/invitations": ANYBODY,
     f"POST {V1}/playlists": ANYBODY,
     f"PUT {V1}/playlists": {**OWNED, "by name": Right()},
     f"POST {V1}/plays": ANYBODY,
@@ -163,6 +178,8 @@ BODIES: Mapping[str, Callable[[World, str, Any], dict[str, Any]]] = {
     f"PUT {V1}/playlists/{{id}}": lambda *_: {"name": "Rags"},
     f"POST {V1}/playlists/{{id}}/tracks/add": lambda world, who, _: {"ids": [world.do(lambda: make.track(world, who))]},
     f"POST {V1}/playlists/{{id}}/tracks/remove": lambda *_: {"ids": [1]},
+    f"PATCH {V1}/playlists/{{id}}": lambda *_: {"public": True},
+    f"POST {V1}/playlists/{{id}}/tracks/move": _move,
     f"POST {V1}/playlists/{{id}}/invite": lambda world, *_: {"user_id": world.ids["no token"]},
     f"POST {V1}/tracks/{{id}}/comments": lambda *_: {"content": "That bridge!"},
     f"POST {V1}/plays": lambda world, *_: {"plays": [{"track_id": 1, "played_at": world.now // 1_000_000}]},
@@ -189,6 +206,11 @@ GATES: Mapping[Access, Mapping[str, int]] = {
 def endpoint(route: Route) -> str:
     """The endpoint's method and path."""
     return f"{route.method} {route.path}"
+
+
+def path_of(route: Route, subject: object) -> str:
+    """The path of a subject, which is its id or text, or has all parameters of the path."""
+    return route.path.format_map(subject if isinstance(subject, dict) else dict.fromkeys(route.parameters, subject))
 
 
 def key(route: Route) -> Callable[..., Any] | str:

@@ -166,3 +166,15 @@ def playlist(**more: Any) -> Callable[[World, str], int]:
         return made
 
     return make
+
+
+def collaboration(*, public: bool, user: str | None = None) -> Callable[[World, str], dict[str, Any]]:
+    """Return a function that creates a playlist with one more collaborator, for a path with both; `user` may be me."""
+
+    def make(world: World, who: str) -> dict[str, Any]:
+        made, other = playlist(public=public)(world, who), somebody(world, who)
+        times = {"created_at": world.now, "expires_at": world.now + DAY}
+        PlaylistInvite.create(playlist=made, user=other, state="accepted", **times)
+        return {"id": made, "user": user or other}
+
+    return make

@@ -1,7 +1,6 @@
 """Valid requests to each endpoint of the table, and checks of their errors."""
 
 import inspect
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 
 from musicsvc.server.routes.route import Family, Route
 from musicsvc.server.routes.table import ROUTES
-from tests.rights.table import BODIES, RIGHTS, Right, endpoint, key
+from tests.rights.table import BODIES, RIGHTS, Right, endpoint, key, path_of
 from tests.rights.world import OWNER, World
 from tests.support.serving import Answer
 
@@ -49,7 +48,7 @@ class ValidRequest:
 
     def about(self, subject: object) -> str:
         """Return the path of this subject."""
-        return re.sub(r"\{\w+\}", str(subject), self.route.path)
+        return path_of(self.route, subject)
 
 
 def is_error(answer: Answer, route: Route, code: str) -> bool:

@@ -163,6 +163,10 @@ _FIELDS: Mapping[str, Mapping[str, Rule]] = {
     f"PUT {V1}/playlists/{{id}}": PLAYLIST,
     f"POST {V1}/playlists/{{id}}/tracks/add": {"ids": ids(500, required=True)},
     f"POST {V1}/playlists/{{id}}/tracks/remove": {"ids": ids(500, required=True)},
+    f"POST {V1}/playlists/{{id}}/tracks/move": {
+        "from": Rule([1], [*NO_IDS, 2], required=True),
+        "to": Rule([1], [*NO_IDS, 2], required=True),
+    },
     f"POST {V1}/playlists/{{id}}/invite": {"user_id": EXISTING},
     f"POST {V1}/plays": {
         "plays": many([PLAY] * 1001, empty=False, required=True, wrong=[{}, 5, None]),
@@ -230,5 +234,6 @@ def _changes(noun: str) -> Mapping[str, Rule]:
 
 FIELDS: Mapping[str, Mapping[str, Rule]] = {
     **_FIELDS,
+    f"PATCH {V1}/playlists/{{id}}": {**PLAYLIST, "name": replace(PLAYLIST["name"], required=False)},
     **{f"PATCH {V1}/{noun}s/{{id}}": _changes(noun) for noun in ("artist", "album", "track")},
 }

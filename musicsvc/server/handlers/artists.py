@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from musicsvc.server.responses.large import AnswerBuilder
-from musicsvc.server.schemas.catalog import ArtistEdit, ArtistIn
+from musicsvc.server.schemas.catalog import ArtistEdit, ArtistIn, ArtistPages
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
@@ -15,9 +15,10 @@ from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.editing import deletions, edits, fields
 
 
-def index(query: Pages, caller: Identity | None) -> JSON:
-    """List all artists, newest first."""
-    found = artists.list_all(query.to_page())
+def index(query: ArtistPages, caller: Identity | None) -> JSON:
+    """List all artists, or those whose names contain a text, newest first."""
+    page = query.to_page()
+    found = artists.list_all(page) if query.q is None else artists.find_named(query.q, page)
     shape = shapes.artist_full if caller else shapes.artist_public
     return ok(artists=paginator(found, [shape(row) for row in found.rows]))
 

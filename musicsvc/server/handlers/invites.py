@@ -1,10 +1,12 @@
-"""Invitations to edit a playlist."""
+"""Invitations to edit a playlist, and its collaborators."""
 
+from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import InviteIn
 from musicsvc.server.shapes import catalog
-from musicsvc.server.shapes.envelope import JSON, Site, ok
+from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.playlists import invites
-from musicsvc.store.playlists.invites import Invitation
+from musicsvc.store.playlists.invites import Collaborator, Invitation
 from musicsvc.store.playlists.playlists import PlaylistRow
 
 
@@ -22,3 +24,21 @@ def accept(subject: Invitation, site: Site, now: int) -> JSON:
 def decline(subject: Invitation, site: Site, now: int) -> JSON:
     """Decline the caller's invitation to a playlist."""
     return ok(playlist=catalog.playlist(invites.decline(subject, now=now), site))
+
+
+def index(query: Pages, caller: Identity, site: Site, now: int) -> JSON:
+    """List the caller's open invitations, newest first."""
+    found = invites.list_received(query.to_page(), now=now, actor=caller)
+    return ok(pagination=paginator(found, [catalog.invitation(row, site) for row in found.rows]))
+
+
+def list_collaborators(subject: PlaylistRow, query: Pages, site: Site) -> JSON:
+    """List the collaborators of a playlist, the last to accept first."""
+    found = invites.list_collaborators(subject.id, query.to_page())
+    return ok(pagination=paginator(found, [catalog.user_summary(*row, site) for row in found.rows]))
+
+
+def remove_collaborator(subject: Collaborator) -> JSON:
+    """Remove a collaborator from a playlist; with `me`, the caller leaves it."""
+    invites.remove(subject)
+    return ok()

@@ -1,7 +1,14 @@
-"""Like and repost tracks."""
+"""Like and repost tracks, and list what the caller likes and has reposted."""
 
-from musicsvc.server.shapes.envelope import JSON, ok
+from collections.abc import Sequence
+
+from musicsvc.server.responses.large import AnswerBuilder
+from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.shapes import catalog
+from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.catalog import track_lists, tracks
+from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engagement import likes
 from musicsvc.store.engagement.likes import LIKE, REPOST
 
@@ -28,3 +35,19 @@ def unrepost(subject: int, caller: Identity) -> JSON:
     """Remove a repost. Safe to repeat."""
     likes.remove(REPOST, subject, actor=caller)
     return ok()
+
+
+def list_likes(query: Pages, caller: Identity, answer: AnswerBuilder) -> JSON:
+    """List the tracks that the caller likes, the last liked first."""
+    found = track_lists.liked_by(caller.user_id, query.to_page())
+    return ok(pagination=paginator(found, answer.page(found, _tracks)))
+
+
+def list_reposts(query: Pages, caller: Identity, answer: AnswerBuilder) -> JSON:
+    """List the tracks that the caller has reposted, the last reposted first."""
+    found = track_lists.reposted_by(caller.user_id, query.to_page())
+    return ok(pagination=paginator(found, answer.page(found, _tracks)))
+
+
+def _tracks(rows: Sequence[TrackRow]) -> list[JSON]:
+    return [catalog.track_full(row) for row in tracks.complete(rows)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.fields import Pages
-from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut, TracksIn, TracksOut
+from musicsvc.server.schemas.playlists import MoveIn, PlaylistEdit, PlaylistIn, PlaylistPut, TracksIn, TracksOut
 from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
@@ -46,6 +46,13 @@ def replace(subject: PlaylistRow, body: PlaylistIn, site: Site) -> JSON:
     return ok(playlist=catalog.playlist(playlists.replace(subject.id, body.model_dump()), site))
 
 
+def edit(subject: PlaylistRow, body: PlaylistEdit, site: Site) -> JSON:
+    """Change a playlist; only the fields that are sent change."""
+    sent = body.model_dump(exclude_unset=True)
+    values = {name: value for name, value in sent.items() if (name, value) != ("name", None)}
+    return ok(playlist=catalog.playlist(playlists.replace(subject.id, values), site))
+
+
 def delete(subject: PlaylistRow) -> JSON:
     """Delete a playlist."""
     playlists.delete(subject.id)
@@ -72,3 +79,9 @@ def remove_tracks(subject: PlaylistRow, body: TracksOut, site: Site) -> JSON:
     """Remove all occurrences of tracks from a playlist."""
     playlists.remove(subject.id, body.ids)
     return ok(playlist=catalog.playlist(playlists.get(subject.id), site))
+
+
+def move_track(subject: PlaylistRow, body: MoveIn, site: Site) -> JSON:
+    """Move a track of a playlist to another position."""
+    playlists.move(subject.id, body.first, body.to)
+    return ok(playlist=catalog.playlist(subject, site))

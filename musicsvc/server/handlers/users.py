@@ -1,4 +1,4 @@
-"""Search accounts, follow them, and list follows."""
+"""Search accounts, follow them, list follows, and what the caller manages."""
 
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.users import SearchQuery
@@ -8,6 +8,7 @@ from musicsvc.store.accounts import follows
 from musicsvc.store.accounts import user_search as names
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.accounts.user_search import UserSummary
+from musicsvc.store.catalog import artists
 from musicsvc.store.engine.pagination import Listing
 from musicsvc.store.models import User
 
@@ -15,6 +16,12 @@ from musicsvc.store.models import User
 def me(caller: Identity, site: Site) -> JSON:
     """Read the caller's public account."""
     return ok(user=catalog.user_summary(caller.user_id, caller.display_name, caller.avatar, site))
+
+
+def list_artists(query: Pages, caller: Identity) -> JSON:
+    """List the artists that the caller manages, newest first."""
+    found = artists.list_managed(query.to_page(), actor=caller)
+    return ok(pagination=paginator(found, [catalog.artist_full(row) for row in found.rows]))
 
 
 def search(query: SearchQuery, site: Site) -> JSON:

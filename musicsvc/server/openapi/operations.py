@@ -19,7 +19,7 @@ def parameters(route: Route) -> list[JSON]:
 
 def _of_path(route: Route, name: str) -> JSON:
     given = route.example.get(name)
-    if route.subject is None or not route.subject.by_id:
+    if route.subject is None or not route.subject.are_ids[route.parameters.index(name)]:
         return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "example": given or "me"}
     noun = route.path.partition(f"/{{{name}}}")[0].rpartition("/")[2].removesuffix("s")
     return {

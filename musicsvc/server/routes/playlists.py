@@ -4,21 +4,24 @@ from functools import partial
 
 from musicsvc.server.handlers import collections, invites, playlists
 from musicsvc.server.routes.route import V1, Route
-from musicsvc.server.schemas.answers import Paged, Success, one
+from musicsvc.server.schemas.answers import Paged, Success, UserSummary, one
 from musicsvc.server.schemas.catalog import Track
 from musicsvc.server.schemas.collections import Collection, CollectionIn, CollectionListed
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import (
+    Invitation,
     Invited,
     InviteIn,
+    MoveIn,
     Playlist,
+    PlaylistEdit,
     PlaylistIn,
     PlaylistPut,
     TracksIn,
     TracksOut,
 )
 from musicsvc.store.playlists.collections import get as get_collection
-from musicsvc.store.playlists.invites import get_own
+from musicsvc.store.playlists.invites import get_own, get_removable
 from musicsvc.store.playlists.playlists import get_editable, get_owned, get_readable
 
 ALL = f"{V1}/playlists"
@@ -35,6 +38,7 @@ ROUTES: tuple[Route, ...] = (
     Private("PUT", ALL, playlists.put, body=PlaylistPut, answer=ONE_PLAYLIST, raises=(404,)),
     Private("GET", ONE, playlists.show, find=get_readable, extension=True, answer=ONE_PLAYLIST),
     Private("PUT", ONE, playlists.replace, find=get_owned, body=PlaylistIn, extension=True, answer=ONE_PLAYLIST),
+    Private("PATCH", ONE, playlists.edit, find=get_owned, body=PlaylistEdit, extension=True, answer=ONE_PLAYLIST),
     Private("DELETE", ONE, playlists.delete, find=get_owned, answer=Success),
     Private("GET", f"{ONE}/tracks", playlists.list_tracks, find=get_readable, query=Pages, extension=True,
             answer=Paged[Track]),
@@ -42,6 +46,13 @@ ROUTES: tuple[Route, ...] = (
             answer=ONE_PLAYLIST),
     Private("POST", f"{ONE}/tracks/remove", playlists.remove_tracks, find=get_editable, body=TracksOut,
             answer=ONE_PLAYLIST),
+    Private("POST", f"{ONE}/tracks/move", playlists.move_track, find=get_editable, body=MoveIn, extension=True,
+            answer=ONE_PLAYLIST),
+    Route("GET", f"{ALL}/invitations", invites.index, query=Pages, extension=True, answer=Paged[Invitation]),
+    Private("GET", f"{ONE}/collaborators", invites.list_collaborators, find=get_readable, query=Pages, extension=True,
+            answer=Paged[UserSummary]),
+    Private("DELETE", f"{ONE}/collaborators/{{user}}", invites.remove_collaborator, find=get_removable, extension=True,
+            answer=Success, example={"id": 3, "user": "3"}),
     Private("POST", f"{ONE}/invite", invites.create, find=get_owned, body=InviteIn, answer=Invited, raises=(409,)),
     Private("POST", f"{ONE}/accept-invite", invites.accept, find=get_own, extension=True, answer=ONE_PLAYLIST,
             raises=(409,), example={"id": 2}),

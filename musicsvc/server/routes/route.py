@@ -84,34 +84,36 @@ def bind(function: Callable[..., Any], names: Sequence[str] | None = None) -> Bo
 
 
 class Subject:
-    """Loads the object that a path names by id, as in `/playlists/7`, or by a text such as `me`."""
+    """Loads the object that a path names by ids, as in `/playlists/7`, or by texts such as `me`."""
 
     def __init__(self, path: str, find: Callable[..., Any]) -> None:
-        """`path`: such as `/playlists/{id}`. `find`: loads the object, with the time if it has a parameter `now`.
+        """`path`: such as `/playlists/{id}`. `find` takes the parameters of the path, and loads the object.
 
-        If it has another parameter, that is the caller, whose access it checks.
+        If it has a parameter `now`, it gets the time; any other is the caller, whose access it checks.
         """
-        first, *rest = inspect.signature(find).parameters.values()
-        self.by_id = first.annotation in (int, "int")
+        among = [*inspect.signature(find).parameters.values()]
+        named = path.count("{")
+        of_path, rest = among[:named], among[named:]
+        self.are_ids = [each.annotation in (int, "int") for each in of_path]
         self._rest = {each.name: NOW if each.name == NOW else "caller" for each in rest}
         self.depends_on_caller = "caller" in self._rest.values()
         self.depends_on_time = NOW in self._rest
         self._find = find
         self._collection = path.partition("/{")[0].rpartition("/")[2]
 
-    def load(self, text: str, *, sources: Mapping[str, Any]) -> Any:
-        """Return the object with this id or text. Raises NotFound if there is none, Forbidden if access is denied.
+    def load(self, *texts: str, sources: Mapping[str, Any]) -> Any:
+        """Return the object with these ids or texts. Raises NotFound if there is none, Forbidden if access is denied.
 
         `sources`: `caller` and `now`.
         """
-        value = parse_id(text) if self.by_id else text
-        if value is None:
+        values = [parse_id(text) if is_id else text for text, is_id in zip(texts, self.are_ids, strict=True)]
+        if None in values:
             raise NotFound("There is nothing at this path.")
-        return self._find(value, **{name: sources[source] for name, source in self._rest.items()})
+        return self._find(*values, **{name: sources[source] for name, source in self._rest.items()})
 
-    def resource(self, text: str) -> str | None:
+    def resource(self, text: str, *_: str) -> str | None:
         """Return the object's name for logs, such as `playlists/7`. None if `text` is neither an id nor `me`."""
-        known = parse_id(text) is not None or (text == ME and not self.by_id)
+        known = parse_id(text) is not None or (text == ME and not self.are_ids[0])
         return f"{self._collection}/{text}" if known else None
 
 
@@ -260,7 +262,7 @@ class Router:
             return literal[wanted], {}
         allowed = set(literal)
         parts = path.split("/")
-        for pattern, route in self._patterns.get(len(parts), ()):
+        for pattern, route in self._patterns.get(len(parts), ()) if not literal else ():
             values = _values(pattern, parts)
             if values is None:
                 continue

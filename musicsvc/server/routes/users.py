@@ -1,9 +1,10 @@
 """Endpoints to register, sign in, search and follow accounts, and to manage the caller's access tokens."""
 
-from musicsvc.server.handlers import accounts, tokens, users
+from musicsvc.server.handlers import accounts, likes, tokens, users
 from musicsvc.server.routes.route import V1, Access, PasswordOf, RateLimit, Route
 from musicsvc.server.schemas.accounts import LoggedIn, LoginIn, Registered, RegisterIn
 from musicsvc.server.schemas.answers import Paged, Success, UserSummary, one
+from musicsvc.server.schemas.catalog import Artist, Track
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.tokens import NewToken, TokenIn, TokenListed
 from musicsvc.server.schemas.users import FoundUsers, SearchQuery
@@ -20,6 +21,9 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{V1}/users/me", users.me, extension=True, answer=one("user", UserSummary)),
     Route("GET", f"{V1}/users/me/followed-users", users.list_followed, query=Pages, answer=Paged[UserSummary]),
     Route("GET", f"{V1}/users/me/followers", users.list_followers, query=Pages, answer=Paged[UserSummary]),
+    Route("GET", f"{V1}/users/me/likes", likes.list_likes, query=Pages, extension=True, answer=Paged[Track]),
+    Route("GET", f"{V1}/users/me/reposts", likes.list_reposts, query=Pages, extension=True, answer=Paged[Track]),
+    Route("GET", f"{V1}/users/me/artists", users.list_artists, query=Pages, extension=True, answer=Paged[Artist]),
     Route("GET", f"{V1}/users/search", users.search, query=SearchQuery, answer=FoundUsers),
     Route("POST", f"{V1}/users/{{id}}/follow", users.follow, find=user_store.get, extension=True, raises=(422,),
           answer=Success, example={"id": 2}),

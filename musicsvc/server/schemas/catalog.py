@@ -24,6 +24,7 @@ from musicsvc.server.schemas.fields import (
     Description,
     Id,
     Name,
+    NamePart,
     Pages,
     Query,
     ReleaseDate,
@@ -151,6 +152,12 @@ class AlbumPages(Pages):
     """Page number and size for albums and artists; the original specification calls the size `per_page`."""
 
     size_name: ClassVar[str] = "per_page"
+
+
+class ArtistPages(AlbumPages):
+    """Page number and size for artists, and a text to search for in their names."""
+
+    q: NamePart = None
 
 
 class Genre(Answer):

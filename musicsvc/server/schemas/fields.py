@@ -114,6 +114,13 @@ ReleaseDate = Annotated[
     AfterValidator(_real_date),
     WithJsonSchema({"type": "string", "format": "date", "examples": ["1899-09-18"]}),
 ]
+NamePart = Annotated[
+    Annotated[str, Text(1, 100)] | None,
+    Field(
+        description="Part of the name, ignoring case and accents; one or two characters match only word starts.",
+        examples=["maple"],
+    ),
+]
 TagName = Annotated[str, Text(1, 60)]
 
 

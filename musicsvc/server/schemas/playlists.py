@@ -5,9 +5,10 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, Uri, UserSummary
-from musicsvc.server.schemas.fields import Body, Id, Text, Url
+from musicsvc.server.schemas.fields import MAX_ID, Body, Id, Text, Url
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import tracks
+from musicsvc.wording import quantity
 
 MAX_IDS = 500
 SPELLINGS = {"true": True, "1": True, "false": False, "0": False, "": False}
@@ -40,19 +41,27 @@ def _of_another(value: int, info: ValidationInfo) -> int:
 
 
 Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema(FLAG_SCHEMA)]
+PlaylistName = Annotated[str, Text(1, 250)]
+Position = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
 Ids = Annotated[list[Id], Field(min_length=1, max_length=MAX_IDS)]
 
 
-class PlaylistIn(Body):
-    """A playlist to create or replace; absent fields get their defaults."""
+class PlaylistEdit(Body):
+    """Changes of a playlist. Fields that are not sent stay; null removes a description or image."""
 
-    name: Annotated[str, Text(1, 250)] = Field(examples=["Rags for a rainy day"])
+    name: PlaylistName | None = Field(None, examples=["Rags for a rainy day"])
     description: Annotated[str, Text(20, 170)] | None = Field(
         None, examples=["Ragtime for rainy days, slow tracks first."]
     )
     image: Url | None = None
     public: Flag = False
     collaborative: Flag = False
+
+
+class PlaylistIn(PlaylistEdit):
+    """A playlist to create or replace; absent fields get their defaults."""
+
+    name: PlaylistName = Field(examples=["Rags for a rainy day"])
 
 
 class PlaylistPut(PlaylistIn):
@@ -77,6 +86,20 @@ class TracksIn(Body):
     ids: Ids
 
 
+class MoveIn(Body):
+    """The positions of a track in a playlist, counted from 1: before and after it is moved."""
+
+    first: Position = Field(alias="from")
+    to: Position
+
+    @classmethod
+    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:
+        """Return an error message for each position after the last track."""
+        last = subject.tracks_count
+        beyond = [name for name in ("from", "to") if name not in faults and sent[name] > last]
+        return {name: f"The playlist has {quantity(last, 'track')}." for name in beyond}
+
+
 class InviteIn(Body):
     """The user to invite as a collaborator."""
 
@@ -98,6 +121,15 @@ class Playlist(Answer):
     created_at: Timestamp
     tracks_count: int
     owner: UserSummary
+
+
+class Invitation(Answer):
+    """An open invitation to edit a playlist, from the owner of the playlist."""
+
+    playlist: Playlist
+    inviter: UserSummary
+    created_at: Timestamp
+    expires_at: Timestamp
 
 
 class Invited(Success):

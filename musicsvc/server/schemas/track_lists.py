@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from musicsvc.server.schemas.catalog_fields import GenreName, QueriedIsrc
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, ExternalId, Pages, Text
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, ExternalId, NamePart, Pages
 from musicsvc.store.catalog import genres
 from musicsvc.store.catalog.track_lists import TrackFilters
 
@@ -13,11 +13,7 @@ from musicsvc.store.catalog.track_lists import TrackFilters
 class TrackPages(Pages):
     """Query string with page number, page size and filters of the list of tracks."""
 
-    q: Annotated[str, Text(1, 100)] | None = Field(
-        None,
-        description="Part of the name, ignoring case and accents; one or two characters match only word starts.",
-        examples=["maple"],
-    )
+    q: NamePart = None
     artist_id: Annotated[int, Field(ge=1, le=MAX_ID), DIGITS_ONLY] | None = Field(
         None, description="Only tracks of the artist with this id."
     )

@@ -9,6 +9,7 @@ from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.genres import GenreRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engagement.comments import CommentRow
+from musicsvc.store.playlists.invites import Received
 from musicsvc.store.playlists.playlists import PlaylistRow
 
 
@@ -160,6 +161,16 @@ def playlist(row: PlaylistRow, site: Site) -> JSON:
         "created_at": isoformat(row.created_at),
         "tracks_count": row.tracks_count,
         "owner": user_summary(row.owner_id, row.owner_name, row.owner_avatar, site),
+    }
+
+
+def invitation(row: Received, site: Site) -> JSON:
+    owner = row.playlist
+    return {
+        "playlist": playlist(owner, site),
+        "inviter": user_summary(owner.owner_id, owner.owner_name, owner.owner_avatar, site),
+        "created_at": isoformat(row.created_at),
+        "expires_at": isoformat(row.expires_at),
     }
 
 

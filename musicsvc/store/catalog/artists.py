@@ -10,6 +10,7 @@ from musicsvc.errors import Failure, NotFound
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.list_blocks import LongList
+from musicsvc.store.engine.name_index import ARTISTS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
 from musicsvc.store.engine.sql import compiled, lock_rows, run
 from musicsvc.store.models import AlbumArtist, Artist, ListBlock, Track, TrackArtist, User
@@ -83,6 +84,22 @@ def list_all(page: Page) -> Listing[ArtistRow]:
 
 def _all() -> ListQuery:
     return ListQuery(Artist.select(Artist.id), Artist.select(*COLUMNS, *_counts()), [Artist.id.desc()])
+
+
+def list_managed(page: Page, *, actor: Identity) -> Listing[ArtistRow]:
+    """Return the artists that the actor manages, newest first."""
+    return paginate(_of_manager, page, ArtistRow, actor.user_id, counted=None)
+
+
+def _of_manager(user_id: int) -> ListQuery:
+    keys = Artist.select(Artist.id).where(Artist.manager == user_id)
+    return ListQuery(keys, Artist.select(*COLUMNS, *_counts()), [Artist.id.desc()])
+
+
+def find_named(text: str, page: Page) -> Listing[ArtistRow]:
+    """Return the artists whose names contain the text, newest first."""
+    ids, total = ARTISTS.newest(text, page.size, page.offset)
+    return Listing(ids, total, page, lambda some: find([*some]))
 
 
 def missing(ids: Collection[int]) -> set[int]:

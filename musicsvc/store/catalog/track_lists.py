@@ -1,4 +1,4 @@
-"""List all tracks, or the tracks that match filters, newest first."""
+"""List all tracks, or the tracks that match filters, newest first, and those that an account likes or has reposted."""
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
@@ -13,7 +13,7 @@ from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.name_index import TRACKS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.engine.sql import compiled
-from musicsvc.store.models import Track, TrackArtist, TrackGenre
+from musicsvc.store.models import Track, TrackArtist, TrackGenre, TrackLike, TrackRepost
 
 NAME = "name"
 # The lists whose rows need not be counted, by the names of their filters.
@@ -55,6 +55,30 @@ def find(filters: TrackFilters, page: Page) -> Listing[TrackRow]:
     names = tuple(wanted)
     found = paginate(_query(names), page, TrackRow, *wanted.values(), counted=COUNTED.get(names))
     return _listing(found.ids, found.total, page)
+
+
+def liked_by(user_id: int, page: Page) -> Listing[TrackRow]:
+    """Return the tracks that the account likes, the last liked first."""
+    return paginate(_liked, page, TrackRow, user_id, counted=None)
+
+
+def reposted_by(user_id: int, page: Page) -> Listing[TrackRow]:
+    """Return the tracks that the account has reposted, the last reposted first."""
+    return paginate(_reposted, page, TrackRow, user_id, counted=None)
+
+
+def _liked(user_id: int) -> ListQuery:
+    return _given(TrackLike, user_id)
+
+
+def _reposted(user_id: int) -> ListQuery:
+    return _given(TrackRepost, user_id)
+
+
+def _given(kind: type[TrackLike | TrackRepost], user_id: int) -> ListQuery:
+    rows = tracks.select().join_from(Track, kind, on=((kind.track == Track.id) & (kind.user == user_id)))
+    keys = kind.select(kind.track).where(kind.user == user_id)
+    return ListQuery(keys, rows, [kind.created_at.desc(), kind.track.desc()])
 
 
 def _listing(ids: list[int], total: int, page: Page) -> Listing[TrackRow]:

@@ -21,22 +21,22 @@ class Follow(Table):
 
 class TrackLike(Table):
     track = link(Track, index=False)
-    user = link(User)
+    user = link(User, index=False)
     created_at = BigIntegerField()
 
     class Meta:
         primary_key = CompositeKey("track", "user")
-        indexes = ((("track", "created_at"), False),)
+        indexes = ((("track", "created_at"), False), (("user", "created_at", "track"), False))
 
 
 class TrackRepost(Table):
     track = link(Track, index=False)
-    user = link(User)
+    user = link(User, index=False)
     created_at = BigIntegerField()
 
     class Meta:
         primary_key = CompositeKey("track", "user")
-        indexes = ((("track", "created_at"), False),)
+        indexes = ((("track", "created_at"), False), (("user", "created_at", "track"), False))
 
 
 class EngagementDay(Table):

@@ -1,15 +1,20 @@
-"""Create, accept and decline invitations to edit a playlist, which expire after seven days."""
+"""Invitations to edit a playlist, which expire after seven days, and the collaborators who accepted one."""
 
+import re
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY
-from musicsvc.errors import Conflict, NotFound
+from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.models import Playlist, PlaylistInvite
+from musicsvc.store.accounts.user_search import SUMMARY, UserSummary
+from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
+from musicsvc.store.models import Playlist, PlaylistInvite, User
 from musicsvc.store.playlists import playlists
 from musicsvc.store.playlists.playlists import PlaylistRow
 
 LIFETIME = 7 * DAY
+ID = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
 ANSWERED = {
     "accepted": "You have already accepted this invitation.",
     "declined": "You have already declined this invitation. Ask the owner to invite you again.",
@@ -89,3 +94,69 @@ def _require_pending(invitation: Invitation, now: int) -> None:
 def _answer(invitation: Invitation, state: str, now: int) -> PlaylistRow:
     PlaylistInvite.update(state=state, answered_at=now).where(PlaylistInvite.id == invitation.id).execute()
     return invitation.playlist
+
+
+class Received(NamedTuple):
+    """An open invitation to edit a playlist."""
+
+    playlist: PlaylistRow
+    created_at: int
+    expires_at: int
+
+
+def list_received(page: Page, *, now: int, actor: Identity) -> Listing[Received]:
+    """Return the actor's open invitations, newest first."""
+    return paginate(_received, page, _to_received, actor.user_id, now, counted=None)
+
+
+def _received(user_id: int, now: int) -> ListQuery:
+    times = PlaylistInvite.created_at, PlaylistInvite.expires_at
+    rows = PlaylistInvite.select(*times, *playlists.COLUMNS).join(Playlist).join(User, on=(Playlist.owner == User.id))
+    pending = (PlaylistInvite.state == "pending") & (PlaylistInvite.expires_at > now)
+    keys = PlaylistInvite.select(PlaylistInvite.id).where(PlaylistInvite.user == user_id, pending)
+    return ListQuery(keys, rows, [PlaylistInvite.created_at.desc(), PlaylistInvite.id.desc()])
+
+
+def _to_received(created_at: int, expires_at: int, *playlist: Any) -> Received:
+    return Received(PlaylistRow(*playlist), created_at, expires_at)
+
+
+class Collaborator(NamedTuple):
+    """An account that may edit the tracks of a playlist, as its invitation says."""
+
+    playlist: int
+    user: int
+
+
+def list_collaborators(playlist_id: int, page: Page) -> Listing[UserSummary]:
+    """Return the accounts that accepted an invitation to the playlist, the last to accept first."""
+    return paginate(_collaborators, page, UserSummary, playlist_id, counted=None)
+
+
+def _collaborators(playlist_id: int) -> ListQuery:
+    rows = PlaylistInvite.select(*SUMMARY).join(User, on=(PlaylistInvite.user == User.id))
+    accepted = (PlaylistInvite.playlist == playlist_id) & (PlaylistInvite.state == "accepted")
+    keys = PlaylistInvite.select(PlaylistInvite.id).where(accepted)
+    return ListQuery(keys, rows, [PlaylistInvite.answered_at.desc(), PlaylistInvite.id.desc()])
+
+
+def get_removable(playlist_id: int, user: str, *, actor: Identity) -> Collaborator:
+    """Lock the playlist and return a collaborator; `user` is an id or `me`.
+
+    Raises NotFound, or Forbidden unless the actor is this collaborator or owns the playlist.
+    """
+    playlists.lock(playlist_id)
+    playlist = playlists.get_readable(playlist_id, actor=actor)
+    user_id = actor.user_id if user == "me" else int(user) if ID.fullmatch(user) else 0
+    if actor.user_id not in {playlist.owner_id, user_id}:
+        raise Forbidden("Only the owner of this playlist may remove others from it.")
+    found = _find(playlist_id, user_id) if user_id else None
+    if found is None or found.state != "accepted":
+        raise NotFound("There is no such collaborator.")
+    return Collaborator(playlist_id, user_id)
+
+
+def remove(collaborator: Collaborator) -> None:
+    """End a collaboration. The owner may invite the account again."""
+    whose = PlaylistInvite.playlist == collaborator.playlist, PlaylistInvite.user == collaborator.user
+    PlaylistInvite.delete().where(*whose).execute()

@@ -13,10 +13,15 @@ from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import bulk, list_blocks
 from musicsvc.store.engine.name_index import PLAYLISTS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.engine.sql import compiled, is_sqlite, lock_rows
+from musicsvc.store.engine.sql import compiled, fetch, in_list, is_sqlite, lock_rows, run_many
 from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack, Track, User
 
 UNKNOWN = "There is no such playlist."
+CONTENTS = (PlaylistTrack.track, PlaylistTrack.added_by, PlaylistTrack.added_at)
+FILL = "UPDATE playlist_track SET track_id = ?, added_by_id = ?, added_at = ? WHERE id = ?"
+RECORDS = "SELECT run_id, item FROM import_item WHERE kind = 'playlist_track' AND item {among}"
+FORGET = "DELETE FROM import_item WHERE run_id = ? AND kind = 'playlist_track' AND item = ?"
+RECORD = "INSERT INTO import_item (run_id, kind, item) VALUES (?, 'playlist_track', ?)"
 
 
 @dataclass(slots=True)
@@ -164,7 +169,8 @@ def _insert(*values: object, columns: Sequence[str]) -> Any:
 
 def replace(playlist_id: int, values: Mapping[str, Any]) -> PlaylistRow:
     """Update columns of a playlist that the caller has locked. A False `collaborative` removes all collaborators."""
-    Playlist.update(**values).where(Playlist.id == playlist_id).execute()
+    if values:
+        Playlist.update(**values).where(Playlist.id == playlist_id).execute()
     if not values.get("collaborative", True):
         _end_collaborations(playlist_id)
     return get(playlist_id)
@@ -205,6 +211,29 @@ def remove(playlist_id: int, track_ids: Sequence[int]) -> None:
     """Remove every occurrence of the tracks from a playlist that the caller has locked. Ignore other tracks."""
     inside = PlaylistTrack.playlist == playlist_id
     PlaylistTrack.delete().where(inside, PlaylistTrack.track.in_(track_ids)).execute()
+
+
+def move(playlist_id: int, first: int, to: int) -> None:
+    """Move the track at the position `first` of a playlist to `to`, from 1 on. The caller has locked the playlist.
+
+    The rows between keep their ids, which give the order, and exchange what they contain.
+    """
+    low, high = sorted((first, to))
+    keys = PlaylistTrack.select(PlaylistTrack.id, *CONTENTS).where(PlaylistTrack.playlist == playlist_id)
+    rows = list(keys.order_by(PlaylistTrack.id).limit(high - low + 1).offset(low - 1).tuples().iterator())
+    moved = [*rows[1:], rows[0]] if first < to else [rows[-1], *rows[:-1]]
+    ids = {source[0]: row[0] for row, source in zip(rows, moved, strict=True) if row[0] != source[0]}
+    if ids:
+        run_many(FILL, [(*contents, ids[entry]) for entry, *contents in moved])
+        _move_records(ids)
+
+
+def _move_records(ids: Mapping[int, int]) -> None:
+    """Let records of imports follow the entries that they are about. `ids`: new ids by former ones."""
+    among, values = in_list(list(ids))
+    records = fetch(RECORDS.format(among=among), values)
+    run_many(FORGET, records)
+    run_many(RECORD, [(run_id, ids[item]) for run_id, item in records])
 
 
 def ensure_imported(owner_id: int, external_id: str, name: str, now: int, *, public: bool = False) -> int:

@@ -1,13 +1,12 @@
 """The rights matrix: every endpoint of the table with every kind of caller."""
 
-import re
 from typing import Any
 
 import pytest
 
 from musicsvc.server.routes.route import Family, Route
 from musicsvc.server.routes.table import ROUTES
-from tests.rights.table import BODIES, RIGHTS, Right, endpoint, expected, key
+from tests.rights.table import BODIES, RIGHTS, Right, endpoint, expected, key, path_of
 from tests.rights.world import WHO, World
 from tests.support.serving import Client
 from tests.support.shared_server import Shared, on_shared_loop
@@ -41,7 +40,7 @@ async def ask(client: Client, world: World, who: str, route: Route, right: Right
     body: Any = None
     if route.body is not None:
         body = (right.body or BODIES[endpoint(route)])(world, who, subject)
-    path = re.sub(r"\{\w+\}", str(subject), route.path) + right.query
+    path = path_of(route, subject) + right.query
     return (await client.holding(world.tokens[who])(route.method, path, body)).status
 
 

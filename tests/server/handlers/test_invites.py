@@ -204,3 +204,36 @@ async def test_an_invitation_goes_with_its_playlist(people: People) -> None:
     await people.ann.ask.delete(f"playlists/{playlist}")
 
     assert (await answers(people, playlist, "accept")).status == 404
+
+
+async def test_open_invitations_are_listed_until_they_are_answered_or_expire(people: People, shared: Shared) -> None:
+    playlists = [await people.ann.playlist() for _ in range(3)]
+    for playlist in playlists:
+        await invite(people, playlist)
+
+    async def listed() -> list[int]:
+        rows = (await people.ben.ask.get("playlists/invitations")).json["pagination"]["data"]
+        assert {row["inviter"]["id"] for row in rows} <= {people.ann.id}
+        return [row["playlist"]["id"] for row in rows]
+
+    assert await listed() == playlists[::-1]
+    await answers(people, playlists[0], "accept")
+    await answers(people, playlists[1], "decline")
+    assert await listed() == playlists[2:]
+    shared.clock.advance(7 * DAY)
+    assert await listed() == []
+
+
+async def test_a_collaborator_leaves_and_is_removed_and_can_be_invited_again(people: People) -> None:
+    playlist = await people.ann.playlist(public=True)
+    for path, client in (("me", people.ben.ask), (str(people.ben.id), people.ben.ask), (people.ben.id, people.ann.ask)):
+        assert (await invite(people, playlist)).status == 200
+        await answers(people, playlist, "accept")
+        rows = (await people.ann.ask.get(f"playlists/{playlist}/collaborators")).json["pagination"]["data"]
+        assert [row["id"] for row in rows] == [people.ben.id]
+        for status in (200, 404):
+            assert (await client.delete(f"playlists/{playlist}/collaborators/{path}")).status == status
+        assert (await people.ben.ask.post(f"playlists/{playlist}/tracks/remove", {"ids": [1]})).status == 403
+    for nobody in ("0", "x", "9" * 17, UNKNOWN):
+        assert (await people.ann.ask.delete(f"playlists/{playlist}/collaborators/{nobody}")).status == 404
+    assert (await people.ben.ask.delete(f"playlists/{playlist}/collaborators/{people.ann.id}")).status == 403

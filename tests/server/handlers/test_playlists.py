@@ -8,7 +8,7 @@ from tests.support.shared_server import Shared, on_shared_loop
 
 UNKNOWN = 2**53 - 1
 DESCRIPTION = "Slow ones first, then the loud ones."
-READS = [("GET", ""), ("GET", "/tracks")]
+READS = [("GET", ""), ("GET", "/tracks"), ("GET", "/collaborators")]
 EDITS = [("POST", "/tracks/add"), ("POST", "/tracks/remove")]
 OWNERS = [("PUT", ""), ("POST", "/invite"), ("DELETE", "")]
 pytestmark = on_shared_loop
@@ -44,6 +44,38 @@ async def test_a_name_is_enough_and_nothing_else_is_taken_from_the_body(people: 
     assert (playlist["owner"]["id"], playlist["tracks_count"]) == (people.ann.id, 0)
     assert playlist["id"] != 900
     assert playlist["created_at"] == isoformat(shared.clock.now())
+
+
+async def test_patch_changes_what_is_sent_and_nothing_else(people: People) -> None:
+    ann = people.ann
+    playlist = await ann.playlist(name="Rags", description=DESCRIPTION, image="https://img.test", public=True)
+    path = f"playlists/{playlist}"
+    before = (await ann.ask.get(path)).json["playlist"]
+    for sent, changed in (
+        ({}, {}),
+        ({"name": None, "image": None}, {"image": None}),
+        ({"collaborative": "1", "name": "Marches"}, {"collaborative": True, "name": "Marches"}),
+        ({"public": None, "description": None}, {"public": False, "description": None}),
+    ):
+        before |= changed
+        answer = await ann.ask("PATCH", path, sent)
+        assert (answer.status, answer.json["playlist"]) == (200, before)
+        assert (await ann.ask.get(path)).json == answer.json
+
+
+async def test_a_track_is_moved_as_in_a_list(people: People, shared: Shared) -> None:
+    playlist = await people.ann.playlist()
+    order = make_tracks(shared.store, 5)
+    order.append(order[0])
+    await people.ann.ask.post(f"playlists/{playlist}/tracks/add", {"ids": order})
+    for first, to in ((1, 6), (6, 1), (2, 4), (5, 2), (3, 3), (6, 5)):
+        order.insert(to - 1, order.pop(first - 1))
+        answer = await people.ann.ask.post(f"playlists/{playlist}/tracks/move", {"from": first, "to": to})
+        assert (answer.status, answer.json["playlist"]["tracks_count"]) == (200, 6)
+        rows = (await people.ann.ask.get(f"playlists/{playlist}/tracks")).json["pagination"]["data"]
+        assert [row["id"] for row in rows] == order, (first, to)
+    beyond = await people.ann.ask.post(f"playlists/{playlist}/tracks/move", {"from": 7, "to": 0})
+    assert beyond.json["errors"].keys() == {"from", "to"}
 
 
 @pytest.mark.parametrize("by_path", [True, False])

@@ -16,7 +16,7 @@ from musicsvc.store.engine.sqlite import files
 from musicsvc.store.models import Album, Comment, Track
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS
-from tests.rights.table import BODIES, RIGHTS, endpoint, key
+from tests.rights.table import BODIES, RIGHTS, endpoint, key, path_of
 from tests.rights.world import OWNER
 from tests.server.request.test_queries import MANY, PAGED, UNPAGED, add_owner
 from tests.support.endpoint_cases import TESTED_ROUTES
@@ -37,14 +37,17 @@ ALLOWED = {
     'ORDER BY "t1"."last_at"': "the conversations of one account",
     '"external_id" = ': "the tracks with one external id: at most one per account",
     "DELETE FROM name_change": "the names that one transaction has changed",
-    "FROM track_search WHERE": "the tracks whose names contain the text, found by an index",
+    "FROM (track|artist)_search WHERE": "the rows whose names contain the text, found by an index",
     "name LIKE .* ORDER BY key": "the rows whose names contain the text, found by an index",
     "ORDER BY p.played_at LIMIT 1 OFFSET": "the plays that one track, album or artist has in an hour",
     "AND o.artist_id <> (l|mine).artist_id": "the tracks that one artist has with others",
+    r'"artist" AS "t1" WHERE \("t1"."manager_id"': "the artists of one account",
+    'FROM "playlist_invite" AS': "the invitations of one account, or to one playlist",
     "DELETE FROM quota": "expired counts, deleted in the background and not by a request",
 }
 ENDED_BY_LIMIT = {"Limit", "Incremental Sort"}
-BOUNDED = "CONSTANT ROW|VALUES CLAUSE|json_each|(given|chosen) VIRTUAL TABLE|INDEX 0:="  # scans of what a caller gives
+# Scans of what a caller gives, or of the tracks that were found for it.
+BOUNDED = "CONSTANT ROW|VALUES CLAUSE|json_each|(given|chosen) VIRTUAL TABLE|INDEX 0:=|members"
 INDEX_SCANS = {"Index Scan", "Index Only Scan"}
 STATEMENT = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 
@@ -107,7 +110,7 @@ def requests(shared: Shared) -> Iterator[tuple[str, str | None, Any]]:
             if route.body is not None:
                 body = (right.body or BODIES[endpoint(route)])(rights, OWNER, subject)
             yield (
-                f"{route.method} {re.sub('{[a-zA-Z]+}', str(subject), route.path)}{right.query}",
+                f"{route.method} {path_of(route, subject)}{right.query}",
                 rights.tokens[OWNER],
                 body,
             )

@@ -135,7 +135,7 @@ CREATE TABLE track_like (
     created_at BIGINT NOT NULL,
     PRIMARY KEY (track_id, user_id)
 );
-CREATE INDEX track_like_user_id ON track_like (user_id);
+CREATE INDEX track_like_user_id_created_at_track_id ON track_like (user_id, created_at, track_id);
 CREATE INDEX track_like_track_id_created_at ON track_like (track_id, created_at);
 
 CREATE TABLE track_repost (
@@ -144,7 +144,7 @@ CREATE TABLE track_repost (
     created_at BIGINT NOT NULL,
     PRIMARY KEY (track_id, user_id)
 );
-CREATE INDEX track_repost_user_id ON track_repost (user_id);
+CREATE INDEX track_repost_user_id_created_at_track_id ON track_repost (user_id, created_at, track_id);
 CREATE INDEX track_repost_track_id_created_at ON track_repost (track_id, created_at);
 
 CREATE TABLE playlist (
