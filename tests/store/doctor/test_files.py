@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -13,19 +12,10 @@ from musicsvc.store.backups import create
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.doctor import Finding, files, ok, problem, warning
 from musicsvc.store.engine.sqlite import reserved_space
-from tests.support.damage import add_dangling_row, overwrite_middle_page
+from tests.support.damage import add_dangling_row
 
 HOUR = 60 * MINUTE
 pytestmark = pytest.mark.only_on("sqlite")
-
-
-SPOILT: list[tuple[Callable[[Path], object], str]] = [
-    (lambda file: file.write_bytes(b""), "is empty"),
-    (lambda file: file.write_bytes(file.read_bytes()[:-1]), "is cut short"),
-    (lambda file: file.write_bytes(b"a note " * 1000), "is not a SQLite database"),
-    (overwrite_middle_page, "is damaged"),
-    (add_dangling_row, "is damaged: a row refers to a missing row"),
-]
 
 
 def test_the_age_of_the_last_good_backup_is_checked(file: Path) -> None:
@@ -54,13 +44,12 @@ def test_the_age_of_the_last_good_backup_is_checked(file: Path) -> None:
     assert around(24, 25, 48) == around(0, 49, 96) == ["ok", "warning", "warning", "problem"]
     (kept,) = folder.iterdir()
     newer = backup_folder.new_name(folder, now)
-    for spoil, message in SPOILT:
-        shutil.copy(kept, newer)
-        spoil(newer)
-        damaged, last = files.check_backups(file, folder, 24, now=now)
-        assert (damaged.level, last.level) == ("warning", "ok")
-        assert f"{newer} {message}" in damaged.finding
-        assert str(kept) in last.finding
+    shutil.copy(kept, newer)
+    add_dangling_row(newer)
+    damaged, last = files.check_backups(file, folder, 24, now=now)
+    assert (damaged.level, last.level) == ("warning", "ok")
+    assert f"{newer} is damaged: a row refers to a missing row" in damaged.finding
+    assert str(kept) in last.finding
     assert look(now - 2 * DAY) == ["warning", "warning", "problem"]
 
 

@@ -3,42 +3,13 @@
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Listener, Play, TrackPlays
+from musicsvc.store.models import Listener, Play
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import TRACK
 from tests.conftest import NOW
 from tests.support import play_counts
-from tests.support.reported_plays import TODAY, account, figures, report
-
-
-def test_plays_count_for_the_track_its_album_and_each_of_its_artists(store: Store, reporter: Identity) -> None:
-    heard = [
-        ReportedPlay(1, NOW, "a"),
-        ReportedPlay(2, NOW, "a"),
-        ReportedPlay(2, NOW - DAY, "b"),
-        ReportedPlay(3, NOW, "a"),
-        ReportedPlay(3, NOW, None),
-    ]
-    assert report(store, heard, reporter) == ingest.IngestOutcome(accepted=5)
-    today, ever = (TODAY, TODAY + 1), (0, play_counts.ALL_TIME)
-    found = {key: (count, len(people)) for key, (count, people) in figures(store).items() if key[2:] in {today, ever}}
-    assert found == {
-        (TRACK, 1, *today): (1, 1),
-        (TRACK, 1, *ever): (1, 1),
-        (TRACK, 2, *today): (1, 1),
-        (TRACK, 2, *ever): (2, 2),
-        (TRACK, 3, *today): (2, 2),
-        (TRACK, 3, *ever): (2, 2),
-        (ALBUM, 1, *today): (2, 1),
-        (ALBUM, 1, *ever): (3, 2),
-        (ARTIST, 1, *today): (2, 1),
-        (ARTIST, 1, *ever): (3, 2),
-        (ARTIST, 2, *today): (3, 2),
-        (ARTIST, 2, *ever): (4, 3),
-    }
-    totals = store.read(lambda: {row.track: row.plays for row in TrackPlays.select()}).result()
-    assert totals == {1: 1, 2: 2, 3: 2}
+from tests.support.reported_plays import account, figures, report
 
 
 def test_each_refusal_has_its_reason_and_the_rest_is_accepted(store: Store, reporter: Identity) -> None:

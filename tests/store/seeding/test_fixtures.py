@@ -122,13 +122,11 @@ def test_the_edges_of_the_catalog_are_there(store: Store) -> None:
 
 
 @pytest.mark.usefixtures("made")
-@pytest.mark.parametrize(
-    "script",
-    ["LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "DEVANAGARI", "THAI", "CJK", "HIRAGANA", "HANGUL"],
-)
-def test_names_in_every_supported_script_exist(store: Store, script: str) -> None:
+def test_names_in_every_supported_script_exist(store: Store) -> None:
     names = store.read(lambda: [row[0] for row in Track.select(Track.name).tuples().iterator()]).result()
-    assert any(unicodedata.name(sign, "").startswith(script) for name in names for sign in name)
+    found = {unicodedata.name(sign, "").split()[0] for name in names for sign in name if sign.isalpha()}
+    scripts = {"LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "DEVANAGARI", "THAI", "CJK", "HIRAGANA", "HANGUL"}
+    assert found >= scripts
 
 
 @pytest.mark.usefixtures("made")
