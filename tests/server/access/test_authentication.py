@@ -142,33 +142,6 @@ async def test_an_undone_decision_takes_effect_at_the_next_request(
     assert await statuses(client) == [200, 200]
 
 
-async def test_a_revocation_during_parallel_requests_admits_none_afterwards(
-    client: Client, store: Store, clock: MovableClock
-) -> None:
-    """Parallel requests keep the token cached; requests after the acknowledged revocation are refused."""
-    revoked = asyncio.Event()
-    after: list[int] = []
-
-    async def pour() -> None:
-        while len(after) < 200:
-            began_after = revoked.is_set()
-            status = (await client.get(PRIVATE)).status
-            if began_after:
-                after.append(status)
-
-    async def revoke() -> None:
-        await asyncio.sleep(0.1)
-        unit = store.write(lambda: tokens.revoke(1, "a test", now=clock.now()))
-        await asyncio.wrap_future(unit)
-        revoked.set()
-
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-        for _ in range(16):
-            group.create_task(pour())
-        group.create_task(revoke())
-    assert set(after) == {401}
-
-
 @pytest.mark.only_on("sqlite")
 async def test_a_checked_token_is_cached_until_the_database_changes(client: Client, store: Store) -> None:
     assert (await client.get(PRIVATE)).status == 200

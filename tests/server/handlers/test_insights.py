@@ -16,7 +16,6 @@ from musicsvc.store.models import Follow, Secret
 from tests.conftest import NOW
 from tests.support import databases
 from tests.support.listening_world import Catalog, share_tracks, two_years
-from tests.support.oracle import LENGTHS, TIMEFRAMES
 from tests.support.pdf_text import printed
 from tests.support.playlist_world import CheckedClient
 from tests.support.serving import Client, person, running
@@ -54,30 +53,6 @@ async def data(client: Client, path: str) -> Any:
     assert answer.json["success"] is True
     assert set(answer.json) == {"success", "data"}
     return answer.json["data"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("timeframe", "period"), [*zip(TIMEFRAMES, LENGTHS, strict=True)])
-async def test_figures_and_charts_are_those_counted_anew_and_agree(
-    ask: Client, made: Catalog, clock: MovableClock, timeframe: str, period: str
-) -> None:
-    past, now = made.past, clock.now()
-    for track in made.tracks:
-        assert await data(ask, f"tracks/{track}?period={period}") == past.figures("track", track, period, now)
-    for album in made.albums:
-        assert await data(ask, f"albums/{album}?period={period}") == past.album(album, period, now)
-    for artist in made.artists:
-        assert await data(ask, f"artists/{artist}?period={period}") == past.artist(artist, period, now, 0)
-    for noun, numbers in (("track", made.tracks), ("album", made.albums), ("artist", made.artists)):
-        for number in numbers:
-            chart = await data(ask, f"{noun}s/{number}/charts?timeframe={timeframe}")
-            figures = await data(ask, f"{noun}s/{number}?period={period}")
-            assert chart == made.past.chart(noun, number, timeframe, clock.now())
-            assert chart["totals"] == {
-                "plays": figures["plays"]["period"],
-                "listeners": figures["listeners"]["unique"],
-                **figures["engagement"],
-            }
 
 
 async def test_thirty_days_are_meant_where_nothing_is_said(ask: Client, made: Catalog) -> None:

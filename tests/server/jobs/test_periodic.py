@@ -4,13 +4,9 @@ import asyncio
 
 import pytest
 
-from musicsvc.clock import Clock
-from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
-from musicsvc.store.engine.store import Store
-from tests.support.serving import running
 
 
 class Job:
@@ -107,14 +103,3 @@ def test_a_warning_is_silent_for_its_seconds(caplog: pytest.LogCaptureFixture) -
     assert not warning.reset()
     warning.warn("again")
     assert caplog.messages[-1] == "again"
-
-
-async def test_no_task_is_left_of_a_server_that_has_stopped(store: Store) -> None:
-    before = asyncio.all_tasks()
-    async with running(store, Clock(), Settings()) as client:
-        assert (await client.get("albums")).status == 200
-        jobs = [task.get_coro() for task in asyncio.all_tasks() - before]
-        assert sum(getattr(job, "__qualname__", "") == "Periodic._run" for job in jobs) > 5
-    async with asyncio.timeout(30):
-        while asyncio.all_tasks() != before:  # noqa: ASYNC110 - tasks that have ended have no event for it
-            await asyncio.sleep(0.01)

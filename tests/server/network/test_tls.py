@@ -18,24 +18,11 @@ from musicsvc.server.worker import Configuration
 from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS
 from tests.support.raw_connection import connected, request
-from tests.support.serving import StartServer
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
 HOSTED = Server(public_url="https://music.example.test")
 HTTPS = {"X-Forwarded-Proto": "https"}
-PLAIN_ERROR = {"status": "error", "message": "HTTPS is required.", "errors": {}}
-
-
-async def test_plain_http_is_refused_before_anything_else_and_never_redirected(start_server: StartServer) -> None:
-    client = await start_server(Settings(server=HOSTED))
-    for method, path in (("GET", ALBUMS), ("GET", "/nothing"), ("DELETE", ALBUMS), ("POST", "/api/v1/artists")):
-        answer = await client(method, path)
-        assert (answer.status, answer.json) == (403, PLAIN_ERROR)
-        assert "Location" not in answer.headers
-    for path in ("/healthz", "/readyz"):
-        assert (await client.get(path)).status == 200
-    assert (await client.get("albums", headers=HTTPS)).status == 200
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "music.example.test", ""])  # noqa: S104 - refused

@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -13,26 +12,10 @@ import pytest
 from musicsvc.errors import Unavailable
 from musicsvc.server.process.supervisor import Links, Supervisor
 from tests.support.malformed_requests import ALBUMS
-from tests.support.program import Program, is_running, run, until
-from tests.support.raw_connection import Wire, connected, status
+from tests.support.program import Program, is_running, until
+from tests.support.raw_connection import connected, status
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
-
-
-def sockets(pid: int) -> int:
-    """Count the sockets of the process."""
-    found = 0
-    for entry in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed in the meantime
-            found += str(entry.readlink()).startswith("socket:")
-    return found
-
-
-def token_command(*arguments: str) -> str:
-    """Run `musicsvc token` as a process; return its output."""
-    done = run("token", *arguments)
-    done.check_returncode()
-    return done.stdout.strip()
 
 
 @pytest.mark.slow
@@ -91,30 +74,6 @@ async def test_workers_do_not_outlive_their_supervisor(serve: Callable[..., Prog
     with pytest.raises(ConnectionRefusedError):
         async with connected(root):
             pass
-
-
-@pytest.mark.slow
-async def test_a_token_revoked_by_another_process_is_refused_on_every_open_connection(
-    serve: Callable[..., Program], token: str
-) -> None:
-    program = serve("--workers", "2")
-    root = program.root
-    until(lambda: len(program.workers) == 2)
-    async with AsyncExitStack() as stack:
-        wires: list[Wire] = []
-        idle = {}
-        for at in range(200):
-            wires.append(await stack.enter_async_context(connected(root)))
-            assert await status(wires[-1], "GET", "/api/v1/albums", token) == 200
-            if at == 0:
-                idle = {pid: sockets(pid) for pid in program.workers}
-            elif all(sockets(pid) > idle[pid] for pid in idle):
-                break
-        fresh = ""
-        for command, expected in (("revoke", 401), ("reinstate", 200), ("regenerate", 401)):
-            fresh = token_command(command, "1")
-            assert [await status(wire, "GET", ALBUMS, token) for wire in wires] == [expected] * len(wires)
-        assert [await status(wire, "GET", ALBUMS, fresh) for wire in wires] == [200] * len(wires)
 
 
 def test_the_log_says_to_the_operator_why_a_worker_failed(

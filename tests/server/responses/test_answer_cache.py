@@ -16,9 +16,7 @@ from musicsvc.server.responses.fragments import LARGE, Fragment
 from musicsvc.server.responses.large import Encoded, encode
 from musicsvc.server.routes.route import V1, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
-from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
-from musicsvc.store.playlists import playlists
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS
 from tests.paging.world import World
@@ -81,28 +79,6 @@ async def test_every_read_has_the_same_answer_with_and_without_the_cache(
     assert hits * 2 / 3 < total(figures, HITS) < hits
     assert hits / 3 < total(figures, "musicsvc_immediate_answers_total") < hits * 2 / 3
     assert total(await scraped(plain), HITS) == 0
-
-
-async def test_an_answer_shows_each_write_of_any_process(
-    client: Client, store: Store, start_server: StartServer
-) -> None:
-    other_server = (await start_server()).holding(client.token)
-    playlist = (await client.post("playlists", {"name": "0"})).json["playlist"]["id"]
-
-    async def names() -> set[str]:
-        answers = [await reader.get(f"playlists/{playlist}") for reader in (client, other_server, client)]
-        return {answer.json["playlist"]["name"] for answer in answers}
-
-    assert await names() == {"0"}
-    with opening.connect(store.url) as command_line:
-        for number in range(1, 20):
-            name = str(number)
-            if number % 3 == 0:
-                command_line.write(partial(playlists.replace, playlist, {"name": name})).result()
-            else:
-                writer = (client, other_server)[number % 3 - 1]
-                assert (await writer.put(f"playlists/{playlist}", {"name": name})).status == 200
-            assert await names() == {name}
 
 
 async def test_conditional_and_compressed_requests_are_answered_from_the_cache(client: Client) -> None:
