@@ -10,12 +10,12 @@ from aiohttp.web import BaseRequest, StreamResponse
 
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
-from musicsvc.errors import Failure, Overloaded, TooMany
+from musicsvc.errors import Failure, Overloaded, TooMany, Unavailable
 from musicsvc.server import call as calls
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.call import BUSY, Call, Observer
 from musicsvc.server.freshness import Freshness
-from musicsvc.server.logs.failures import FailureLog, apology
+from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.server.peer import Peer, PeerResolver, require_https
 from musicsvc.server.request.bodies import Bodies
 from musicsvc.server.request.exchange import Exchange, Head
@@ -37,6 +37,8 @@ from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")
 RANDOM_BITS = 36  # of the 96 of a request id, after the time
+INTERNAL = 500
+REPEAT_SECONDS = 10.0  # between two warnings
 CLIENT_CLOSED = 499  # the recorded status if the client disconnected before the response
 
 
@@ -62,7 +64,7 @@ class Dispatcher:
         self._bodies = Bodies(settings.server.body_timeout, executors)
         self._runner = HandlerRunner(settings, store, clock, authenticator.limiter, executors, sources)
         self._pages = Pages(settings, store, clock, authenticator.limiter, self._bodies, executors, self._runner)
-        self._failures = FailureLog(clock)
+        self._warning = ThrottledWarning(REPEAT_SECONDS, clock.monotonic)  # in an outage every request fails
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = self._runner.memory
         self.answer_cache = AnswerCache(settings.server.answer_cache, freshness)
@@ -115,10 +117,19 @@ class Dispatcher:
             elif isinstance(failure, Overloaded):
                 call.refused_by = BUSY
                 await self._authenticator.uncount(call)
-            return await self._refusal(exchange, self._failures.for_client(failure, call))
+            return await self._refusal(exchange, self._public(failure, call))
         except Exception:
             log.exception("unhandled exception in request %s (method %s)", call.request_id, call.method)
-            return await self._refusal(exchange, apology(call))
+            return await self._refusal(exchange, _apology(call))
+
+    def _public(self, failure: Failure, call: Call) -> Failure:
+        """Return the failure to send to the client, and log the details that it leaves out."""
+        if errors.status_of(failure) == INTERNAL:
+            log.error("request %s failed: %s", call.request_id, failure.here)
+            return _apology(call)
+        if isinstance(failure, Unavailable) and failure.here != failure.message:
+            self._warning.warn("answering requests with 503: %s", failure.here)
+        return failure
 
     async def _refusal(self, exchange: Exchange, failure: Failure) -> Reply:
         """Return the error response for the failure, as a page if the client wants one."""
@@ -214,6 +225,11 @@ class Dispatcher:
             call.caller = await self._authenticator.reauthenticate(credentials)
         call.resource = call.resource or parsed.resource
         exchange.parsed = parsed
+
+
+def _apology(call: Call) -> Failure:
+    """Return the error to send to the client after an unexpected exception in the service."""
+    return Failure(f"An internal error occurred. Report request {call.request_id} to the operator.")
 
 
 def _credentials(request: BaseRequest) -> str | None:
