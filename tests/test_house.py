@@ -5,8 +5,10 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 from importlinter import cli
 
@@ -35,6 +37,14 @@ def test_the_layers_hold(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(logger, "disabled", logger.disabled)  # the checker disables all other loggers
 
     assert cli.lint_imports(no_cache=True) == cli.EXIT_STATUS_SUCCESS
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Imports inside functions and for type checking count, too."""
+    graph = grimp.build_graph("musicsvc", cache_dir=None)
+
+    assert len(graph.modules) > 200
+    TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).prepare()
 
 
 def test_no_file_is_too_long() -> None:

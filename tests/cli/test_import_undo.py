@@ -33,8 +33,7 @@ def test_an_undo_lists_what_it_will_do_and_asks_on_a_terminal(run: Run, ask: Jso
     shown = terminal.run("import", "undo", "2", answers={"Undo import 2? [y/N]: ": "y\n"})
     assert "Deletes: 34 plays.\n" in shown
     assert "Import 2 is undone: 34 rows taken back." in shown
-    assert "Undo import" not in terminal.run("import", "undo", "3", "--yes", answers={})
-    assert "was undone on" in terminal.run("import", "undo", "2", answers={}, expect=1)
+    assert "Undo import" not in run("import", "undo", "3", "--yes").stderr
     terminal.close()
 
 
