@@ -63,15 +63,3 @@ def test_sign_ins_at_the_same_time_leave_50_sessions(store: Store, sign_in: Call
     waiting = [store.write(lambda: create(users.get(1))) for _ in range(70)]
     assert len({each.result() for each in waiting}) == 70
     assert store.read(lambda: len(sessions.list(1, now=NOW, limit=99))).result() == 50
-
-
-def test_a_session_in_place_of_another_ends_it(store: Store, sign_in: Callable[[int], str]) -> None:
-    first, second = sign_in(NOW), sign_in(NOW)
-
-    def replace() -> str:
-        found = sessions.find(first, now=NOW)
-        return sessions.create(users.get(1), address="", agent="", now=NOW, instead_of=found)
-
-    third = store.write(replace).result()
-    found = store.read(lambda: [sessions.find(each, now=NOW) is not None for each in (first, second, third)])
-    assert found.result() == [False, True, True]

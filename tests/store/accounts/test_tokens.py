@@ -192,14 +192,3 @@ def test_last_uses_are_stored_in_a_batch_and_never_set_back(store: Store, ada: U
     store.write(lambda: tokens.touch({other.id: 49, made[0].id: 41})).result()
     found = store.read(tokens.list).result()
     assert [(token.name, token.last_used_at) for token in found] == [("laptop", 41), ("phone", 50)]
-
-
-def test_tokens_are_listed_by_account_and_found_by_value(store: Store, ada: User, made: tuple[Token, str]) -> None:
-    bob = store.write(lambda: users.create("bob@example.test", api_access=True, now=1)).result()
-    store.write(lambda: tokens.create(bob, "his own", now=1)).result()
-    assert [token.user.email for token in store.read(tokens.list).result()] == [ada.email, bob.email]
-    assert [token.id for token in store.read(lambda: tokens.list(ada)).result()] == [made[0].id]
-    found = store.read(lambda: tokens.find_by_value(made[1])).result()
-    assert found
-    assert found.user.email == ada.email
-    assert store.read(lambda: tokens.find_by_value(tokens.generate())).result() is None

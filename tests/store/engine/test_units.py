@@ -45,22 +45,14 @@ def test_a_failing_unit_is_rolled_back_and_raises_its_exception(store: Store) ->
     assert store.read(_tags).result() == []
 
 
-def test_a_violated_constraint_is_an_integrity_error(store: Store) -> None:
+def test_a_violated_constraint_is_an_integrity_error_with_and_without_peewee(store: Store) -> None:
     store.write(_genre("folk")).result()
+    twice = "INSERT INTO tag (name) VALUES ('calm'), ('calm')"
 
-    with pytest.raises(peewee.IntegrityError):
-        store.write(_genre("folk")).result()
-    assert store.read(_names).result() == ["folk"]
-
-
-def test_a_violated_constraint_is_an_integrity_error_without_peewee_too(store: Store) -> None:
-    def unit() -> None:
-        statement = "INSERT INTO tag (name) VALUES ('calm'), ('calm')"
-        sql.current().connection().cursor().execute(statement)
-
-    with pytest.raises(peewee.IntegrityError):
-        store.write(unit).result()
-    assert store.read(_tags).result() == []
+    for unit in (_genre("folk"), lambda: sql.current().connection().cursor().execute(twice)):
+        with pytest.raises(peewee.IntegrityError):
+            store.write(unit).result()
+    assert (store.read(_names).result(), store.read(_tags).result()) == (["folk"], [])
 
 
 @pytest.mark.only_on("sqlite")

@@ -145,15 +145,6 @@ def test_figures_stay_when_old_plays_are_deleted(world: TimedWorld) -> None:
         assert shapes.milestones(found)["best_day"] == expected["best_day"]
 
 
-def test_a_recount_follows_deleted_plays(world: TimedWorld) -> None:
-    gone = [key for key in world.plays if key[0] % 7 == 0]
-    world.store.write(lambda: Play.delete().where(Play.slot.in_([key[0] for key in gone])).execute()).result()
-    for key in gone:
-        del world.plays[key]
-    verify.run(world.store, check=False, on_progress=lambda *_: None)
-    world.check(WINDOWS[1], WINDOWS[4])
-
-
 @pytest.mark.parametrize(("plays", "doubled"), [(1, 0), (2, 0), (160, 0), (161, 0), (300, 0), (70_000, 0), (3, 31)])
 def test_histograms_of_any_size_can_be_added(plays: int, doubled: int) -> None:
     packed = histograms.pack(121, 10_000, 200_000)
