@@ -1,10 +1,11 @@
-"""`musicsvc artist`: set the manager and the verified badge of artists."""
+"""`musicsvc artist`: set the manager and the verified badge of artists; the other commands are in `catalog.py`."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from musicsvc.cli import output
+from musicsvc.cli.catalog import add_commands
 from musicsvc.cli.options import AsJson, group, identifier, one_account, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
@@ -14,11 +15,13 @@ if TYPE_CHECKING:
     from musicsvc.store.catalog.artists import ArtistRow
 
 app = group(
-    "Assign managers to artists, and verify artists.",
+    "List, show, edit and delete artists, assign managers to them, and verify them.",
     "artist assign 7 ada@example.test",
     "artist assign --all-of ada@example.test eve@example.test",
-    "artist verify 7 --undo",
+    'artist edit "Clara Wieck" --name "Clara Schumann"',
 )
+
+add_commands(app, "artist")
 
 ArtistId = Annotated[int, identifier("artist", "ARTIST_ID")]
 MovedId = Annotated[int | None, identifier("artist", "ARTIST_ID")]

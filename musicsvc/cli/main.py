@@ -19,7 +19,8 @@ from musicsvc.wording import escape_controls
 
 FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 
-# Modules of this package and the names of their command groups. Without a name, commands belong to the root.
+# Modules of this package, with the group if it is not `app`, and the names of their command groups. Without a name,
+# commands belong to the root.
 GROUPS: tuple[tuple[str, str | None], ...] = (
     ("init", None),
     ("serve", None),
@@ -30,6 +31,8 @@ GROUPS: tuple[tuple[str, str | None], ...] = (
     ("importing", "import"),
     ("exporting", "export"),
     ("artists", "artist"),
+    ("catalog.album_app", "album"),
+    ("catalog.track_app", "track"),
     ("fingerprints", "fingerprint"),
     ("insights", "insights"),
     ("plays", "plays"),
@@ -88,7 +91,8 @@ def command() -> TyperGroup:
     )
     app.callback(epilog=show_examples(*EXAMPLES))(_root)
     for module, name in GROUPS:
-        group: typer.Typer = import_module(f"musicsvc.cli.{module}").app
+        source, _, attribute = module.partition(".")
+        group: typer.Typer = getattr(import_module(f"musicsvc.cli.{source}"), attribute or "app")
         for registered in group.registered_commands:
             registered.cls = Command
         app.add_typer(group, name=name)

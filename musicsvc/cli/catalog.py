@@ -1,0 +1,237 @@
+"""`musicsvc artist`, `album` and `track`: list, search, show, edit and delete what the catalog contains."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from inspect import Parameter, Signature
+from itertools import count, islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from musicsvc.cli import output
+from musicsvc.cli.options import LARGEST_ID, AsJson, Limit, Yes, group, option
+from musicsvc.cli.output import JSON
+from musicsvc.cli.session import Session
+from musicsvc.errors import Failure, Invalid
+from musicsvc.store.editing.fields import FIELDS
+
+if TYPE_CHECKING:
+    from musicsvc.store.engine.name_index import NameIndex
+    from musicsvc.store.engine.pagination import Listing
+
+PAGE, FOUND, ALIKE = 500, 20, 50
+COLUMNS = {
+    "artist": ("id", "name", "albums_count", "tracks_count", "manager_id"),
+    "album": ("id", "name", "artists", "release_date", "label", "upc"),
+    "track": ("id", "name", "artists", "album_id", "release_date", "isrc", "plays"),
+}
+DELETED = {
+    "artist": "An artist that is the only one of a track, or the first of an album, cannot be deleted.",
+    "album": "Its tracks stay, without an album.",
+    "track": "Its comments, likes and reposts are deleted, and it leaves playlists and collections.",
+}
+NO_UNDO = "Plays stay in the figures of what else they belong to. There is no undo."
+
+
+def add_commands(app: typer.Typer, noun: str) -> None:
+    """Add the commands for artists, albums or tracks (`noun`) to a group."""
+    app.command("list", help=f"List all {noun}s, newest first.")(_list(noun))
+    app.command("search", help=f"Search for {noun}s by name, the best match first.")(_search(noun))
+    app.command("show", help=f"Show one {noun} as the API does.")(_show(noun))
+    app.command("edit", help=f'Change fields of one {noun}. An empty text ("") empties a field.')(_edit(noun))
+    app.command("delete", help=f"Delete one {noun}. {DELETED[noun]} {NO_UNDO}")(_delete(noun))
+
+
+def _named(noun: str) -> Any:
+    help_text = f"The {noun}'s id, or its name if no other {noun} has it."
+    return Annotated[str, typer.Argument(metavar="ID", help=help_text, show_default=False)]
+
+
+def _list(noun: str) -> Callable[..., None]:
+    def list_(context: typer.Context, limit: Limit = None, json: AsJson = False) -> None:
+        session = Session.from_context(context)
+        _print(session, noun, session.read(lambda: [*islice(_all(noun), limit)]), json=json)
+
+    return list_
+
+
+def _search(noun: str) -> Callable[..., None]:
+    def search(
+        context: typer.Context,
+        text: Annotated[str, typer.Argument(metavar="TEXT", help="A part of the name.", show_default=False)],
+        json: AsJson = False,
+    ) -> None:
+        session = Session.from_context(context)
+        _print(session, noun, session.read(lambda: _shapes(noun, _index(noun).find(text, FOUND))), json=json)
+
+    return search
+
+
+def _show(noun: str) -> Callable[..., None]:
+    def show(context: typer.Context, chosen: str, json: AsJson = False) -> None:
+        found = Session.from_context(context).read(lambda: _shape(noun, _number(noun, chosen)))
+        output.print_record(found if json else _readable(found), json=json)
+
+    show.__annotations__["chosen"] = _named(noun)
+    return show
+
+
+def _edit(noun: str) -> Callable[..., None]:
+    """Return a command with an option for each field."""
+
+    def edit(context: typer.Context, chosen: str, json: bool = False, **given: str | None) -> None:
+        fields = {field.name: field for field in FIELDS[noun]}
+        sent = {name: fields[name].parse(text) for name, text in given.items() if text is not None}
+        if not sent:
+            raise typer.BadParameter(f"Name a field to change, such as {FIELDS[noun][0].option}.")
+        if empty := [name for name, value in sent.items() if value is None and not fields[name].optional]:
+            raise typer.BadParameter(f"{fields[empty[0]].option} cannot be empty.")
+        session, now = Session.begin(context)
+        found = session.write(lambda: _change(noun, _number(noun, chosen), sent, now))
+        output.print_result(session, f"{found['name']} ({noun} {found['id']}) is changed.", found, json=json)
+
+    kinds: dict[str, Any] = {"context": typer.Context, "chosen": _named(noun)}
+    for field in FIELDS[noun]:
+        metavar = "N" if field.form in {"number", "id"} else "DATE" if field.form == "date" else "TEXT"
+        kinds[field.name] = Annotated[str | None, option(metavar, f"{field.title}.", field.option)]
+    kinds["json"] = AsJson
+    defaults = {"json": False, "context": Parameter.empty, "chosen": Parameter.empty}
+    of_call = Parameter.KEYWORD_ONLY
+    named = [Parameter(name, of_call, default=defaults.get(name), annotation=kind) for name, kind in kinds.items()]
+    command: Any = edit
+    command.__signature__, command.__annotations__ = Signature(named), kinds
+    return edit
+
+
+def _delete(noun: str) -> Callable[..., None]:
+    def delete(context: typer.Context, chosen: str, yes: Yes = False, json: AsJson = False) -> None:
+        session, now = Session.begin(context)
+        found = session.read(lambda: _shape(noun, _number(noun, chosen)))
+        about = f"{found['name']} ({noun} {found['id']})"
+        if not yes and not sys.stdin.isatty():
+            raise Failure(f"This deletes {about}. To confirm this without a terminal, add --yes.")
+        if not yes:
+            session.echo(f"{DELETED[noun]} {NO_UNDO}")
+            typer.confirm(f"Delete {about}?", abort=True, err=True)
+        session.write(lambda: _remove(noun, found["id"], now))
+        output.print_result(session, f"{about} is deleted.", {"id": found["id"], "name": found["name"]}, json=json)
+
+    delete.__annotations__["chosen"] = _named(noun)
+    return delete
+
+
+def _index(noun: str) -> "NameIndex":
+    from musicsvc.store.engine.name_index import INDEXES
+
+    return INDEXES[noun]
+
+
+def _number(noun: str, text: str) -> int:
+    """Return the id that a text gives or, if it is no number, the id of the only row with this name."""
+    if text.isascii() and text.isdigit():
+        return min(int(text), LARGEST_ID)
+    shown = _shapes(noun, _index(noun).find(text.strip(), ALIKE))
+    ids = [row["id"] for row in shown if row["name"] == text.strip()]
+    if len(ids) != 1:
+        several = f"Several {noun}s are named {text}: {', '.join(map(str, ids))}. Give an id."
+        raise Failure(several if ids else f"There is no {noun} named {text}.")
+    return int(ids[0])
+
+
+def _all(noun: str) -> Iterator[JSON]:
+    from musicsvc.store.catalog import albums, artists, track_lists
+    from musicsvc.store.catalog.track_lists import TrackFilters
+    from musicsvc.store.engine.pagination import Page
+
+    lists: dict[str, Callable[[Page], Listing[Any]]] = {
+        "artist": artists.list_all,
+        "album": albums.list_all,
+        "track": lambda page: track_lists.find(TrackFilters(), page),
+    }
+    for number in count(1):
+        ids = lists[noun](Page(number, PAGE)).ids
+        if not ids:
+            return
+        yield from _shapes(noun, ids)
+
+
+def _shape(noun: str, number: int) -> JSON:
+    """Return one row as the API shows it. Raises NotFound."""
+    from musicsvc.store.catalog import albums, artists, tracks
+
+    {"artist": artists, "album": albums, "track": tracks}[noun].get(number)
+    return _shapes(noun, [number])[0]
+
+
+def _shapes(noun: str, ids: Sequence[int]) -> list[JSON]:
+    from musicsvc.server.shapes import catalog
+    from musicsvc.store.catalog import albums, artists, tracks
+
+    if noun == "artist":
+        return [catalog.artist_full(row) | {"manager_id": row.manager_id} for row in artists.find(ids)]
+    if noun == "album":
+        return [catalog.album_full(row) for row in albums.with_contents(albums.find(ids))]
+    return [catalog.track_full(row) for row in tracks.complete(tracks.find(ids) if ids else [])]
+
+
+def _change(noun: str, number: int, sent: JSON, now: int) -> JSON:
+    from musicsvc.server.schemas.catalog import AlbumEdit, ArtistEdit, TrackEdit
+    from musicsvc.server.schemas.fields import Body
+    from musicsvc.server.schemas.reading import check
+    from musicsvc.store.catalog import albums, artists, tracks
+    from musicsvc.store.editing import edits, fields
+
+    schemas: dict[str, type[Body]] = {"artist": ArtistEdit, "album": AlbumEdit, "track": TrackEdit}
+    rows: dict[str, Any] = {"artist": artists, "album": albums, "track": tracks}
+    row = rows[noun].get(number)
+    model, faults = check(schemas[noun], sent, {"now": now})
+    faults |= schemas[noun].check_against_store(sent, faults)
+    if model is None or faults:
+        raise Invalid({f"--{name.replace('_', '-')}": fault for name, fault in faults.items()})
+    change = getattr(edits, f"edit_{noun}")
+    change(row, fields.changes(noun, model.model_dump(exclude_unset=True)), now=now)
+    return _shape(noun, number)
+
+
+def _remove(noun: str, number: int, now: int) -> None:
+    from musicsvc.store.catalog import albums, artists, tracks
+    from musicsvc.store.editing import deletions
+
+    if noun == "artist":
+        artist = artists.get(number)
+        deletions.delete_artist(artist, now=now, account=artist.manager_id, actor="cli")
+    elif noun == "album":
+        deletions.delete_album(albums.get(number), now=now, account=None, actor="cli")
+    else:
+        deletions.delete_track(tracks.get(number), now=now, account=None, actor="cli")
+
+
+def _print(session: Session, noun: str, rows: list[JSON], *, json: bool) -> None:
+    shown = rows if json else [_readable(row) for row in rows]
+    output.print_table(session, shown, COLUMNS[noun], json=json, cut="name")
+
+
+def _readable(row: JSON) -> JSON:
+    """Return a row of the API for a table: of lists, the names."""
+    return {
+        name: "; ".join(str(each.get("display_name") or each["name"]) for each in value)
+        if isinstance(value, list)
+        else value
+        for name, value in row.items()
+    }
+
+
+album_app = group(
+    "List, show, edit and delete albums.",
+    "album search Notenbüchlein",
+    "album edit 7 --release-date 1725-01-01 --label Breitkopf",
+    "album delete 7 --yes",
+)
+track_app = group(
+    "List, show, edit and delete tracks.",
+    "track list --limit 20",
+    "track edit 7 --isrc GBAYE6800011 --explicit no",
+    "track delete 7 --yes",
+)
+add_commands(album_app, "album")
+add_commands(track_app, "track")

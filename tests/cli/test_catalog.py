@@ -1,0 +1,112 @@
+"""`musicsvc artist`, `album` and `track`: what is listed, found, changed and deleted, and how rows are named."""
+
+import json
+from typing import Any
+
+import pytest
+
+from musicsvc.store.editing.fields import FIELDS
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Album, AlbumArtist, Artist, SecurityEvent, Track, TrackArtist
+from tests.cli.conftest import Json, Run
+
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+# What is typed for each field, and what the API shows then.
+TYPED: dict[str, dict[str, tuple[str, Any]]] = {
+    "artist": {"name": ("Fanny Hensel", "Fanny Hensel"), "image_small": ("https://img.test/f", "https://img.test/f")},
+    "album": {
+        "artist_id": ("2", [2]),
+        "release_date": ("1841-12-24", "1841-12-24"),
+        "upc": ("036000291452", "036000291452"),
+        "label": (" Furore ", "Furore"),
+        "image": ("", None),
+    },
+    "track": {
+        "artists": ("2, 1", [2, 1]),
+        "duration": ("180000", 180_000),
+        "genre": ("Art Song", ["art-song"]),
+        "tags": ("river; slow;", ["river", "slow"]),
+        "price": ("2.5", 2.5),
+        "explicit": ("no", False),
+        "isrc": ("de-a62-41-01234", "DEA624101234"),
+        "album_id": ("", None),
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def catalog(store: Store) -> None:
+    """Create the artists Clara (1) and Louise (2), the album Songs (1) and the tracks 1975 (1), Air (2), Air (3)."""
+
+    def make() -> None:
+        for name in ("Clara", "Louise"):
+            Artist.create(name=name, created_at=1)
+        Album.create(name="Songs", image="https://img.test/s", created_at=1)
+        AlbumArtist.create(album=1, artist=1, position=0)
+        for number, name in enumerate(("1975", "Air", "Air"), 1):
+            Track.create(name=name, duration=1, album=1, created_at=1)
+            TrackArtist.create(track=number, artist=1, position=0)
+
+    store.write(make).result()
+
+
+def plain(value: Any) -> Any:
+    """Return the ids of artists, and the names of genres and tags."""
+    if isinstance(value, list):
+        return [each["id"] if "verified" in each else each["name"] for each in value]
+    return value
+
+
+@pytest.mark.parametrize("noun", TYPED)
+def test_each_field_is_an_option_that_takes_what_people_type(run: Run, ask: Json, noun: str) -> None:
+    shown_as = {"artist_id": "artists", "genre": "genres"}
+    for name, (typed, value) in TYPED[noun].items():
+        (field,) = (field for field in FIELDS[noun] if field.name == name)
+        shown = ask(noun, "edit", "1", field.option, typed)
+        assert plain(shown[shown_as.get(name, name)]) == value
+        assert ask(noun, "show", "1") == shown
+    assert all(field.option in run(noun, "edit", "--help").stdout for field in FIELDS[noun])
+
+
+def test_rows_are_listed_newest_first_and_found_by_a_part_of_their_name(run: Run, ask: Json) -> None:
+    assert [row["id"] for row in ask("track", "list")] == [3, 2, 1]
+    assert [row["id"] for row in ask("track", "list", "--limit", "1")] == [3]
+    assert [row["id"] for row in ask("artist", "search", "lou")] == [2]
+    lines = run("album", "list").stdout.splitlines()
+    assert (lines[0].split()[:3], lines[1].split()) == (
+        ["id", "name", "artists"],
+        ["1", "Songs", "Clara", "-", "-", "-"],
+    )
+    assert run("track", "show", "2").stdout.splitlines()[1].split() == ["name", "Air"]
+
+
+def test_a_name_stands_for_an_id_if_no_other_row_has_it(run: Run, ask: Json) -> None:
+    assert ask("artist", "show", "Louise")["id"] == 2
+    assert "There is no artist named louise." in run("artist", "show", "louise", expect=1).stderr
+    assert "Several tracks are named Air: 2, 3. Give an id." in run("track", "delete", "Air", expect=1).stderr
+    assert "There is no such track." in run("track", "show", "1975", expect=1).stderr  # digits are an id
+    assert "There is no such track." in run("track", "show", "9" * 40, expect=1).stderr
+
+
+def test_a_change_that_the_api_would_refuse_is_refused_with_the_name_of_the_option(run: Run) -> None:
+    for noun, *given, words in (
+        ("track", "--bpm", "fast", "--bpm: Must be an integer."),
+        ("track", "--album-id", "9", "--album-id: 9 does not exist."),
+        ("album", "--upc", "036000291453", "--upc: Must be a UPC or EAN; the check digit of 036000291453 is wrong."),
+    ):
+        assert words in run(noun, "edit", "1", *given, expect=1).stderr
+    assert "Name a field to change" in run("artist", "edit", "1", expect=2).stderr
+    assert "--name cannot be empty." in run("artist", "edit", "1", "--name", " ", expect=2).stderr
+
+
+def test_what_is_deleted_needs_a_yes_without_a_terminal_and_leaves_an_event(run: Run, store: Store) -> None:
+    refused = run("album", "delete", "Songs", expect=1).stderr
+    assert refused == "Error: This deletes Songs (album 1). To confirm this without a terminal, add --yes.\n"
+    assert json.loads(run("album", "delete", "Songs", "--yes", "--json").stdout) == {"id": 1, "name": "Songs"}
+    assert "is the only artist of 3 tracks" in run("artist", "delete", "1", "--yes", expect=1).stderr
+    assert run("track", "delete", "3", "--yes").stderr == "Air (track 3) is deleted.\n"
+    events = store.read(lambda: list(SecurityEvent.select().order_by(SecurityEvent.id))).result()
+    assert [(event.kind, event.actor, event.reason) for event in events] == [
+        ("album.deleted", "cli", "album 1 (Songs)"),
+        ("track.deleted", "cli", "track 3 (Air)"),
+    ]
