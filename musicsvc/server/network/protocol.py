@@ -265,10 +265,11 @@ class HttpConnection(RequestHandler):
         self._slots.mark_busy(self._slot)
         if not self.writing_paused:
             self._deadline.clear()
-        self._framing = Framing()
+        if self._payload is not EMPTY_PAYLOAD:
+            self._framing = Framing()
         self._head_size = 0
-        for at, (message, _) in list(enumerate(self._messages))[-count:]:
-            if status := fault_of(message, size):
+        for at in range(len(self._messages) - count, len(self._messages)):
+            if status := fault_of(self._messages[at][0], size):
                 self._refuse(status, at)
                 break
 

@@ -150,12 +150,10 @@ class FirstSteps:
         if message.method != hdrs.METH_GET or message.should_close or message.upgrade:
             return False
         request_id = message.headers.get(REQUEST_ID_HEADER)
-        try:
-            known = self._heads[_key(connection, message.path, message.raw_headers, request_id)]
-        except KeyError:
+        key = _key(connection, message.path, message.raw_headers, request_id)
+        if key not in self._heads or message.version != HttpVersion11:
             return False
-        if message.version != HttpVersion11:
-            return False
+        known = self._heads[key]
         if not self._offers:
             # The version of the database must be read after all requests of this turn have arrived.
             asyncio.get_running_loop().call_soon(self._flush)

@@ -89,11 +89,8 @@ class AnswerCache:
         if stamp is None:
             return None
         key = target, audience
-        try:
+        if key in self._entries:  # an exception for each miss would cost more
             entry = self._entries[key]
-        except KeyError:
-            pass
-        else:
             if self._freshness.holds(entry.source):
                 self.hits += 1
                 return entry.answer

@@ -244,11 +244,12 @@ class Router:
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._literal: dict[str, dict[str, Route]] = {}
-        self._patterns: dict[int, list[tuple[Sequence[str], Route]]] = {}
+        # By number of segments, with the text before the first parameter, which excludes most patterns at once.
+        self._patterns: dict[int, list[tuple[Sequence[str], str, Route]]] = {}
         for route in routes:
             parts = route.path.split("/")
             if route.parameters:
-                self._patterns.setdefault(len(parts), []).append((parts, route))
+                self._patterns.setdefault(len(parts), []).append((parts, route.path.partition("{")[0], route))
             else:
                 self._literal.setdefault(route.path, {})[route.method] = route
         for patterns in self._patterns.values():
@@ -262,8 +263,8 @@ class Router:
             return literal[wanted], {}
         allowed = set(literal)
         parts = path.split("/")
-        for pattern, route in self._patterns.get(len(parts), ()) if not literal else ():
-            values = _values(pattern, parts)
+        for pattern, prefix, route in self._patterns.get(len(parts), ()) if not literal else ():
+            values = _values(pattern, parts) if path.startswith(prefix) else None
             if values is None:
                 continue
             if route.method == wanted:
