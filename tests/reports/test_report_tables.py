@@ -9,6 +9,7 @@ from typing import Any
 import openpyxl
 
 from musicsvc.reports import report_tables
+from musicsvc.server.shapes import verification
 
 POINT = {"date": "2026-03-01", "plays": 9, "listeners": 4, "likes": 1, "reposts": 2}
 ROW = {
@@ -92,3 +93,15 @@ def test_a_csv_file_has_a_line_for_each_figure() -> None:
         ["summary", "", "change", ""],
         ["b", "k", "name", "'=1+1"],
     ]
+
+
+def test_each_figure_of_a_report_is_in_a_row() -> None:
+    report = REPORT | {"charts": {"points": [POINT], "totals": {"plays": 9}}}
+    rows = {(str(row["section"]), str(row["key"])): [*row.items()][2:] for row in verification.report_rows(report)}
+
+    assert dict(rows["listening", ""]) == {"skips": 5, "completion.mean": 51.7, "completion.median": None}
+    assert [plays for _, plays in rows["hours", "Sunday"]] == REPORT["hours"]["hours"][6]
+    best = {f"best_day.{name}": value for name, value in MILESTONES["best_day"].items()}  # type: ignore[attr-defined]
+    assert dict(rows["milestones", "track 7"]) == {"name": "Rag", "plays.100": "2026-02-03T04:05:06.000000Z"} | best
+    assert dict(rows["releases", "02 day 000"]) == REPORT["releases"]["releases"][1]["points"][0]
+    assert (dict(rows["days", "2026-03-01"]), dict(rows["totals", ""])) == (POINT, {"plays": 9})

@@ -32,6 +32,7 @@ def port(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     """Yield the port that the commands of the page use in this test."""
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
+    monkeypatch.setenv("MUSICSVC_BACKUPS__EVERY_HOURS", "0")  # the first one is logged after three seconds
     with reserved_port() as port:
         monkeypatch.setenv("MUSICSVC_SERVER__PORT", str(port))
         yield port
