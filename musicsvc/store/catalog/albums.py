@@ -6,7 +6,7 @@ from typing import Any
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.catalog import artists, tags, tracks
+from musicsvc.store.catalog import artists, genres, tracks
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import list_blocks
@@ -144,6 +144,6 @@ def create(
         raise Forbidden("You do not manage this artist.")
     album_id = Album.create(**values, created_at=now).id
     AlbumArtist.create(album=album_id, artist=artist_id, position=0)
-    if tag_ids := tags.ensure(tag_names).values():
+    if tag_ids := genres.ensure_tags(tag_names).values():
         AlbumTag.insert_many([{"album": album_id, "tag": tag_id} for tag_id in tag_ids]).execute()
     return with_contents([get(album_id)])[0]

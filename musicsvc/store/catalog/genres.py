@@ -1,14 +1,17 @@
-"""Genres, identified by their slug. The display name is the spelling with which a genre was created."""
+"""Genres, identified by their slug, and tags, free text identified by exact spelling.
+
+The display name of a genre is the spelling with which it was created.
+"""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from musicsvc.errors import Invalid
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.engine.sql import batches
-from musicsvc.store.models import Genre
+from musicsvc.store.models import Genre, Tag
 
 
 class GenreRow(NamedTuple):
@@ -43,21 +46,29 @@ def ensure(names: Iterable[str]) -> dict[str, int]:
         typed.setdefault(slug(name), name.strip())
     if "" in typed:
         raise Invalid({"genre": "The genre must contain a letter or a digit."})
-    found = find(list(typed))
-    # Sorted, so that two transactions that insert the same genres wait for each other without a deadlock.
-    missing = sorted(set(typed) - set(found))
+    return _ensure(Genre, {name: {"name": name, "display_name": typed[name]} for name in typed})
+
+
+def ensure_tags(names: Iterable[str]) -> dict[str, int]:
+    """Create the tags that do not exist. Return name → id of all tags in `names`."""
+    return _ensure(Tag, {name: {"name": name} for name in map(str.strip, names)})
+
+
+def _ensure(table: type[Genre | Tag], rows: Mapping[str, Mapping[str, str]]) -> dict[str, int]:
+    found = find(list(rows), table)
+    # Sorted, so that two transactions that insert the same rows wait for each other without a deadlock.
+    missing = sorted(rows.keys() - found.keys())
     if missing:
-        rows = [{"name": name, "display_name": typed[name]} for name in missing]
-        Genre.insert_many(rows).on_conflict_ignore().execute()
-        found |= find(missing)
+        table.insert_many([rows[name] for name in missing]).on_conflict_ignore().execute()
+        found |= find(missing, table)
     return found
 
 
-def find(slugs: Sequence[str]) -> dict[str, int]:
-    """Return slug → id of the genres that exist. Other slugs are omitted."""
+def find(names: Sequence[str], table: type[Genre | Tag] = Genre) -> dict[str, int]:
+    """Return slug → id of the genres, or name → id of the tags, that exist. Other names are omitted."""
     found: dict[str, int] = {}
-    for some in batches(slugs):
-        found.update(Genre.select(Genre.name, Genre.id).where(Genre.name.in_(some)).tuples().iterator())
+    for some in batches(names):
+        found.update(table.select(table.name, table.id).where(table.name.in_(some)).tuples().iterator())
     return found
 
 

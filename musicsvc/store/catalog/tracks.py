@@ -8,7 +8,7 @@ from peewee import JOIN, SQL, fn
 
 from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.catalog import album_sizes, artists, genres, identifiers, tags
+from musicsvc.store.catalog import album_sizes, artists, genres, identifiers
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.engine import list_blocks, sql
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
@@ -202,7 +202,7 @@ def create(
     if genre is not None:
         links = [{"track": track_id, "genre": genre_id} for genre_id in genres.ensure([genre]).values()]
         TrackGenre.insert_many(links).execute()
-    if tag_ids := tags.ensure(tag_names).values():
+    if tag_ids := genres.ensure_tags(tag_names).values():
         TrackTag.insert_many([{"track": track_id, "tag": tag_id} for tag_id in tag_ids]).execute()
     return get(track_id)
 

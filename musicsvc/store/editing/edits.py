@@ -5,7 +5,7 @@ from typing import Any
 
 from musicsvc.errors import Forbidden, Invalid
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.catalog import album_sizes, albums, artists, genres, identifiers, tags, tracks
+from musicsvc.store.catalog import album_sizes, albums, artists, genres, identifiers, tracks
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
@@ -69,7 +69,7 @@ def edit_track(track: TrackRow, changes: Mapping[str, Any], *, now: int, actor: 
         named = [labels["genre"]] if labels["genre"] is not None else []
         _link(TrackGenre, "track", track.id, "genre", genres.ensure(named).values())
     if "tags" in labels:
-        _link(TrackTag, "track", track.id, "tag", tags.ensure(labels["tags"] or ()).values())
+        _link(TrackTag, "track", track.id, "tag", genres.ensure_tags(labels["tags"] or ()).values())
     if album_id is not None:
         album_sizes.require_within_limits(album_id, "album_id" if "album_id" in changes else "description")
     return tracks.get(track.id)
@@ -85,7 +85,7 @@ def edit_album(album: AlbumRow, changes: Mapping[str, Any], *, now: int, actor: 
     if first is not None:
         _set_first_artist(album.id, first, actor)
     if "tags" in values:
-        _link(AlbumTag, "album", album.id, "tag", tags.ensure(values.pop("tags") or ()).values())
+        _link(AlbumTag, "album", album.id, "tag", genres.ensure_tags(values.pop("tags") or ()).values())
     album_sizes.lock_album(album.id)
     Album.update(**values, edited_at=now).where(Album.id == album.id).execute()
     album_sizes.require_within_limits(album.id, "description")

@@ -7,7 +7,7 @@ from pathlib import Path
 import musicsvc
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.catalog import genres, tags
+from musicsvc.store.catalog import genres
 from musicsvc.store.engagement.comments import GAP
 from musicsvc.store.models import (
     Album,
@@ -144,7 +144,7 @@ def _album(entry: Entry, world: World) -> int:
     album_id = Album.create(**columns(entry, Album), **identity, created_at=world.now).id
     for at, key in enumerate(entry["artists"]):
         AlbumArtist.create(album=album_id, artist=world.artists[key].id, position=at)
-    for tag_id in tags.ensure(entry.get("tags", [])).values():
+    for tag_id in genres.ensure_tags(entry.get("tags", [])).values():
         AlbumTag.create(album=album_id, tag=tag_id)
     return int(album_id)
 
@@ -164,7 +164,7 @@ def _track(entry: Entry, world: World) -> bool:
         TrackArtist.create(track=track_id, artist=world.artists[key].id, position=at)
     for genre_id in genres.ensure(entry.get("genres", [])).values():
         TrackGenre.create(track=track_id, genre=genre_id)
-    for tag_id in tags.ensure(entry.get("tags", [])).values():
+    for tag_id in genres.ensure_tags(entry.get("tags", [])).values():
         TrackTag.create(track=track_id, tag=tag_id)
     world.tracks[entry["key"]] = int(track_id)
     return True

@@ -15,7 +15,7 @@ from typing import Any
 
 from musicsvc.clock import MINUTE, parse
 from musicsvc.errors import Invalid
-from musicsvc.store.catalog import genres, tags
+from musicsvc.store.catalog import genres
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
@@ -130,7 +130,7 @@ class _Writer:
         self.words = words
         self.chance = random.Random(f"{block.seed}:{block.first_album}")  # noqa: S311 - names and sizes, no secrets
         self.artist_ids = bulk.ids(Artist, len(block.albums))
-        by_slug, by_name = genres.ensure(words["genres"]), tags.ensure(words["tags"])
+        by_slug, by_name = genres.ensure(words["genres"]), genres.ensure_tags(words["tags"])
         self.genre_ids = [by_slug[genres.slug(name)] for name in words["genres"]]
         self.tag_ids = [by_name[name] for name in words["tags"]]
         self.rows: dict[Any, list[dict[str, Any]]] = {table: [] for table in TABLES}

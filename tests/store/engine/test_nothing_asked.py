@@ -5,7 +5,7 @@ from functools import partial
 
 from musicsvc.store.abuse import earlier_reads
 from musicsvc.store.accounts import users
-from musicsvc.store.catalog import albums, artists, genres, identifiers, search, tags, tracks
+from musicsvc.store.catalog import albums, artists, genres, identifiers, search, tracks
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import run_many
 from musicsvc.store.engine.store import Store
@@ -25,7 +25,7 @@ CALLS: dict[str, tuple[Callable[[], object], object]] = {
     "tracks.with_artists": (lambda: tracks.with_artists([]), []),
     "tracks.with_labels": (lambda: tracks.with_labels([]), []),
     "genres.ensure": (lambda: genres.ensure([]), {}),
-    "tags.ensure": (lambda: tags.ensure([]), {}),
+    "genres.ensure_tags": (lambda: genres.ensure_tags([]), {}),
     "identifiers.tracks_by_isrc": (lambda: identifiers.tracks_by_isrc([], None), {}),
     "matching by code": (lambda: matching._by_code(matching.ISRC, [], None), {}),
     "conversations": (lambda: messages._with_contents([]), []),

@@ -10,7 +10,7 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store import opening
-from musicsvc.store.catalog import tags
+from musicsvc.store.catalog import genres
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog.catalog import Catalog
@@ -62,7 +62,7 @@ def test_others_write_between_the_parts_of_a_dry_run(
         with opening.connect(store_url) as other:
             while not ended.is_set():
                 began = time.monotonic()
-                other.write(partial(tags.ensure, [f"{began}"])).result()
+                other.write(partial(genres.ensure_tags, [f"{began}"])).result()
                 waits.append(time.monotonic() - began)
 
     writer = threading.Thread(target=write)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from peewee import Field
 
-from musicsvc.store.catalog import genres, identifiers, tags
+from musicsvc.store.catalog import genres, identifiers
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.catalog.artists import Artists
@@ -141,8 +141,8 @@ class Tracks(Index):
         links = [(each.id, genre_ids[slug]) for each in altered for slug in each.added.get("genres", ())]
         bulk.insert(TrackGenre, ("track", "genre"), links)
         names = {name for each in altered for name in each.added.get("tags", ())}
-        former = tags.find(list(names))
-        tag_ids = tags.ensure(names)
+        former = genres.find(list(names), Tag)
+        tag_ids = genres.ensure_tags(names)
         links = [(each.id, tag_ids[name]) for each in altered for name in each.added.get("tags", ())]
         bulk.insert(TrackTag, ("track", "tag"), links)
         new_genres = sorted(set(self._named) - known.keys())
