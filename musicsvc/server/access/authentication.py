@@ -71,9 +71,9 @@ class Authenticator:
         """Find the token holder, note them in the call, and count the request toward its rate limits.
 
         Return None if that is done, otherwise an awaitable that does the rest: unless the token is in memory, and
-        this process alone counts. For limits and log, a token whose account is suspended or has no API access is no
-        valid token. Raises Unauthenticated without a valid token, Forbidden without API access or the necessary scope,
-        TooMany if a limit is exceeded.
+        no shared counter must be asked. For limits and log, a token whose account is suspended or has no API access is
+        no valid token. Raises Unauthenticated without a valid token, Forbidden without API access or the necessary
+        scope, TooMany if a limit is exceeded.
         """
         # An open route needs no token; a valid token only determines which rate limit and which queue apply.
         if header is None or (route.access is Access.OPEN and not self._matters(route, call)):

@@ -211,7 +211,7 @@ class RateLimiter:
     def count(self, route: Route, call: Call) -> Awaitable[None] | None:
         """Count a request for its token or, without a valid token, for its address. Raises TooMany beyond a limit.
 
-        If other processes count too, the request is counted when the caller has awaited what this method returns.
+        If it returns an awaitable, the request is counted when that is done: other processes count, too.
         """
         if not self.applies_to(route, call) or not (hits := self._hits(route, call)):
             return None
