@@ -35,7 +35,7 @@ from musicsvc.server.responses.responses import (
 from musicsvc.server.shapes.envelope import Representation
 
 log = logging.getLogger("musicsvc")
-HEADS, HEAD_BYTES = 4096, 1536  # the most that are kept, and the memory of one, about
+HEADS, HEAD_BYTES = 4096, 2048  # the most that are kept, and the memory of one, about
 LONGEST_HEAD = 2048  # bytes; longer heads are not kept
 RAW_REQUEST_ID = REQUEST_ID_HEADER.lower().encode()
 LONGEST_BODY = 64 * 1024  # bytes; the dispatcher sends longer bodies in pieces, as the client reads them
