@@ -7,8 +7,7 @@ import pytest
 
 from musicsvc.server.routes.route import SAFE, Access, Family, Route
 from musicsvc.server.routes.table import ROUTES
-from tests.rights.page_right import ADMINISTRATOR, OWNER, VISITORS, PageWorld
-from tests.rights.pages import PAGES, right
+from tests.rights.pages import ADMINISTRATOR, OWNER, PAGES, VISITORS, PageWorld, right
 from tests.rights.table import endpoint
 from tests.support.page_client import PageClient, page_client, text
 from tests.support.serving import Answer
