@@ -258,3 +258,19 @@ def test_the_first_artist_of_an_album_cannot_be_deleted_but_further_ones_can(sto
     assert store.read(lambda: [row.album for row in Track.select()]).result() == [None] * 3
     store.write(partial(delete, ARTIST, 3)).result()
     require_sound(store)
+
+
+@pytest.mark.only_on("postgres")
+def test_a_change_about_a_track_that_is_deleted_meanwhile_finds_no_track(store: Store) -> None:
+    store.write(world).result()
+    fan = store.write(lambda: account(reports_plays=True)).result()
+    found: list[int] = []
+
+    def comment() -> None:
+        found.append(tracks.require(3))
+        store.write(partial(delete, TRACK, 3)).result()
+        comments.create(3, "More!", now=NOW, actor=fan)
+
+    with pytest.raises(NotFound, match="There is no such track"):
+        store.write(comment).result()
+    assert found == [3]

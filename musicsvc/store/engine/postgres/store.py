@@ -29,6 +29,7 @@ PAUSE_SECONDS = 0.01
 RETRYABLE = (
     pg.SerializationFailure,
     pg.DeadlockDetected,
+    pg.ForeignKeyViolation,  # the row was deleted meanwhile, which the repeated unit finds
     pg.AdminShutdown,
     pg.CrashShutdown,
     pg.ReadOnlySqlTransaction,  # the server is no longer the primary; a new connection finds the current primary
