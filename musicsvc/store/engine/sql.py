@@ -203,17 +203,6 @@ def is_dense(ids: Sequence[int]) -> bool:
     return ids[-1] - ids[0] < DENSE * len(ids)
 
 
-def in_range_or_list(ids: Sequence[int]) -> tuple[str, list[object]]:
-    """Return an SQL condition on an id column, to append to the column name, and its parameters.
-
-    `ids` must be in ascending order. If they have few gaps, the condition is a BETWEEN, which also matches the gaps.
-    """
-    if is_dense(ids):
-        return "BETWEEN ? AND ?", [ids[0], ids[-1]]
-    condition, value = in_list(ids)
-    return condition, [value]
-
-
 def batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
     """Yield slices of at most 500 values, which are small enough for one SQL statement."""
     return (values[start : start + BATCH] for start in range(0, len(values), BATCH))
