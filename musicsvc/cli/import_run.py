@@ -18,6 +18,7 @@ from musicsvc.wording import escape_controls, quantity
 if TYPE_CHECKING:
     from musicsvc.cli.refusals import RefusedFile
     from musicsvc.store.engine.store import Store
+    from musicsvc.store.importing.columns import Guess
     from musicsvc.store.importing.files.records import Reader
     from musicsvc.store.importing.runner import Kind
     from musicsvc.store.importing.summary import ImportSummary, Progress
@@ -125,7 +126,7 @@ class _Run:
             def on_progress(summary: "ImportSummary") -> None:
                 self._summary, self._through = summary, summary.rows
                 self._warn(summary.run)
-                if self._file is not None:
+                if self._file is not None and summary.rows:
                     self._file.add(summary.refused)
                 show_progress(reader.position, reader.size)
 
@@ -181,6 +182,9 @@ def _print(session: Session, summary: "ImportSummary") -> None:
     for note, title in NOTES.items():
         if count := summary.notes[note]:
             session.echo(f"{title}: {count:,}.")
+    taken = [_taken(each) for each in summary.columns if each.guessed]
+    if taken:
+        session.echo(f"Columns: {'; '.join(taken)}.")
     if summary.unused:
         session.echo(f"Unused columns: {', '.join(map(escape_controls, summary.unused))}.")
     refused = "all" if _all_refused(summary) else f"{len(summary.refused):,}"
@@ -188,6 +192,11 @@ def _print(session: Session, summary: "ImportSummary") -> None:
     session.echo(f"{read} Nothing was written (--dry-run)." if summary.dry_run else read)
     if summary.run is not None:
         session.echo(f"Import {summary.run}. To undo it: musicsvc import undo {summary.run}")
+
+
+def _taken(guess: "Guess") -> str:
+    written = f" ({guess.written})" if guess.written else ""
+    return escape_controls(f"{guess.column} is {guess.field}{written}")
 
 
 def _all_refused(summary: "ImportSummary") -> bool:
@@ -204,5 +213,10 @@ def _to_json(file: Path, summary: "ImportSummary") -> JSON:
         **{kind: asdict(counts) for kind, counts in summary.counts.items()},
         "refused": [{"line": row.line, "reason": row.reason} for row in summary.refused],
         "notes": {note: count for note, count in summary.notes.items() if count},
+        "columns": [
+            {"column": each.column, "field": each.field, "why": each.why, "written": each.written}
+            for each in summary.columns
+            if each.guessed
+        ],
         "unused_columns": summary.unused,
     }

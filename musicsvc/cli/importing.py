@@ -13,7 +13,7 @@ from musicsvc.errors import Failure
 app = group(
     "Import files: CSV (plain or gzip), JSON Lines, Parquet. Refused rows are listed, the others imported."
     " Repeating an import changes nothing.",
-    "import catalog songs.csv --map Title=track --map Artist=artist",
+    "import catalog songs.csv --map Work=track",
     "import plays history.json --listener ada --dry-run",
     "import undo 7",
 )
@@ -34,6 +34,11 @@ Map = Annotated[
     option("COLUMN=FIELD", "Read FIELD from COLUMN; repeat for more. COLUMN= ignores a column.", "--map"),
 ]
 Blank = Annotated[list[str] | None, option("TEXT", "Treat cells with this text, such as NA, as empty.", "--blank")]
+Dates = Annotated[
+    Literal["YYYY-MM-DD", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY"] | None,
+    option("FORMAT", "Of release dates: YYYY-MM-DD, DD.MM.YYYY, DD/MM/YYYY or MM/DD/YYYY.", "--date-format"),
+]
+Artist = Annotated[str | None, option("NAME", "The artist of tracks that name none.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the result without writing anything.")]
 Manager = Annotated[str | None, option("EMAIL", "The account that manages what is new.", "--user", "--manager")]
 Owner = Annotated[str | None, option("EMAIL", "The owner of the playlists.", "--user", "--manager")]
@@ -73,6 +78,8 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
     form: Format = None,
     blank: Blank = None,
     manager: Manager = None,
+    artist: Artist = None,
+    date_format: Dates = None,
     dry_run: DryRun = False,
     refused: Refused = None,
     json: AsJson = False,
@@ -82,7 +89,8 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
     from musicsvc.store.importing.files import readers
     from musicsvc.store.importing.runner import ImportOptions
 
-    options = ImportOptions((*(map_ or ()), *(more or ())), tuple(blank or ()), user=manager, dry_run=dry_run)
+    pairs = (*(map_ or ()), *(more or ()))
+    options = ImportOptions(pairs, tuple(blank or ()), date_format, artist, user=manager, dry_run=dry_run)
     opened = partial(readers.open_file, file, form)
     warn = partial(twins.warn_of_catalog, file, opened, options)
     import_run.import_file(context, import_run.RunOptions(file, json, refused), opened, partial(Catalog, options), warn)
@@ -134,7 +142,7 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
     if owner is None:
         raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
     pairs = (*(map_ or ()), *(more or ()))
-    options = ImportOptions(pairs, tuple(blank or ()), owner, public=public, dry_run=dry_run)
+    options = ImportOptions(pairs, tuple(blank or ()), user=owner, public=public, dry_run=dry_run)
     opened = partial(readers.open_file, file, form)
     import_run.import_file(context, import_run.RunOptions(file, json, refused), opened, partial(Playlists, options))
 
@@ -161,7 +169,9 @@ def plays(  # noqa: PLR0917 - a parameter for each option
 
     pairs = (*(map_ or ()), *(more or ()))
     blanks = tuple(blank or ())
-    options = ImportOptions(pairs, blanks, manager, listener, create_missing=create_missing, dry_run=dry_run)
+    options = ImportOptions(
+        pairs, blanks, user=manager, listener=listener, create_missing=create_missing, dry_run=dry_run
+    )
     if listener is None and histories.is_history(file, form, mapped=bool(pairs)):
         raise Failure(NO_LISTENER)
     opened = partial(histories.open_file, file, form, mapped=bool(pairs))

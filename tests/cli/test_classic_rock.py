@@ -18,8 +18,6 @@ from tests.support.label_world import write
 from tests.support.oracle import AnyPeriod, Named, PlayOf
 
 FILE, SONGS = "classic_rock_plays/classic_rock_plays.csv.gz", "classic_rock_plays/classic-rock-song-list.csv"
-PAIRS = ("song=track", "callsign=listener", "time=played_at", "unique_id=client_id")
-RECIPE = [word for pair in PAIRS for word in ("--map", pair)]
 LABEL = "radio@label.test"
 AGREEING = 2220  # songs; the names of nine others differ in case or were cut
 SUNDAY = "2014-06-22"
@@ -159,13 +157,13 @@ def try_recipe(run: Run, ask: Json, file: Path) -> None:
     """Try the recipe of docs/import.md, for which the file is as it was published."""
     run("user", "create", LABEL)
     run("access", "grant", LABEL)
-    tried = ask("import", "plays", str(file), "--create-missing", "--dry-run", *RECIPE)
+    tried = ask("import", "plays", str(file), "--create-missing", "--dry-run")
     assert (tried["plays"]["new"], tried["plays"]["refused"]) == (37_647, 26)
     assert (tried["tracks"]["new"], tried["artists"]["new"]) == (2_229, 476)
 
 
 def import_plays(ask: Json, file: str, *, new: int, repeated: int) -> None:
-    done = ask("import", "plays", file, "--user", LABEL, *RECIPE)["plays"]
+    done = ask("import", "plays", file, "--user", LABEL)["plays"]
     assert (done["new"], done["repeated"]) == (new, repeated)
 
 

@@ -6,6 +6,9 @@ from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure, Invalid
 
+MAPPED, EXACT = "set by --map", "the name of the field"
+Parse = Callable[[Any], Any]
+
 
 class Field(NamedTuple):
     """A field of rows. `parse` raises ValueError with the reason why a cell is invalid. It ignores empty cells.
@@ -13,7 +16,7 @@ class Field(NamedTuple):
     If `several` is true, several columns can fill the field, and `parse` gets a list of their cells.
     """
 
-    parse: Callable[[Any], Any]
+    parse: Parse
     several: bool = False
     counted: str = ""  # the kind of item that counts as refused if the cell is invalid
 
@@ -35,15 +38,35 @@ class Cells:
         return "; ".join(f"{name} {self.faults[name]}" for name in names if name in self.faults)
 
 
+class Guess(NamedTuple):
+    """A guess about a column: its field (None: it is not used), why, and how its cells are written if that matters.
+
+    `parse` reads the cells, if they need another parser than that of the field.
+    """
+
+    column: str
+    field: str | None
+    why: str
+    written: str | None = None
+    parse: Parse | None = None
+
+    @property
+    def guessed(self) -> bool:
+        """True if the user may want to look at the guess."""
+        return self.field is not None and (self.why not in {EXACT, MAPPED} or self.written is not None)
+
+
 class Columns:
-    """Maps each column of a file to a field: by `pairs` (`column=field`), otherwise to the field of the same name.
+    """Maps each column of a file to a field: by `pairs` (`column=field`), as guessed, or by the name of the field.
 
     Raises Invalid for a malformed or conflicting pair.
     """
 
     def __init__(self, fields: Mapping[str, Field], pairs: Iterable[str]) -> None:
-        self._fields = fields
-        self._mapped: dict[str, str] = {}
+        self.fields = fields
+        self.mapped: dict[str, str] = {}
+        self.guesses: list[Guess] = []
+        self._parsers = {name: each.parse for name, each in fields.items()}
         self._found: dict[str, str | None] = {}  # fields by column, of the rows read so far
         for pair in pairs:
             column, sign, name = pair.rpartition("=")
@@ -51,26 +74,39 @@ class Columns:
                 raise Invalid({"--map": f"{pair!r} is not in the form column=field."})
             if name and name not in fields:
                 raise Invalid({"--map": f"There is no field {name!r}. The fields are {', '.join(fields)}."})
-            if name in self._mapped.values() and not fields[name].several:
+            if name in self.mapped.values() and not fields[name].several:
                 raise Invalid({"--map": f"Only one column can fill the field {name}."})
-            self._mapped[column] = name
+            self.mapped[column] = name
 
-    def check(self, names: list[str], required: Collection[str]) -> None:
-        """Raise Failure if the file's columns (`names`) lack a mapped column, or a column for a required field."""
+    def use(self, guesses: Iterable[Guess]) -> None:
+        """Read the columns as guessed."""
+        self.guesses = list(guesses)
+        self._found = {each.column: each.field for each in self.guesses}
+        self._parsers |= {each.field: each.parse for each in self.guesses if each.field and each.parse}
+
+    def check(self, names: list[str], required: Mapping[str, str]) -> None:
+        """Raise Failure if the file's columns (`names`) lack a mapped column, or a column for a required field.
+
+        `required`: for each such field, what else the user can do.
+        """
         listed = f"The columns are {', '.join(names)}."
-        for column in self._mapped:
+        for column in self.mapped:
             if column not in names:
                 raise Failure(f"There is no column {column!r}. {listed}")
         found = {filled for name in names if (filled := self.field(name))}
         missing = [each for each in required if each not in found]
         if missing:
-            raise Failure(f"No column has the {missing[0]}. Name one with --map COLUMN={missing[0]}. {listed}")
+            also = required[missing[0]]
+            raise Failure(f"No column has the {missing[0]}. Name one with --map COLUMN={missing[0]}{also}. {listed}")
 
     def field(self, column: str) -> str | None:
         """Return the field that the column fills, or None if the column is ignored."""
-        if column in self._mapped:
-            return self._mapped[column] or None
-        return column if column in self._fields and column not in self._mapped.values() else None
+        if column in self.mapped:
+            return self.mapped[column] or None
+        if column in self._found:
+            return self._found[column]
+        free = column in self.fields and column not in {*self.mapped.values(), *self._found.values()}
+        return column if free else None
 
     def unused(self, names: list[str]) -> list[str]:
         return [name for name in names if self.field(name) is None]
@@ -85,7 +121,7 @@ class Columns:
                 name = self._found[column] = self.field(column)
             if name is None or value is None or value == "" or value in blanks:
                 continue
-            if not self._fields[name].several:
+            if not self.fields[name].several:
                 found[name] = value
             elif name in found:
                 found[name].append(value)
@@ -94,7 +130,7 @@ class Columns:
         cells = Cells(found)
         for name, value in found.items():
             try:
-                found[name] = self._fields[name].parse(value)
+                found[name] = self._parsers[name](value)
             except ValueError as error:
                 found[name] = None
                 cells.faults[name] = str(error)

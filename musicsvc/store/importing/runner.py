@@ -17,6 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import guessing
 from musicsvc.store.importing.columns import Cells, Columns, Field
 from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
@@ -33,6 +34,8 @@ class ImportOptions:
 
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()
+    date_format: str | None = None  # a key of guessing.DATE_FORMATS
+    artist: str | None = None  # of tracks in rows that name none
     user: str | None = None  # the e-mail address of the manager of new artists and tracks, or of the playlists' owner
     listener: str | None = None  # of plays in rows that name none
     create_missing: bool = False  # accounts of follows, tracks of plays
@@ -88,7 +91,8 @@ class Kind(ABC, Generic[Row]):
     counted: tuple[str, ...]  # the kinds of items in the summary
     refused_as: str  # the kind of item that counts as refused
     fields: Mapping[str, Field]
-    required: tuple[str, ...]
+    synonyms: Mapping[str, str]  # headings of columns for fields
+    required: Mapping[str, str]  # fields that a column must fill, and what else the user can do
     rows_a_unit = 500  # about 50 ms per transaction, so that a running server hardly waits
 
     def __init__(self, options: ImportOptions) -> None:
@@ -127,15 +131,17 @@ Batch = list[Row | Refusal | str]  # valid rows, invalid rows, and notes (keys o
 
 def run(store: Store, reader: Reader, kind: Kind[Any], *, now: int, on_progress: Progress) -> ImportSummary:
     """Import the file and return a summary. Raises Failure for a damaged file. Rows before the damage stay imported."""
-    if reader.columns is not None:
-        kind.check(reader.columns)
-    unused = kind.columns.unused(reader.columns or [])
-    summary = ImportSummary(kind.options.dry_run, unused, counts={each: Counts() for each in kind.counted})
     with closing(kind):
+        records = guessing.fit(iter(reader), kind.columns, reader.columns, kind.synonyms, kind.options.date_format)
+        if reader.columns is not None:
+            kind.check(reader.columns)
+        unused = kind.columns.unused(reader.columns or [])
+        counts = {each: Counts() for each in kind.counted}
+        summary = ImportSummary(kind.options.dry_run, unused, kind.columns.guesses, counts=counts)
         user = store.read(partial(_load, kind)).result()
         runner = _Runner(store, kind, user, now, summary, on_progress)
         start = partial(runs.start, kind.name, reader.name, user, summary.counts, now)
-        batches = _batches(_parsed(reader, kind), kind.rows_a_unit)
+        batches = _batches(_parsed(records, kind), kind.rows_a_unit)
         try:
             if summary.dry_run:
                 runner.try_all(batches, start)
@@ -154,8 +160,8 @@ def _load(kind: Kind[Any]) -> int | None:
     return user
 
 
-def _parsed(reader: Reader, kind: Kind[Row]) -> Iterator[Row | Refusal | str]:
-    for record in reader:
+def _parsed(records: Iterable[Record], kind: Kind[Row]) -> Iterator[Row | Refusal | str]:
+    for record in records:
         if record.note is not None:
             yield record.note
         elif record.fault is not None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from musicsvc.store.importing.columns import Guess
+
 NOTES = {
     "month_padded": "Release dates with only a year, taken as January 1",
     "day_padded": "Release dates without a day, taken as the first of the month",
@@ -63,6 +65,7 @@ class ImportSummary:
 
     dry_run: bool
     unused: list[str] = field(default_factory=list)
+    columns: list[Guess] = field(default_factory=list)  # what the columns of the file were taken for
     rows: int = 0
     counts: dict[str, Counts] = field(default_factory=dict)
     refused: list[Refusal] = field(default_factory=list)

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable
-from datetime import date
+from datetime import date, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
@@ -11,14 +11,20 @@ from urllib.parse import urlsplit
 
 from musicsvc.store.catalog import identifiers
 
+SLASHED = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})\2([0-9]{4})")
+CLOCK = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-5][0-9])(?:[.,]([0-9]{1,3}))?")
+MONTHS, MINUTE, HOUR = 12, 60, 3600
+LONGEST_DURATION = 86_400_000  # milliseconds
 DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 LONGEST_NUMBER = 40
 NOTES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 NOTE = re.compile(r"([A-Ga-g])([#♯b♭]?)")
 SCALES = {"major": "Major", "maj": "Major", "1": "Major", "minor": "Minor", "min": "Minor", "0": "Minor"}
-FLAGS = dict.fromkeys(("true", "yes", "y", "explicit", "1"), True)
-FLAGS |= dict.fromkeys(("false", "no", "n", "clean", "0"), False)
+TRUE = ("true", "yes", "y", "t", "x", "ja", "j", "wahr", "oui", "sí", "si", "explicit", "explizit", "e", "1")
+FALSE = ("false", "no", "n", "f", "nein", "falsch", "non", "none", "clean", "cleaned", "edited", "0")
+FLAGS = dict.fromkeys(TRUE, True) | dict.fromkeys(FALSE, False)
+FLAGS |= dict.fromkeys(("not explicit", "non-explicit", "notexplicit", "nicht explizit"), False)
 T = TypeVar("T")
 URL_LENGTH = 2048
 UNSAFE = re.compile(r"[\s\x00-\x1f\x7f]")
@@ -113,9 +119,29 @@ def day(value: Any) -> Day | None:
         return None
     found = value.isoformat()[:10] if isinstance(value, date) else str(value).strip()
     match = DATE.fullmatch(found)
+    if match is None and (dotted := SLASHED.fullmatch(found)) and dotted[2] == ".":
+        return _day(dotted[4], dotted[3], dotted[1])
     if isinstance(value, bool) or match is None:
-        raise ValueError("must be a date: YYYY-MM-DD, YYYY-MM or YYYY")
-    year, month, of_month = match.groups()
+        raise ValueError("must be a date: YYYY-MM-DD, DD.MM.YYYY, YYYY-MM or YYYY")
+    return _day(*match.groups())
+
+
+def dated(value: Any, order: str) -> Day | None:
+    """Parse a date in a column whose dates have this order: `DMY` or `MDY`. Those that begin with a year are valid."""
+    match = SLASHED.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or match[2] == ".":
+        return day(value)
+    first, second = match[1], match[3]
+    return _day(match[4], second, first) if order == "DMY" else _day(match[4], first, second)
+
+
+def slashed(value: Any) -> tuple[int, int] | None:
+    """Return the first two numbers of a date such as 10/11/2026, whose order the cell does not say."""
+    match = SLASHED.fullmatch(value.strip()) if isinstance(value, str) else None
+    return None if match is None or match[2] == "." else (int(match[1]), int(match[3]))
+
+
+def _day(year: str, month: str | None, of_month: str | None) -> Day:
     try:
         found_date = date(int(year), int(month or 1), int(of_month or 1))
     except ValueError:
@@ -138,19 +164,55 @@ def key(value: Any) -> str | None:
     return None if place == -1 else NOTES[place]
 
 
+def milliseconds(value: Any) -> int | None:
+    """Parse a duration in milliseconds."""
+    return whole(value, 0, LONGEST_DURATION)
+
+
+def seconds(value: Any) -> int | None:
+    """Parse a duration in seconds. Returns milliseconds."""
+    found = number(value)
+    return None if found is None else milliseconds(found * 1000)
+
+
+def clock(value: Any, *, shifted: bool = False) -> int | None:
+    """Parse a duration such as 3:45 or 1:02:03. Returns milliseconds.
+
+    `shifted`: times of a workbook have hours and minutes in place of minutes and seconds.
+    """
+    if is_blank(value):
+        return None
+    if isinstance(value, time | timedelta):
+        length = span(value)
+        return milliseconds(Decimal(str(length / MINUTE if shifted else length)) * 1000)
+    match = CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or (match[1] and int(match[2]) >= MINUTE):
+        raise ValueError("must be a duration as m:ss or h:mm:ss, like most of its column")
+    whole_seconds = int(match[1] or 0) * HOUR + int(match[2]) * MINUTE + int(match[3])
+    return milliseconds(whole_seconds * 1000 + int((match[4] or "").ljust(3, "0")))
+
+
+def span(value: time | timedelta) -> float:
+    """Return the seconds of a time of day, or of a duration."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return value.hour * HOUR + value.minute * MINUTE + value.second + value.microsecond / 1_000_000
+
+
 def isrc(value: Any) -> str | None:
     found = text(value, LONGEST_NUMBER)
     return None if found is None else identifiers.isrc(found)
 
 
 def upc(value: Any) -> str | None:
-    found = text(value, LONGEST_NUMBER)
+    whole_number = isinstance(value, int) and not isinstance(value, bool)  # a number has lost the zeros in front
+    found = text(str(value).zfill(identifiers.UPC_DIGITS) if whole_number else value, LONGEST_NUMBER)
     return None if found is None else identifiers.upc(found)
 
 
 @_caching
 def flag(value: Any) -> bool | None:
-    """Parse a truth value: true, yes, explicit or 1; false, no, clean or 0."""
+    """Parse a truth value: a word of TRUE or FALSE, in any case."""
     if is_blank(value):
         return None
     place = None if isinstance(value, bool) else _integer(value)
@@ -172,12 +234,17 @@ def scale(value: Any) -> str | None:
     return found
 
 
-def _integer(value: Any) -> int | None:
-    """Return the integer in a cell such as `7` or `7.0`, or None if the cell has anything else."""
+def number_or_none(value: Any) -> Decimal | None:
+    """Return the number in a cell, or None if the cell has anything else."""
     try:
-        found = number(value)
+        return number(value)
     except ValueError:
         return None
+
+
+def _integer(value: Any) -> int | None:
+    """Return the integer in a cell such as `7` or `7.0`, or None if the cell has anything else."""
+    found = number_or_none(value)
     return int(found) if found is not None and found == found.to_integral_value() else None
 
 

@@ -137,9 +137,9 @@ def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Pat
 
 def test_columns_that_are_missing_are_told_before_anything_is_written(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "x.csv"
-    file.write_text("title,artist\nT,A\n")
+    file.write_text("work,artist\nT,A\n")
     for pairs, told in (([], "No column has the track."), (["name=track"], "There is no column 'name'.")):
         with pytest.raises(Failure) as failed:
             import_file(store, file, Catalog(ImportOptions(pairs)))
         assert failed.value.message.startswith(told)
-        assert "title, artist" in failed.value.message
+        assert "work, artist" in failed.value.message

@@ -143,7 +143,7 @@ def test_an_account_that_an_import_made_is_the_same_by_its_id_and_by_its_e_mail(
 
 def test_a_file_without_the_columns_says_how_to_name_them(store: Store, tmp_path: Path) -> None:
     file = tmp_path / "edges.csv"
-    file.write_text("node_1,node_2\n0,1\n")
+    file.write_text("who,them\n0,1\n")
 
     def run(*given: str) -> ImportSummary:
         return import_file(store, file, Follows(ImportOptions(given, create_missing=True)))
@@ -151,8 +151,8 @@ def test_a_file_without_the_columns_says_how_to_name_them(store: Store, tmp_path
     with pytest.raises(Failure, match="--map COLUMN=follower"):
         run()
     with pytest.raises(Invalid):
-        run("node_1=follower", "node_2=friend")
-    assert counts(run("node_1=follower", "node_2=followed")) == (1, 0, 0)
+        run("who=follower", "them=friend")
+    assert counts(run("who=follower", "them=followed")) == (1, 0, 0)
 
 
 NAMES = some.sampled_from(["1", "2", "3", "A", "a", "a@x.test", "A@X.test", "b@x.test", " ", "@", "1@import.test"])

@@ -5,8 +5,10 @@ from typing import Any
 
 import orjson
 
+from musicsvc.errors import Failure
 from musicsvc.store.catalog import album_sizes
 from musicsvc.store.catalog.album_sizes import AlbumSize
+from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.catalog.albums import AlbumOffer, Albums
 from musicsvc.store.importing.catalog.artists import Artists
@@ -15,7 +17,7 @@ from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.catalog.tracks import TrackOffer, Tracks
 from musicsvc.store.importing.columns import Cells
 from musicsvc.store.importing.files.records import Record
-from musicsvc.store.importing.runner import Kind, Outcome, RefusedError, Scope
+from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 
 
 class Catalog(Kind[CatalogRow]):
@@ -25,14 +27,23 @@ class Catalog(Kind[CatalogRow]):
     counted = ("artists", "albums", "tracks", "genres")
     refused_as = "tracks"
     fields = rows.FIELDS
+    synonyms = headings.CATALOG
     required = rows.REQUIRED
+
+    def __init__(self, options: ImportOptions) -> None:
+        super().__init__(options)
+        self._artist = None if options.artist is None else options.artist.strip()
+        if self._artist is not None:
+            if not 1 <= len(self._artist) <= rows.NAME_LENGTH:
+                raise Failure(f"The artist's name must have 1 to {rows.NAME_LENGTH} characters.")
+            self.required = {name: also for name, also in rows.REQUIRED.items() if name != "artist"}
 
     def forget(self) -> None:
         self._albums: dict[int, int] = {}
         self._tracks: dict[int, int] = {}
 
     def parse(self, record: Record, cells: Cells) -> CatalogRow:
-        return rows.parse(record.line, cells)
+        return rows.parse(record.line, cells, self._artist)
 
     def write(self, batch: Sequence[CatalogRow], scope: Scope) -> Outcome:
         artists = Artists(batch, scope.user)

@@ -15,11 +15,10 @@ DESCRIPTION_LENGTH = 10_000
 WORD_LENGTH = 60
 MOST_ARTISTS = 50
 MOST_TAGS = 20
-LONGEST = 86_400_000
 SLOWEST, FASTEST = 20, 400
 
 IGNORED = "playlists_ignored"  # a note that counts although its row is refused
-REQUIRED = ("track", "artist")
+REQUIRED = {"track": "", "artist": ", or the artist of all tracks with --artist NAME"}
 LATER = ("playlist", "playlist_external_id")
 NAME = partial(values.text, longest=NAME_LENGTH)
 NAMES = partial(values.texts, longest=NAME_LENGTH)
@@ -31,7 +30,7 @@ FIELDS = {
     "album": Field(NAME, counted="albums"),
     "album_external_id": Field(NAME, counted="albums"),
     "release_date": Field(values.day, counted="tracks"),
-    "duration_ms": Field(partial(values.whole, lowest=0, highest=LONGEST), counted="tracks"),
+    "duration_ms": Field(values.milliseconds, counted="tracks"),
     "genre": Field(WORDS, several=True, counted="genres"),
     "tags": Field(WORDS, several=True, counted="tracks"),
     "bpm": Field(values.number, counted="tracks"),
@@ -86,15 +85,15 @@ class CatalogRow(NamedTuple):
         return tuple(dict.fromkeys((*self.album_artists, *self.artists)))
 
 
-def parse(line: int, cells: Cells) -> CatalogRow:
-    """Validate a row of a catalog file. Raises RefusedError with all faulty fields."""
+def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
+    """Validate a row of a catalog file. Raises RefusedError with all faulty fields. `artist`: of a row without one."""
     read = cells.values.get
     notes = [*(ignored := (IGNORED,) if any(field in cells.values for field in LATER) else ())]
     found = CatalogRow(
         line=line,
         external_id=read("external_id"),
         name=read("track") or "",
-        artists=read("artist") or (),
+        artists=read("artist") or ((artist,) if artist else ()),
         album=read("album"),
         album_external_id=read("album_external_id"),
         release_date=_release_date(read("release_date"), notes),

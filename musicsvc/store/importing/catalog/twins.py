@@ -11,6 +11,7 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import guessing, headings
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.files.records import Reader
@@ -41,7 +42,7 @@ def of_catalog(open_file: Callable[[], Reader], options: ImportOptions, store: S
     if not store.read(partial(_others_exist, options.user)).result():
         return Twins(0, Counter())
     with open_file() as reader:
-        names = list(dict.fromkeys(_artists(reader, options)))
+        names = [name for name in dict.fromkeys((*_artists(reader, options), options.artist)) if name]
     return store.read(partial(_under_others, names, options.user)).result()
 
 
@@ -54,7 +55,7 @@ def _artists(reader: Reader, options: ImportOptions) -> Iterator[str]:
     """Yield the names of artists in the file. Invalid rows are skipped. At a damaged place, the iteration ends."""
     columns = Columns(rows.FIELDS, options.pairs)
     with suppress(Failure):
-        for record in reader:
+        for record in guessing.fit(iter(reader), columns, reader.columns, headings.CATALOG, options.date_format):
             if record.fault is None:
                 found = columns.read(record.values, options.blanks).values
                 yield from (*(found.get("artist") or ()), *(found.get("album_artist") or ()))

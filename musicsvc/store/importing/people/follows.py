@@ -10,7 +10,7 @@ from typing import NamedTuple
 from musicsvc.store.accounts import email_addresses, users
 from musicsvc.store.accounts.users import NewUser
 from musicsvc.store.engine import bulk, sql
-from musicsvc.store.importing import values
+from musicsvc.store.importing import headings, values
 from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import Kind, Outcome, RefusedError, Scope
@@ -114,7 +114,8 @@ class Follows(Kind[FollowRow]):
     counted = ("accounts", "follows")
     refused_as = "follows"
     fields = dict.fromkeys(FIELDS, Field(partial(values.text, longest=LONGEST)))
-    required = FIELDS
+    synonyms = headings.FOLLOWS
+    required = dict.fromkeys(FIELDS, "")
 
     def load(self, user: int | None) -> None:
         """Do nothing: follows are nobody's."""

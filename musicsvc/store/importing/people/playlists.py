@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import lock_rows
-from musicsvc.store.importing import values
+from musicsvc.store.importing import headings, values
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
@@ -77,12 +77,13 @@ class Playlists(Kind[EntryRow]):
     counted = ("playlists", "entries")
     refused_as = "entries"
     fields = FIELDS
-    required = ("playlist",)
+    synonyms = headings.CATALOG
+    required = {"playlist": ""}  # noqa: RUF012 - a constant
 
     def check(self, names: list[str]) -> None:
         super().check(names)
         if not any(self.columns.field(name) == "external_id" for name in names):
-            self.columns.check(names, rows.REQUIRED)
+            self.columns.check(names, dict.fromkeys(rows.REQUIRED, ""))
 
     def forget(self) -> None:
         self._counted: set[int] = set()

@@ -9,6 +9,7 @@ from musicsvc.errors import Failure
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import headings
 from musicsvc.store.importing.columns import Cells
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.plays import listen_rows, matching, repeats
@@ -113,7 +114,8 @@ class Plays(Kind[Listen]):
     counted = ("artists", "tracks", "plays")
     refused_as = "plays"
     fields = listen_rows.FIELDS
-    required = ("played_at",)
+    synonyms = headings.PLAYS
+    required = {"played_at": ""}  # noqa: RUF012 - a constant
     rows_a_unit = 2000  # about 50 ms per transaction, so that a running server hardly waits
 
     def __init__(self, options: ImportOptions) -> None:

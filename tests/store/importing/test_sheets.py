@@ -1,0 +1,293 @@
+"""Import of sheets with the columns of other services without `--map`, and what is guessed of each column."""
+
+from collections.abc import Mapping
+from datetime import date, time, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from musicsvc.errors import Failure
+from musicsvc.store.importing import guessing, headings
+from musicsvc.store.importing.catalog import rows
+from musicsvc.store.importing.columns import Columns
+from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.guessing import Rows
+from musicsvc.store.importing.people.follows import Follows
+from musicsvc.store.importing.plays import listen_rows
+from musicsvc.store.importing.runner import ImportOptions
+
+
+class Sheet(NamedTuple):
+    """The first lines of a sheet, and what its row says. `source`: who documents the columns."""
+
+    source: str
+    text: str
+    found: Mapping[str, object]
+
+
+RAG = {"name": "Rag", "artists": ("Ann",)}
+SHEETS = [
+    Sheet(
+        "an ordinary sheet in English",
+        "Title;Artist;ISRC;UPC;Album;Release Date;Label;Track No;Explicit;Duration\n"
+        "Rag;Ann;GB-AYE-68-00011;036000291452;Two;15.10.2026;Nine;3;no;3:45",
+        RAG | {"isrc": "GBAYE6800011", "upc": "036000291452", "album": "Two", "release_date": "2026-10-15",
+               "label": "Nine", "track_number": 3, "explicit": False, "duration": 225_000},
+    ),
+    Sheet(
+        "an ordinary sheet in German",
+        "Titel;Interpret;Albumtitel;Albumkünstler;Veröffentlichungsdatum;Länge;Titelnr.;CD-Nr.;Plattenfirma;EAN;Explizit;"
+        "Stichwörter;Musikrichtung;Tonart\n"
+        "Rag;Ann;Two;Ann & Co;15.10.2026;1:02:03;3;1;Nine;4006381333931;nein;warm;Jazz;C#",
+        RAG | {"album": "Two", "album_artists": ("Ann & Co",), "release_date": "2026-10-15", "duration": 3_723_000,
+               "track_number": 3, "disc_number": 1, "label": "Nine", "upc": "4006381333931", "explicit": False,
+               "tags": ("warm",), "genres": {"jazz": "Jazz"}, "key": "C#"},
+    ),
+    Sheet(
+        "Spotify for Artists, table of songs (support.spotify.com/artists, Exporting data)",
+        "song,listeners,streams,saves,release_date\nRag,10,20,3,2026-10-15",
+        {"name": "Rag", "artists": ("Solo",), "release_date": "2026-10-15"},
+    ),
+    Sheet(
+        "Spotify's catalog data, as in tidytuesday's spotify_songs",
+        "track_id,track_name,track_artist,track_album_id,track_album_name,track_album_release_date,playlist_genre,"
+        "playlist_subgenre,key,mode,tempo,duration_ms\n"
+        "t1,Rag,Ann,a1,Two,2019,pop,dance pop,6,1,122.036,194754",
+        RAG | {"external_id": "t1", "album": "Two", "album_external_id": "a1", "release_date": "2019-01-01",
+               "genres": {"pop": "pop"}, "tags": ("dance pop",), "key": "F#", "scale": "Major", "bpm": 122,
+               "duration": 194_754},
+    ),
+    Sheet(
+        "Exportify, playlists of Spotify (github.com/watsonbox/exportify)",
+        '"Track URI","Track Name","Artist Name(s)","Album Name","Album Artist Name(s)","Album Release Date",'
+        '"Album Image URL","Disc Number","Track Number","Track Duration (ms)","Explicit","ISRC"\n'
+        '"u:1","Rag","Ann; Bea","Two","Ann","2019-05","https://example.test/a.jpg","1","4","194754","false","GBAYE6800011"',
+        {"name": "Rag", "artists": ("Ann", "Bea"), "external_id": "u:1", "album_artists": ("Ann",), "disc_number": 1,
+         "release_date": "2019-05-01", "image": "https://example.test/a.jpg", "track_number": 4, "duration": 194_754,
+         "explicit": False, "isrc": "GBAYE6800011"},
+    ),
+    Sheet(
+        "DistroKid, earnings in detail (support.distrokid.com)",
+        "Reporting Date\tSale Month\tStore\tArtist\tTitle\tISRC\tUPC\tQuantity\tTeam Percentage\tSong/Album\t"
+        "Country of Sale\tSongwriter Royalties Withheld\tEarnings (USD)\n"
+        "2026-05-15\t2026-03\tSpotify\tAnn\tRag\tGBAYE6800011\t036000291452\t1523\t100\tSong\tFR\t0\t45.69",
+        RAG | {"isrc": "GBAYE6800011", "upc": "036000291452", "release_date": None},
+    ),
+    Sheet(
+        "TuneCore, sales report (support.tunecore.com)",
+        "Sales Period,Posted Date,Store Name,Country Of Sale,Artist,Release Type,Release Title,Song Title,Label,UPC,"
+        "Optional UPC,TC Song ID,Optional ISRC,Sales Type,# Units Sold,Per Unit Price\n"
+        "2026-07-01,2026-09-01,Deezer,FR,Ann,Album,Two,Rag,Nine,036000291452,,77,GBAYE6800011,Stream,4,0.01",
+        RAG | {"album": "Two", "label": "Nine", "upc": "036000291452", "external_id": "77", "isrc": "GBAYE6800011",
+               "track_number": None},
+    ),
+    Sheet(
+        "CD Baby, metadata of a release (support.cdbaby.com)",
+        "Album Title,Release UPC,Artist Name,Track Number,Track Title,Track ISRC,Release Date,Parental Advisory\n"
+        "Two,036000291452,Ann,3,Rag,GBAYE6800011,10/15/2026,Explicit",
+        RAG | {"album": "Two", "upc": "036000291452", "track_number": 3, "isrc": "GBAYE6800011",
+               "release_date": "2026-10-15", "explicit": True},
+    ),
+    Sheet(
+        "Bandcamp, sales report (bandcamp.com/help/sales_report)",
+        "date,paid to,item type,item name,artist,currency,item price,quantity,upc,isrc\n"
+        "5/13/26 11:28pm,a,track,Rag,Ann,USD,1,1,036000291452,GBAYE6800011",
+        RAG | {"upc": "036000291452", "isrc": "GBAYE6800011", "release_date": None},
+    ),
+    Sheet(
+        "MusicBrainz Picard, tags (picard-docs.musicbrainz.org, Tag variables)",
+        "title,artist,albumartist,album,date,originaldate,tracknumber,discnumber,isrc,barcode,label,genre,bpm,key,"
+        "length,musicbrainz_recordingid,musicbrainz_albumid\n"
+        "Rag,Ann,Ann & Co,Two,2026-10-15,1999,3,1,GBAYE6800011,036000291452,Nine,Jazz,90,,3:45,r-1,a-1",
+        RAG | {"album_artists": ("Ann & Co",), "release_date": "2026-10-15", "track_number": 3, "disc_number": 1,
+               "upc": "036000291452", "label": "Nine", "bpm": 90, "duration": 225_000, "external_id": "r-1",
+               "album_external_id": "a-1"},
+    ),
+    Sheet(
+        "MusicBrainz, recordings joined with their releases (musicbrainz.org/doc/MusicBrainz_Database/Schema)",
+        "recording_gid\trecording_name\tartist_credit_name\trelease_gid\trelease_name\tlength\tposition\tbarcode\tisrc\n"
+        "r-1\tRag\tAnn\ta-1\tTwo\t267560\t3\t036000291452\tGBAYE6800011",
+        RAG | {"external_id": "r-1", "album_external_id": "a-1", "album": "Two", "duration": 267_560,
+               "track_number": 3, "upc": "036000291452"},
+    ),
+    Sheet(
+        "Believe, metadata template (believedigital.zendesk.com)",
+        "Track number;Track title;CD number;Release title;Label;Genre;Sub Genre;Parental advisory;"
+        "Digital release date (MM/DD/YYYY);ISRC Code;UPC Code (optional);Main artist\n"
+        "3;Rag;1;Two;Nine;Dance;House;No;01/25/2023;GBAYE6800011;036000291452;Ann",
+        RAG | {"track_number": 3, "disc_number": 1, "album": "Two", "label": "Nine", "genres": {"dance": "Dance"},
+               "tags": ("House",), "explicit": False, "release_date": "2023-01-25", "upc": "036000291452"},
+    ),
+    Sheet(
+        "Beatport, statement export (support.beatport.com)",
+        "PRODUCT_UPC,PRODUCT_CATALOGUE_NUMBER,TRACK_ISRC_CODE,LABEL,RELEASE,TRACK_TITLE,TRACK_ARTIST,REMIXER_NAME\n"
+        "036000291452,C1,GBAYE6800011,Nine,Two,Rag,Ann,",
+        RAG | {"upc": "036000291452", "isrc": "GBAYE6800011", "label": "Nine", "album": "Two"},
+    ),
+    Sheet(
+        "Labelcaster, detailed report (labelcaster.com/csv-reports)",
+        "label,report_date,sales_start_date,sales_end_date,UPC,release_title,release_artist,ISRC,track_title,track_artist\n"
+        "Nine,2026-01-01,2025-10-01,2025-10-31,036000291452,Two,Ann & Co,GBAYE6800011,Rag,Ann",
+        RAG | {"label": "Nine", "album": "Two", "album_artists": ("Ann & Co",), "isrc": "GBAYE6800011",
+               "release_date": None},
+    ),
+    Sheet(
+        "MixBANK, catalog as CSV (help.mixbank.com)",
+        "album_artist,album_title,album_ean,album_release_date,album_label,track_number,track_title,track_custom_id,"
+        "track_artist,track_genres,track_isrc,track_explicit_lyrics\n"
+        "Ann & Co,Two,4006381333931,2026-10-15,Nine,3,Rag,x-1,Ann,Jazz,GBAYE6800011,Yes",
+        RAG | {"album_artists": ("Ann & Co",), "album": "Two", "upc": "4006381333931", "release_date": "2026-10-15",
+               "label": "Nine", "external_id": "x-1", "genres": {"jazz": "Jazz"}, "explicit": True},
+    ),
+    Sheet(
+        "Stardust Distro, catalog import (its docs/catalog-import.md)",
+        "upc,release_title,display_artist,release_date,track_number,track_title,isrc,duration\n"
+        "036000291452,Two,Ann,2024-07-01,1,Rag,GBAYE6800011,215",
+        RAG | {"album": "Two", "duration": 215_000, "track_number": 1},
+    ),
+    Sheet(
+        "Mp3tag, table of tag fields (docs.mp3tag.de/mapping)",
+        "Title;Artist;Album;Track;Discnumber;Year;Genre;Albumartist;Length;BPM\n"
+        "Rag;Ann;Two;03;1;1999;Jazz;Ann & Co;03:45;90",
+        RAG | {"album": "Two", "track_number": 3, "disc_number": 1, "release_date": "1999-01-01", "duration": 225_000,
+               "album_artists": ("Ann & Co",), "bpm": 90},
+    ),
+    Sheet(
+        "Music of Apple, exported library (support.apple.com/guide/music)",
+        "Name\tArtist\tComposer\tAlbum\tGenre\tTime\tDisc Number\tTrack Number\tTrack Count\tYear\n"
+        "Rag\tAnn\tCyd\tTwo\tJazz\t225\t1\t3\t9\t1999",
+        RAG | {"album": "Two", "duration": 225_000, "track_number": 3, "release_date": "1999-01-01"},
+    ),
+    Sheet(
+        "Labelmanager's sheet in capitals, with spaces and units",
+        "TRACK TITLE , PRIMARY ARTIST(S), Record-Label, Track #, Disc #, Length (sec), Date Released\n"
+        "Rag,Ann,Nine,3,1,225.4,25/12/2026",
+        RAG | {"label": "Nine", "track_number": 3, "disc_number": 1, "duration": 225_400, "release_date": "2026-12-25"},
+    ),
+    Sheet(
+        "our own fields",
+        "track,artist,track_number,duration_ms,release_date,explicit\nRag,Ann,3,900,2026-10-15,1",
+        RAG | {"track_number": 3, "duration": 900, "release_date": "2026-10-15", "explicit": True},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sheet", SHEETS, ids=lambda sheet: sheet.source)
+def test_a_sheet_is_read_without_map(tmp_path: Path, sheet: Sheet) -> None:
+    file = tmp_path / "sheet.csv"
+    file.write_text(sheet.text)
+    columns = Columns(rows.FIELDS, ())
+    with readers.open_file(file) as reader:
+        (record,) = guessing.fit(iter(reader), columns, reader.columns, headings.CATALOG, None)
+    row = rows.parse(record.line, columns.read(record.values, ()), "Solo")
+    assert {name: getattr(row, name) for name in sheet.found} == sheet.found
+
+
+def guessed(names: str, *cells: tuple[Any, ...], form: str | None = None, **mapped: str) -> dict[str, tuple[Any, ...]]:
+    """Return field, how it is written and why, by column, for a table with these rows."""
+    columns = names.split(",")
+    sample = Rows(range(2, len(cells) + 2), [dict(zip(columns, row, strict=True)) for row in cells])
+    found = guessing.guess(columns, sample, rows.FIELDS, headings.CATALOG, mapped, form)
+    return {each.column: (each.field, each.written, each.why) for each in found}
+
+
+def parsed(name: str, *cells: object, form: str | None = None) -> tuple[str | None, list[Any]]:
+    """Return how a column of these cells is written, and its cells as they are parsed, or the reason why not."""
+    columns = Columns(rows.FIELDS, ())
+    values = [{name: cell} for cell in cells]
+    sample = Rows(range(2, len(cells) + 2), values)
+    columns.use(guessing.guess([name], sample, rows.FIELDS, headings.CATALOG, {}, form))
+    read = [columns.read(each, ()) for each in values]
+    return columns.guesses[0].written, [next(iter(each.faults.values() or each.values.values()), None) for each in read]
+
+
+NO_CLOCK = "must be a duration as m:ss or h:mm:ss, like most of its column"
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "written", "found"),
+    [
+        ("Duration", ["3:45", "0:07.5", "59:59"], "m:ss", [225_000, 7_500, 3_599_000]),
+        ("Duration", ["1:02:03", "3:45", "1:60:00"], "h:mm:ss", [3_723_000, 225_000, NO_CLOCK]),
+        ("Duration", ["3:45", "3:46", 225], "m:ss", [225_000, 226_000, NO_CLOCK]),
+        ("Duration", [225, "61.5", 100_000], "seconds", [225_000, 61_500, "must be between 0 and 86,400,000"]),
+        ("Duration", [225_000, 61_500, 30], "milliseconds", [225_000, 61_500, 30]),
+        ("Duration", [225, 226, "3:45"], "seconds", [225_000, 226_000, "must be a number"]),
+        ("Dauer in Sekunden", [50_000, 225_000], "seconds", [50_000_000, "must be between 0 and 86,400,000"]),
+        ("Length (ms)", [225], "milliseconds", [225]),
+        ("duration_ms", [225], None, [225]),
+        ("duration_ms", ["3:45"], "m:ss", [225_000]),
+        ("Length", [time(3, 45), timedelta(hours=25, minutes=30)],
+         "m:ss, which the workbook holds as hours and minutes", [225_000, 1_530_000]),
+        ("Length", [time(0, 3, 45), time(1, 2, 3)], "h:mm:ss", [225_000, 3_723_000]),
+        ("Release Date", ["2026-10-15", "2026-10", 1999], None, [("2026-10-15", None), ("2026-10-01", "day"),
+                                                                 ("1999-01-01", "month")]),
+        ("Release Date", ["15.10.2026", "1.2.2026", date(2026, 3, 1)], None,
+         [("2026-10-15", None), ("2026-02-01", None), ("2026-03-01", None)]),
+        ("Release Date", ["10/11/2026", "15/10/2026"], "day, month, year",
+         [("2026-11-10", None), ("2026-10-15", None)]),
+        ("Release Date", ["10/11/2026", "10/15/2026"], "month, day, year",
+         [("2026-10-11", None), ("2026-10-15", None)]),
+        ("Release Date", ["25/10/2026", "10/26/2026"], "day, month, year",
+         [("2026-10-25", None), "must be a date that exists"]),
+    ],
+)  # fmt: skip
+def test_durations_and_dates_are_written_in_one_way_per_column(
+    name: str, cells: list[object], written: str | None, found: list[object]
+) -> None:
+    assert parsed(name, *cells) == (written, found)
+
+
+def test_dates_whose_order_is_unclear_are_asked_for_by_a_row_that_shows_it() -> None:
+    cells = ("2026-01-01", "10/10/2026", "10/11/2026")
+    with pytest.raises(
+        Failure, match=r"Line 4 has 10/11/2026 in the column 'Release Date': .* --date-format DD/MM/YYYY"
+    ):
+        parsed("Release Date", *cells)
+    assert parsed("Release Date", *cells, form="DD/MM/YYYY")[1][2] == ("2026-11-10", None)
+    assert parsed("Release Date", *cells, form="MM/DD/YYYY")[1][2] == ("2026-10-11", None)
+    assert parsed("Release Date", *cells, form="YYYY-MM-DD")[1][2].startswith("must be a date")
+
+
+def test_each_column_tells_what_it_was_taken_for_and_why() -> None:
+    row = ("Rag", "Ann", "x.jpg", "3:45", "hello")
+    assert guessed("Titel,artist,Cover,Dauer,Bemerkung", row) == {
+        "Titel": ("track", None, "a name for track"),
+        "artist": ("artist", None, "the name of the field"),
+        "Cover": (None, None, "no field has such a name"),  # its cells are no URLs
+        "Dauer": ("duration_ms", "m:ss", "a name for duration_ms"),
+        "Bemerkung": (None, None, "no field has such a name"),
+    }
+
+
+def test_map_wins_over_a_guess_and_numbers_are_milliseconds_then() -> None:
+    found = guessed("Title,Name,Length", ("a", "b", 225), Name="track", Length="duration_ms")
+    assert {column: field for column, (field, *_) in found.items()} == {
+        "Title": None,
+        "Name": "track",
+        "Length": "duration_ms",
+    }
+    assert found["Length"][1] is None
+    assert guessed("Title,Name", ("a", "b"), Title="")["Name"][0] == "track"
+
+
+def test_of_several_columns_for_a_field_the_one_with_its_name_or_the_better_name_is_read() -> None:
+    found = guessed("Year,Original Release Date,release_date,Track Artist,Artists", ("1999", "1999", "1999", "A", "B"))
+    assert [column for column, (field, *_) in found.items() if field] == ["release_date", "Track Artist"]
+
+
+def test_columns_of_plays_and_follows_are_guessed_too() -> None:
+    names = ["song", "artist", "callsign", "time", "unique_id", "combined"]
+    cells = dict(zip(names, ("Rag", "Ann", "KGB", "1402943314", "u1", "Rag by Ann"), strict=True))
+    found = guessing.guess(names, Rows([2], [cells]), listen_rows.FIELDS, headings.PLAYS, {})
+    assert [each.field for each in found] == ["track", "artist", "listener", "played_at", "client_id", None]
+    edges = guessing.guess(["node_1", "node_2"], Rows([], []), Follows(ImportOptions()).fields, headings.FOLLOWS, {})
+    assert [each.field for each in edges] == ["follower", "followed"]
+
+
+def test_no_heading_is_a_name_for_two_fields() -> None:
+    for table in (headings.CATALOG, headings.PLAYS, headings.FOLLOWS):
+        known = [key for field, synonyms in table.items() for key in headings.known(field, synonyms)]
+        assert len(known) == len(set(known))
+    assert set(headings.CATALOG) == set(rows.FIELDS)
