@@ -50,16 +50,6 @@ class Field(NamedTuple):
             return PARSERS[self.form](text)
         return text
 
-    def show(self, value: Any) -> str:
-        """Return the text for a value, as a person would type it."""
-        if value is None:
-            return ""
-        if isinstance(value, bool):
-            return "yes" if value else "no"
-        if isinstance(value, list):
-            return (", " if self.form == "ids" else "; ").join(map(str, value))
-        return f"{value:g}" if isinstance(value, float) else str(value)
-
 
 DESCRIPTION = Field("description", "paragraph", "Description")
 FIELDS: Mapping[str, tuple[Field, ...]] = {
