@@ -38,6 +38,7 @@ IDLE = {
     f"POST {V1}/tracks/{{id}}/unlike",
     f"POST {V1}/tracks/{{id}}/unrepost",
     f"POST {V1}/playlists/{{id}}/tracks/remove",
+    f"POST {V1}/playlists/{{id}}/tracks/move",
     f"POST {V1}/playlists/{{id}}/accept-invite",
     f"POST {V1}/playlists/{{id}}/decline-invite",
     f"DELETE {V1}/fcm-tokens",
