@@ -57,7 +57,8 @@ async def test_what_is_no_id_names_nothing(anonymous: Client, store: Store, cloc
         for route, valid in valid_requests(world, takes_id):
             body = b"" if valid.body is None else json.dumps(valid.body).encode()
             for text in NO_IDS:
-                await wire.send(request(route.method, valid.about(text), *headers, body=body))
+                fitting = text[: 8_000 // route.path.count("{")]  # a longer line is no valid HTTP
+                await wire.send(request(route.method, valid.about(fitting), *headers, body=body))
                 answer = await wire.answer()
                 assert answer.status == 404, (endpoint(route), text)
                 assert is_error(answer, route, "not_found")
