@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import LARGEST_ID, AsJson, Limit, Yes, group, option
+from musicsvc.cli.options import AsJson, Limit, Yes, group, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.name_index import NameIndex
     from musicsvc.store.engine.pagination import Listing
 
-PAGE, FOUND, ALIKE = 500, 20, 50
+PAGE, FOUND = 500, 20
 COLUMNS = {
     "artist": ("id", "name", "albums_count", "tracks_count", "manager_id"),
     "album": ("id", "name", "artists", "release_date", "label", "upc"),
@@ -127,15 +127,9 @@ def _index(noun: str) -> "NameIndex":
 
 
 def _number(noun: str, text: str) -> int:
-    """Return the id that a text gives or, if it is no number, the id of the only row with this name."""
-    if text.isascii() and text.isdigit():
-        return min(int(text), LARGEST_ID)
-    shown = _shapes(noun, _index(noun).find(text.strip(), ALIKE))
-    ids = [row["id"] for row in shown if row["name"] == text.strip()]
-    if len(ids) != 1:
-        several = f"Several {noun}s are named {text}: {', '.join(map(str, ids))}. Give an id."
-        raise Failure(several if ids else f"There is no {noun} named {text}.")
-    return int(ids[0])
+    from musicsvc.store.catalog import names
+
+    return names.find_id(noun, text)
 
 
 def _all(noun: str) -> Iterator[JSON]:

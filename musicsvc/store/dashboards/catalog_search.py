@@ -3,26 +3,18 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from musicsvc.store.catalog import identifiers
+from musicsvc.store.catalog import identifiers, names
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.name_index import ALBUMS, ARTISTS, TRACKS, NameIndex, rank
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import export_rows
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 
 PER_PAGE = 20  # results of each kind
 FEW = 1000  # names of an account that are compared one by one, whatever the catalogs of others contain
-# Whether the account manages the artist, album or track {id}.
-MANAGED = {
-    ARTIST: "EXISTS (SELECT 1 FROM artist a WHERE a.id = {id} AND a.manager_id = ?)",
-    **{
-        kind: f"""EXISTS (SELECT 1 FROM {noun}_artist l JOIN artist a ON a.id = l.artist_id
-                          WHERE l.{noun}_id = {{id}} AND a.manager_id = ?)"""  # noqa: S608 - our own nouns
-        for noun, kind in (("album", ALBUM), ("track", TRACK))
-    },
-}
+MANAGED = {KINDS[noun]: condition for noun, condition in names.MANAGED.items()}
 NAMES = {
     ARTIST: "SELECT id, name FROM artist WHERE manager_id = ? LIMIT ?",
     **{
@@ -73,9 +65,9 @@ def find(text: str, user_id: int, window: Window, page: int = 1) -> ResultPage:
 
 
 def _ids(kind: int, text: str, user_id: int, limit: int) -> list[int]:
-    names = fetch(NAMES[kind], user_id, FEW + 1)
-    if len(names) <= FEW:
-        ranked = ((rank(name, text), each) for each, name in set(names))  # credits of several artists repeat
+    few = fetch(NAMES[kind], user_id, FEW + 1)
+    if len(few) <= FEW:
+        ranked = ((rank(name, text), each) for each, name in set(few))  # credits of several artists repeat
         named = [each for _, each in sorted((place, each) for place, each in ranked if place is not None)]
     else:
         named = INDEXES[kind].find(text, limit, (MANAGED[kind], user_id))
@@ -96,9 +88,9 @@ def _by_code(kind: int, text: str, user_id: int, limit: int) -> list[int]:
 def _results(kind: int, ids: Sequence[int], window: Window) -> list[Result]:
     if not ids:
         return []
-    names, artists = export_rows.names(kind, ids), export_rows.authors(kind, ids)
+    titles, artists = export_rows.names(kind, ids), export_rows.authors(kind, ids)
     within, ever = Reader(window, all_time=False).plays(kind, sorted(ids)), all_time_plays(kind, ids)
     return [
-        Result(Subject(kind, each), names[each], tuple(artists.get(each, ())), within.get(each, 0), ever.get(each, 0))
+        Result(Subject(kind, each), titles[each], tuple(artists.get(each, ())), within.get(each, 0), ever.get(each, 0))
         for each in ids
     ]

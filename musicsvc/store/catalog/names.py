@@ -1,0 +1,54 @@
+"""Find artists, albums and tracks by what people type in place of an id."""
+
+import re
+
+from musicsvc.errors import Failure
+from musicsvc.store.engine.name_index import INDEXES
+from musicsvc.store.engine.sql import fetch, in_list
+
+LARGEST_ID = 2**63 - 1
+ALIKE = 50  # names that are compared; equal ones are the best matches
+WITH_ID = re.compile(r"(.+) \(([0-9]{1,18})\)")
+NAMES = "SELECT id, name FROM {noun} WHERE id {among} ORDER BY id"
+# Whether an account manages the artist, album or track {id}.
+MANAGED = {
+    "artist": "EXISTS (SELECT 1 FROM artist a WHERE a.id = {id} AND a.manager_id = ?)",
+    **{
+        noun: f"""EXISTS (SELECT 1 FROM {noun}_artist l JOIN artist a ON a.id = l.artist_id
+                          WHERE l.{noun}_id = {{id}} AND a.manager_id = ?)"""  # noqa: S608 - our own nouns
+        for noun in ("album", "track")
+    },
+}
+
+
+def with_id(name: str, row_id: int) -> str:
+    """Return a name with its id, such as `Air (7)`, which `find_id` understands."""
+    return f"{name} ({row_id})"
+
+
+def find_id(noun: str, text: str, *, manager_id: int | None = None) -> int:
+    """Return the id that a text means: a name of one row only, a name with its id such as `Air (7)`, or digits alone.
+
+    For an account (`manager_id`), names of what it manages come first. Raises Failure if no row or several have the
+    name. The row of digits alone need not exist.
+    """
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return min(int(text), LARGEST_ID)
+    managed = _named(noun, text, manager_id) if manager_id is not None else []
+    ids = managed or _named(noun, text)
+    if len(ids) != 1:
+        several = f"Several {noun}s are named {text}: {', '.join(map(str, ids))}. Give an id."
+        raise Failure(several if ids else f"There is no {noun} named {text}.")
+    return ids[0]
+
+
+def _named(noun: str, text: str, manager_id: int | None = None) -> list[int]:
+    """Return the rows with this name, or with this name and id. `manager_id`: only those that the account manages."""
+    condition = None if manager_id is None else (MANAGED[noun], manager_id)
+    alike = INDEXES[noun].find(text, ALIKE, condition)
+    found = WITH_ID.fullmatch(text)
+    name, number = (found[1], int(found[2])) if found else (text, 0)
+    among, ids = in_list([*alike, number])
+    rows = fetch(NAMES.format(noun=noun, among=among), ids)
+    return [each for each, named in rows if named == text or (each, named) == (number, name)]
