@@ -77,8 +77,8 @@ def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) ->
             file.write(pdf.render(shapes.printed(found, wanted.now), paper))
         else:
             if form == "xlsx":
-                data = shapes.with_first_plays(data, found)
-            file.writelines(_pieces(form, data, rows, described, folder_of(out)))
+                data = shapes.for_workbook(data, found)
+            file.writelines(_pieces(form, data, described, folder_of(out)))
     meta_files.write(out, form, described, () if form == "json" else rows)
     if found.last_played is not None:
         session.echo(f"There were no plays in these days. The newest plays are from {to_date(found.last_played)}.")
@@ -94,7 +94,7 @@ def _read(wanted: Wanted) -> "tuple[Scope, Overview]":
     return found, overview.build_for_print(found, history.adapt(wanted.window), wanted.now, compared)
 
 
-def _pieces(form: str, data: JSON, rows: list[JSON], described: JSON, temporary: Path | None) -> "Iterable[bytes]":
+def _pieces(form: str, data: JSON, described: JSON, temporary: Path | None) -> "Iterable[bytes]":
     """Return the pieces of the report as a file in the format `form`: `json`, `csv` or `xlsx`.
 
     `temporary`: the folder for temporary files; None: that of the system.
@@ -102,8 +102,10 @@ def _pieces(form: str, data: JSON, rows: list[JSON], described: JSON, temporary:
     import orjson
 
     from musicsvc.reports import report_tables
-    from musicsvc.server.shapes import envelope
+    from musicsvc.server.shapes import columns, envelope
 
     if form == "json":
         return [orjson.dumps(envelope.success(data | {"verification": described}))]
-    return report_tables.csv(rows) if form == "csv" else report_tables.workbook(data, temporary)
+    if form == "csv":
+        return report_tables.csv(data)
+    return report_tables.workbook(data, columns.OF_REPORT, temporary)

@@ -92,21 +92,22 @@ def _compare_table(
     file: Path, meta: "FileVerification", scope: "Scope", days: "Window", checksum: "Checksum"
 ) -> "Iterator[Difference]":
     from musicsvc.reports import tables, verification
+    from musicsvc.server.shapes import columns
     from musicsvc.store.insights import export_rows
 
-    known, keys = export_rows.COLUMNS[meta.type], export_rows.KEYS[meta.type]
-    columns = [name for name in known if name in meta.definitions or name in keys]  # older files have fewer
-    places = [known.index(name) for name in columns]
+    known, keys = columns.of_type(meta.type), export_rows.KEYS[meta.type]
+    written = [each for each in known if each.name in meta.definitions or each.name in keys]  # older files have fewer
+    names, places = [each.name for each in written], [known.index(each) for each in written]
     with export_rows.cells(meta.type, scope, days) as cells:
-        rows = checksum.watch(columns, ([row[place] for place in places] for row in cells))
+        rows = checksum.watch(names, ([row[place] for place in places] for row in cells))
         if meta.file.format not in verification.READABLE:  # the checksum of the rows says whether any differs
             _require_unchanged(file, meta)
             deque(rows, maxlen=0)
             return
-        current: Iterable[output.JSON] = (dict(zip(columns, row, strict=True)) for row in rows)
+        current: Iterable[output.JSON] = (dict(zip(names, row, strict=True)) for row in rows)
         if meta.file.format == "csv":
-            current = map(tables.defused_row, current)
-        yield from verification.differences(verification.rows(file, meta.file.format, columns), current, keys)
+            current = map(tables.as_read_from_csv, current)
+        yield from verification.differences(verification.rows(file, meta.file.format, written), current, keys)
 
 
 def _require_unchanged(file: Path, meta: "FileVerification") -> None:

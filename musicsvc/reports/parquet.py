@@ -6,6 +6,7 @@ import orjson
 
 from musicsvc import extras
 from musicsvc.reports import scratch
+from musicsvc.reports.columns import Kind
 from musicsvc.reports.tables import PIECE, Table
 
 # No downloads, and memory that does not grow with the file.
@@ -14,8 +15,13 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "256MB",
     "autoinstall_known_extensions": False,
 }
-TYPES = {"date": "DATE", "track": "VARCHAR", "album": "VARCHAR", "artist": "VARCHAR", "artists": "VARCHAR"}
-CHANGE = "_change"
+TYPES = {
+    Kind.TEXT: "VARCHAR",
+    Kind.DATE: "DATE",
+    Kind.ID: "BIGINT",
+    Kind.COUNT: "BIGINT",
+    Kind.PERCENT: "DOUBLE",
+}
 
 
 def parquet(table: Table) -> Iterator[bytes]:
@@ -25,15 +31,11 @@ def parquet(table: Table) -> Iterator[bytes]:
     with scratch.folder(table.folder) as folder:
         source, target = folder / "rows.json", folder / "rows.parquet"
         with source.open("wb") as lines:
-            lines.writelines(orjson.dumps(dict(zip(table.columns, row, strict=True))) + b"\n" for row in table.rows)
-        types = {column: _type(column) for column in table.columns}
+            lines.writelines(orjson.dumps(dict(zip(table.names, row, strict=True))) + b"\n" for row in table.rows)
+        types = {each.name: TYPES[each.kind] for each in table.columns}
         with duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": str(folder)}) as connection:
             rows = connection.read_json(str(source), columns=types, format="newline_delimited")
             rows.write_parquet(str(target), compression="zstd")
         with target.open("rb") as written:
             while piece := written.read(PIECE):
                 yield piece
-
-
-def _type(column: str) -> str:
-    return TYPES.get(column, "DOUBLE" if column.endswith(CHANGE) else "BIGINT")

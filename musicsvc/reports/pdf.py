@@ -134,6 +134,7 @@ def _table(title: str, noun: str, rows: Sequence[JSON]) -> JSON:
         {
             "name": named(row["name"]),
             "by": named(", ".join(row["artists"])) if row["artists"] else None,
+            "code": row["code"],
             "plays": f"{row['plays']['period']:,}",
             "share": row["plays"]["period"] / most,
             "listeners": f"{row['listeners']['unique']:,}",

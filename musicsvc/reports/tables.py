@@ -8,6 +8,8 @@ from typing import Any
 
 import orjson
 
+from musicsvc.reports.columns import Column
+
 JSON = dict[str, Any]
 PIECE = 64 * 1024
 END = b"\r\n"  # RFC 4180
@@ -23,11 +25,16 @@ class Table:
     temporary files are written; None: in the system's folder.
     """
 
-    columns: Sequence[str]
+    columns: Sequence[Column]
     rows: Iterable[Sequence[object]]
     head: Mapping[str, object]
     verification: Callable[[], Mapping[str, object]] = dict
     folder: Path | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [each.name for each in self.columns]
 
 
 def csv(table: Table) -> Iterator[bytes]:
@@ -36,7 +43,7 @@ def csv(table: Table) -> Iterator[bytes]:
 
 
 def _lines(table: Table) -> Iterator[bytes]:
-    yield ",".join(map(cell, table.columns)).encode() + END
+    yield ",".join(map(cell, table.names)).encode() + END
     for row in table.rows:
         yield ",".join(map(cell, row)).encode() + END
 
@@ -56,9 +63,9 @@ def defused(text: str) -> str:
     return _FORMULA.sub("'", text)
 
 
-def defused_row(row: Mapping[str, object]) -> dict[str, object]:
-    """Return a row in which a `'` precedes each line of text that a spreadsheet would take for a formula."""
-    return {column: defused(value) if isinstance(value, str) else value for column, value in row.items()}
+def as_read_from_csv(row: Mapping[str, object]) -> dict[str, object]:
+    """Return a row as its line in a CSV file is read: texts are defused, and an empty text is None."""
+    return {column: defused(value) or None if isinstance(value, str) else value for column, value in row.items()}
 
 
 def json(table: Table) -> Iterator[bytes]:
@@ -68,9 +75,9 @@ def json(table: Table) -> Iterator[bytes]:
 
 def _objects(table: Table) -> Iterator[bytes]:
     yield b'{"success":true,"data":' + orjson.dumps(table.head).removesuffix(b"}") + b',"rows":['
-    before = b""
+    before, names = b"", table.names
     for row in table.rows:
-        yield before + orjson.dumps(dict(zip(table.columns, row, strict=True)))
+        yield before + orjson.dumps(dict(zip(names, row, strict=True)))
         before = b","
     yield b'],"verification":' + orjson.dumps(table.verification()) + b"}}"
 

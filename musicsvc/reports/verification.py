@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from musicsvc.errors import Failure
-from musicsvc.reports.parquet import TYPES
+from musicsvc.reports.columns import Column
 
 Row = dict[str, Any]
 Key = tuple[Any, ...]
@@ -57,7 +57,7 @@ def _number(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def rows(path: Path, form: str, columns: Sequence[str]) -> Iterator[Row]:
+def rows(path: Path, form: str, columns: Sequence[Column]) -> Iterator[Row]:
     """Yield the rows of a file in a format of READABLE. Raises Failure unless it has these columns."""
     try:
         yield from (_csv if form == "csv" else _json)(path, columns)
@@ -67,24 +67,24 @@ def rows(path: Path, form: str, columns: Sequence[str]) -> Iterator[Row]:
         ) from None
 
 
-def _csv(path: Path, columns: Sequence[str]) -> Iterator[Row]:
+def _csv(path: Path, columns: Sequence[Column]) -> Iterator[Row]:
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.reader(file)
-        if next(lines, []) != list(columns):
+        if next(lines, []) != [each.name for each in columns]:
             raise ValueError("the header row differs")
         for line in lines:
-            yield {column: _from_csv(column, text) for column, text in zip(columns, line, strict=True)}
+            yield {each.name: _from_csv(each, text) for each, text in zip(columns, line, strict=True)}
 
 
-def _from_csv(column: str, text: str) -> Any:
-    if column in TYPES:
-        return text
-    return None if text == "" else float(text) if "." in text else int(text)
+def _from_csv(column: Column, text: str) -> Any:
+    if column.kind.is_text or text == "":
+        return text or None
+    return float(text) if "." in text else int(text)
 
 
-def _json(path: Path, columns: Sequence[str]) -> Iterator[Row]:
+def _json(path: Path, columns: Sequence[Column]) -> Iterator[Row]:
     for row in document(path)["data"]["rows"]:
-        yield {column: row[column] for column in columns}
+        yield {each.name: row[each.name] for each in columns}
 
 
 def document(path: Path) -> Row:

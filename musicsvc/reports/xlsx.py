@@ -6,24 +6,41 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from musicsvc.reports import scratch
+from musicsvc.reports.columns import Column, Kind
 from musicsvc.reports.tables import PIECE, Table
 
 ROWS_PER_SHEET = 1_048_575  # below the header row; the format has no more
 ABOUT = "about"
-WIDTHS = {"date": 12, "first_play": 12, "at": 20} | dict.fromkeys(
+WIDTHS = {"label": 24, "upc": 16, "isrc": 16} | dict.fromkeys(
     ("track", "album", "artist", "artists", "name", "figure"), 40
 )  # characters
+WIDTH_OF = {Kind.DATE: 12, Kind.TIME: 20}
 WIDTH = 16
-DATE, TIME, CHANGE, NUMBER = "yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss", "0.0", "0"
-STYLES = {"date": DATE, "first_play": DATE, "release_date": DATE, "at": TIME, "value": "General"}  # by column
+BUTTON = 3  # characters: the button of a filter beside a heading
+FORMATS = {
+    Kind.TEXT: "General",
+    Kind.DATE: "yyyy-mm-dd",
+    Kind.TIME: "yyyy-mm-dd hh:mm:ss",
+    Kind.ID: "0",
+    Kind.COUNT: "#,##0",
+    Kind.NUMBER: "General",
+    Kind.PERCENT: '0.0"%"',  # the value stays 12.3
+}
 FIRST_YEAR = 1900  # of dates in the format
 
 
+class TypedCell(NamedTuple):
+    """A value of another kind than the other values in its column."""
+
+    value: object
+    kind: Kind
+
+
 class Sheet(NamedTuple):
-    """A table in a workbook. Cells are numbers, texts, dates as text (in columns of DATES) or None."""
+    """A table in a workbook. Cells are numbers, texts or None, or a `TypedCell`."""
 
     name: str
-    columns: Sequence[str]
+    columns: Sequence[Column]
     rows: Sequence[Sequence[object]]
 
 
@@ -39,12 +56,12 @@ def workbook(sheets: Sequence[Sheet], head: Mapping[str, Any], folder: Path | No
     """
 
     def write(book: Any) -> None:
+        formats = _formats(book)
         for each in sheets:
-            formats = _formats(book, each.columns)
-            sheet = _add_sheet(book, each.name, each.columns)
-            for number, row in enumerate(each.rows, 1):
-                for place, value in enumerate(row):
-                    _write_cell(sheet, (number, place), value, formats[place])
+            sheet = _SheetWriter(book, each.name, each.columns, formats)
+            for row in each.rows:
+                sheet.add(row)
+            sheet.end()
 
     return _pieces(head, write, folder)
 
@@ -69,43 +86,53 @@ def _pieces(head: Mapping[str, Any], write: Callable[[Any], None], parent: Path 
 
 def write_rows(book: Any, table: Table, rows_per_sheet: int = ROWS_PER_SHEET) -> None:
     """Write the rows to sheets named after the type of the rows: `tracks`, `tracks 2` and so on."""
-    title = str(table.head["type"])
-    formats = _formats(book, table.columns)
-    sheet = _add_sheet(book, title, table.columns)
+    title, formats = str(table.head["type"]), _formats(book)
+    sheet = _SheetWriter(book, title, table.columns, formats)
     for number, row in enumerate(table.rows):
         if number and number % rows_per_sheet == 0:
-            sheet = _add_sheet(book, f"{title} {number // rows_per_sheet + 1}", table.columns)
+            sheet.end()
+            sheet = _SheetWriter(book, f"{title} {number // rows_per_sheet + 1}", table.columns, formats)
+        sheet.add(row)
+    sheet.end()
+
+
+def _formats(book: Any) -> dict[Kind, Any]:
+    return {kind: book.add_format({"num_format": text}) for kind, text in FORMATS.items()}
+
+
+class _SheetWriter:
+    """Writes the rows of a sheet below its headings, which stay in view and have filters."""
+
+    def __init__(self, book: Any, title: str, columns: Sequence[Column], formats: Mapping[Kind, Any]) -> None:
+        self._sheet = book.add_worksheet(title)
+        self._columns = columns
+        self._formats = formats
+        self._rows = 0
+        bold = book.add_format({"bold": True})
+        for place, column in enumerate(columns):
+            width = WIDTHS.get(column.name, WIDTH_OF.get(column.kind, WIDTH))
+            self._sheet.set_column(place, place, max(width, len(column.heading) + BUTTON))
+            self._sheet.write_string(0, place, column.heading, bold)
+        self._sheet.freeze_panes(1, 0)
+
+    def add(self, row: Sequence[object]) -> None:
+        self._rows += 1
         for place, value in enumerate(row):
-            _write_cell(sheet, (number % rows_per_sheet + 1, place), value, formats[place])
+            kind = self._columns[place].kind
+            self._write(place, *(value if isinstance(value, TypedCell) else (value, kind)))
 
+    def _write(self, place: int, value: object, kind: Kind) -> None:
+        """Write a number, a text or, in columns of dates or times, a date or time in UTC. Skip None."""
+        at, style = (self._rows, place), self._formats[kind]
+        if isinstance(value, str) and kind in {Kind.DATE, Kind.TIME} and int(value[:4]) >= FIRST_YEAR:
+            self._sheet.write_datetime(*at, datetime.fromisoformat(value).replace(tzinfo=None), style)
+        elif isinstance(value, str):
+            self._sheet.write_string(*at, value)
+        elif value is not None:
+            self._sheet.write_number(*at, value, style)
 
-def _formats(book: Any, columns: Sequence[str]) -> list[Any]:
-    return [book.add_format({"num_format": _number_format(column)}) for column in columns]
-
-
-def _add_sheet(book: Any, title: str, columns: Sequence[str]) -> Any:
-    """Return a new sheet, with the names of the columns in a first row that stays in view."""
-    sheet = book.add_worksheet(title)
-    bold = book.add_format({"bold": True})
-    for place, column in enumerate(columns):
-        sheet.set_column(place, place, WIDTHS.get(column, WIDTH))
-        sheet.write_string(0, place, column, bold)
-    sheet.freeze_panes(1, 0)
-    return sheet
-
-
-def _number_format(column: str) -> str:
-    return STYLES.get(column, CHANGE if column.endswith("_change") else NUMBER)
-
-
-def _write_cell(sheet: Any, at: tuple[int, int], value: object, style: Any) -> None:
-    """Write a number, a text or, in columns with a date or time format, a date or time in UTC. Skip None."""
-    if isinstance(value, str) and style.num_format in {DATE, TIME} and int(value[:4]) >= FIRST_YEAR:
-        sheet.write_datetime(*at, datetime.fromisoformat(value).replace(tzinfo=None), style)
-    elif isinstance(value, str):
-        sheet.write_string(*at, value)
-    elif value is not None:
-        sheet.write_number(*at, value, style)
+    def end(self) -> None:
+        self._sheet.autofilter(0, 0, self._rows, len(self._columns) - 1)
 
 
 def _write_about(book: Any, head: Mapping[str, Any]) -> None:

@@ -35,6 +35,7 @@ def content(days: int = 30, *, plays: int = 9, name: str | None = "Northern Ligh
         {
             "name": f"Track {each}",
             "artists": ["Amy Beach", "Clara Schumann"],
+            "code": f"ISRC DEZ9924{each:05}" if each % 3 else None,
             "plays": {"total": 20_000 - each, "period": 1000 - each},
             "listeners": {"unique": 700 - each},
             "plays_change": (12.5, -3.1, None, 0.0)[each % 4],
@@ -64,7 +65,7 @@ def content(days: int = 30, *, plays: int = 9, name: str | None = "Northern Ligh
         "charts": {"points": [{"date": f"{first + timedelta(days=each)}"} | of_day for each in range(days)]},
         "top_tracks": rows,
         "top_albums": rows[:3],
-        "top_artists": [row | {"artists": []} for row in rows[:2]],
+        "top_artists": [row | {"artists": [], "code": None} for row in rows[:2]],
         "hours": {"hours": [[0] * 24] * 7},
         "releases": {"releases": [], "days": 28},
         "listening_cards": [],
@@ -91,7 +92,9 @@ def test_a_report_has_its_title_its_figures_and_numbered_pages() -> None:
     assert "Plays 270 −12.5 %" in found[0]
     assert "Made on 1 March 2026, 12:34 UTC" in found[0]
     assert [f"Page {each} of {len(found)}" in text for each, text in enumerate(found, 1)] == [True] * len(found)
-    assert all(f"Track {each} Amy Beach, Clara Schumann {1000 - each:,}" in " ".join(found) for each in range(10))
+    for each in range(10):
+        code = f"· ISRC DEZ9924{each:05} " if each % 3 else ""
+        assert f"Track {each} Amy Beach, Clara Schumann {code}{1000 - each:,}" in " ".join(found)
     assert "Growth" in found[1]
 
 

@@ -1,4 +1,4 @@
-"""A report as a workbook has a typed sheet for each table, and as CSV a line for each figure."""
+"""A report as a workbook has a typed sheet for each table, and as CSV a line for each day."""
 
 import calendar
 import csv
@@ -9,7 +9,7 @@ from typing import Any
 import openpyxl
 
 from musicsvc.reports import report_tables
-from musicsvc.server.shapes import verification
+from musicsvc.server.shapes import columns, verification
 
 POINT = {"date": "2026-03-01", "plays": 9, "listeners": 4, "likes": 1, "reposts": 2}
 ROW = {
@@ -20,17 +20,18 @@ ROW = {
     "plays_change": -3.5,
     "first_play": "2026-03-01",
 }
+CODES = {"isrc": "DEZ992400001", "upc": None, "album": None, "label": None, "release_date": "1899-01-01"}
 MILESTONES = {
     "plays": [{"count": 100, "at": "2026-02-03T04:05:06.000000Z"}],
     "best_day": {"date": "2026-02-04", "plays": 31},
 }
-RANKED = ["id", "name", "plays_total", "plays_period", "listeners_period", "plays_change", "first_play"]
+RANKED = ["ID", "Name", "Plays of all time", "Plays", "Listeners", "Growth of plays"]
 REPORT: dict[str, Any] = {
     "period": {"name": "7-days", "start": "2026-02-23", "end": "2026-03-01"},
     "generated_at": "2026-03-01T12:34:56.000000Z",
-    "summary": {"plays": {"total": 90, "period": 9}, "growth": {"plays_change": None}, "tracks_count": 3},
+    "summary": {"plays": {"total": 90, "period": 9}, "growth": {"plays_change": 12.5}, "tracks_count": 3},
     "charts": {"points": [POINT]},
-    "top_tracks": [ROW],
+    "top_tracks": [ROW | CODES],
     "top_albums": [],
     "top_artists": [ROW | {"id": 8, "plays_change": None, "first_play": None}],
     "listening": {"skips": 5, "completion": {"mean": 51.7, "median": None}},
@@ -50,48 +51,52 @@ REPORT: dict[str, Any] = {
 
 
 def test_a_workbook_has_a_sheet_for_each_table() -> None:
-    book = openpyxl.load_workbook(io.BytesIO(b"".join(report_tables.workbook(REPORT))))
+    book = openpyxl.load_workbook(io.BytesIO(b"".join(report_tables.workbook(REPORT, columns.OF_REPORT))))
     sheets = {sheet.title: [list(row) for row in sheet.iter_rows(values_only=True)] for sheet in book}
 
     assert list(sheets) == [
-        *("summary", "days", "top_tracks", "top_albums", "top_artists"),
+        *("summary", "days", "top tracks", "top albums", "top artists"),
         *("listening", "hours", "milestones", "best days", "releases", "about"),
     ]
     day = datetime(2026, 3, 1)  # noqa: DTZ001 - a date cell has no time zone
     assert sheets["summary"] == [
-        ["figure", "value"],
-        *(["plays.total", 90], ["plays.period", 9], ["growth.plays_change", None], ["tracks_count", 3]),
+        ["Figure", "Value"],
+        *(["Plays of all time", 90], ["Plays", 9], ["Growth of plays", 12.5], ["Tracks", 3]),
     ]
-    assert sheets["days"] == [["date", "plays", "listeners", "likes", "reposts"], [day, 9, 4, 1, 2]]
-    assert sheets["top_tracks"] == [RANKED, [7, "=1+1", 90, 9, 4, -3.5, day]]
-    assert (sheets["top_albums"], sheets["top_artists"]) == ([RANKED], [RANKED, [8, "=1+1", 90, 9, 4, None, None]])
-    skips = [["skips", 5], ["completion.mean", 51.7], ["completion.median", None]]
-    assert sheets["listening"] == [["figure", "value"], *skips]
+    assert sheets["days"] == [["Date", "Plays", "Listeners", "Likes", "Reposts"], [day, 9, 4, 1, 2]]
+    tracks, albums = ["ISRC", "UPC", "Album", "Label", "Release date"], ["UPC", "Label", "Release date"]
+    of_track = ["DEZ992400001", None, None, None, "1899-01-01"]
+    assert sheets["top tracks"] == [
+        [*RANKED, *tracks, "First play"],
+        [7, "=1+1", 90, 9, 4, -3.5, *of_track, day],
+    ]
+    assert sheets["top albums"] == [[*RANKED, *albums, "First play"]]
+    assert sheets["top artists"] == [[*RANKED, "First play"], [8, "=1+1", 90, 9, 4, None, None]]
+    skips = [["Skips", 5], ["Heard of the track", 51.7], ["Median of the share heard", None]]
+    assert sheets["listening"] == [["Figure", "Value"], *skips]
     assert sheets["hours"][0] == ["UTC", *(f"{hour:02}:00" for hour in range(24))]
     assert [row[1:] for row in sheets["hours"][1:]] == REPORT["hours"]["hours"]
     assert [row[0] for row in sheets["hours"][1:]] == list(calendar.day_name)
     reached = datetime(2026, 2, 3, 4, 5, 6)  # noqa: DTZ001 - the same
-    assert sheets["milestones"] == [["kind", "id", "name", "plays", "at"], ["track", 7, "Rag", 100, reached]]
+    assert sheets["milestones"] == [["Kind", "ID", "Name", "Plays", "Reached at"], ["track", 7, "Rag", 100, reached]]
     best = datetime(2026, 2, 4)  # noqa: DTZ001 - the same
-    assert sheets["best days"] == [["kind", "id", "name", "date", "plays"], ["track", 7, "Rag", best, 31]]
+    assert sheets["best days"] == [["Kind", "ID", "Name", "Date", "Plays"], ["track", 7, "Rag", best, 31]]
     released = datetime(2026, 2, 28)  # noqa: DTZ001 - the same
-    columns = ["album_id", "album", "release_date", "day", "plays", "listeners"]
-    assert sheets["releases"] == [columns, [3, "Rags", released, 0, 6, 2], [4, "Old", "1899-01-01", 0, 0, 0]]
-    assert book["listening"]["B3"].number_format == "General"  # a mean has a decimal
+    heading = ["Album ID", "Album", "Release date", "Day since release", "Plays", "Listeners until then"]
+    assert sheets["releases"] == [heading, [3, "Rags", released, 0, 6, 2], [4, "Old", "1899-01-01", 0, 0, 0]]
+    shown = [book["summary"]["B4"], book["listening"]["B2"], book["listening"]["B3"]]
+    assert [cell.number_format for cell in shown] == ['0.0"%"', "#,##0", '0.0"%"']
+    assert book["days"].auto_filter.ref == "A1:E2"
 
 
-def test_a_csv_file_has_a_line_for_each_figure() -> None:
-    rows: list[dict[str, object]] = [
-        {"section": "summary", "key": "", "plays": 9, "change": None},
-        {"section": "b", "key": "k", "name": "=1+1"},
-    ]
-    text = b"".join(report_tables.csv(rows)).decode()
+def test_a_csv_file_has_a_line_for_each_day() -> None:
+    days = [POINT, POINT | {"date": "2026-03-02", "plays": 0}]
+    text = b"".join(report_tables.csv(REPORT | {"charts": {"points": days}})).decode()
 
     assert list(csv.reader(io.StringIO(text))) == [
-        ["section", "key", "figure", "value"],
-        ["summary", "", "plays", "9"],
-        ["summary", "", "change", ""],
-        ["b", "k", "name", "'=1+1"],
+        ["date", "plays", "listeners", "likes", "reposts"],
+        ["2026-03-01", "9", "4", "1", "2"],
+        ["2026-03-02", "0", "4", "1", "2"],
     ]
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsvc.reports import tables
+from musicsvc.reports.columns import Column, Kind
 from musicsvc.reports.tables import Table
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
@@ -18,13 +19,17 @@ LINE = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
+def columns(*names: str) -> list[Column]:
+    return [Column(name, name, Kind.TEXT) for name in names]
+
+
 def read(document: bytes) -> list[list[str]]:
     return list(csv.reader(io.StringIO(document.decode(), newline=""), strict=True))
 
 
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS)))
 def test_a_csv_file_reads_as_it_was_written_but_for_the_signs_that_defuse(rows: list[tuple[object, ...]]) -> None:
-    header, *lines = read(b"".join(tables.csv(Table(("a", "b", "c"), rows, {}))))
+    header, *lines = read(b"".join(tables.csv(Table(columns("a", "b", "c"), rows, {}))))
 
     assert header == ["a", "b", "c"]
     assert len(lines) == len(rows)
@@ -66,7 +71,7 @@ def test_a_number_is_neither_quoted_nor_defused(number: float | None, shown: str
 
 @given(st.lists(st.tuples(st.integers(0, 9), TEXTS)))
 def test_a_json_file_holds_every_row_under_its_columns(rows: list[tuple[int, str]]) -> None:
-    found = json.loads(b"".join(tables.json(Table(("id", "name"), rows, {"type": "x"}))))
+    found = json.loads(b"".join(tables.json(Table(columns("id", "name"), rows, {"type": "x"}))))
 
     assert found == {
         "success": True,
@@ -75,5 +80,5 @@ def test_a_json_file_holds_every_row_under_its_columns(rows: list[tuple[int, str
 
 
 def test_pieces_are_neither_small_nor_large() -> None:
-    pieces = list(tables.csv(Table(("a",), (("x" * 100,) for _ in range(10_000)), {})))
+    pieces = list(tables.csv(Table(columns("a"), (("x" * 100,) for _ in range(10_000)), {})))
     assert all(tables.PIECE <= len(piece) < 2 * tables.PIECE for piece in pieces[:-1])

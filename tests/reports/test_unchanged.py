@@ -27,7 +27,7 @@ COVERS = {
     7: "8044ae64affa",
     8: "5e61fb22729e",
 }
-REPORTS = {1: "fd84b802bedb", 29: "9960fa2fd3d1", 400: "c9fcc06b4e5f"}
+REPORTS = {1: "bddb1be5855d", 29: "5fcb88b17d63", 400: "4e63d303473a"}
 
 
 def digest(drawn: Any) -> str:

@@ -11,10 +11,12 @@ import openpyxl
 import pytest
 import xlsxwriter
 
-from musicsvc.reports import xlsx
+from musicsvc.reports import columns, xlsx
+from musicsvc.reports.columns import Column, Kind
 from musicsvc.reports.tables import Table
 
-COLUMNS = ("date", "track_id", "track", "plays", "plays_change")
+GROWTH = Column("plays_change", "Growth of plays", Kind.PERCENT)
+COLUMNS = (*(columns.COLUMNS[name] for name in ("date", "track_id", "track", "plays")), GROWTH)
 HEAD = {
     "type": "plays",
     "period": {"name": "7-days", "start": "2026-02-23", "end": "2026-03-01"},
@@ -36,23 +38,26 @@ def written(rows: Sequence[Sequence[object]]) -> bytes:
 
 
 def test_cells_have_the_types_of_their_columns() -> None:
-    sheet = book(written([("2026-03-01", 7, "Étude", 41, -3.5), ("2026-03-02", 8, "夜", 0, None)]))["plays"]
+    sheet = book(written([("2026-03-01", 7, "Étude", 4100, -3.5), ("2026-03-02", 8, "夜", 0, None)]))["plays"]
 
-    assert [cell.value for cell in sheet[1]] == list(COLUMNS)
-    assert sheet.freeze_panes == "A2"
+    assert [cell.value for cell in sheet[1]] == ["Date", "Track ID", "Track", "Plays", "Growth of plays"]
+    assert (sheet.freeze_panes, sheet.auto_filter.ref) == ("A2", "A1:E3")
     assert [[cell.value for cell in row] for row in sheet.iter_rows(min_row=2)] == [
-        [datetime(2026, 3, 1), 7, "Étude", 41, -3.5],  # noqa: DTZ001 - a date cell has no time zone
+        [datetime(2026, 3, 1), 7, "Étude", 4100, -3.5],  # noqa: DTZ001 - a date cell has no time zone
         [datetime(2026, 3, 2), 8, "夜", 0, None],  # noqa: DTZ001 - the same
     ]
-    assert [cell.number_format for cell in sheet[2]] == ["yyyy-mm-dd", "0", "General", "0", "0.0"]
+    assert [cell.number_format for cell in sheet[2]] == ["yyyy-mm-dd", "0", "General", "#,##0", '0.0"%"']
 
 
 def test_columns_are_as_wide_as_their_texts() -> None:
-    texts = ("track", "album", "artist", "artists", "name", "figure")
-    columns = {"date": 12, "release_date": 16, "at": 20, "plays": 16} | dict.fromkeys(texts, 40)
-    content = b"".join(xlsx.workbook([xlsx.Sheet("top", list(columns), [])], HEAD))
+    of = {"date": 12, "release_date": 15, "label": 24, "plays": 16} | dict.fromkeys(
+        ("track", "album", "artist", "artists"), 40
+    )
+    heading = Column("long", "A heading with more characters", Kind.COUNT)  # and the button of its filter
+    described = [*(columns.COLUMNS[name] for name in of), Column("at", "At", Kind.TIME), heading]
+    content = b"".join(xlsx.workbook([xlsx.Sheet("top", described, [])], HEAD))
     padding = 1  # the format adds 5 pixels
-    assert widths(content, 1) == [width + padding for width in columns.values()]
+    assert widths(content, 1) == [width + padding for width in (*of.values(), 20, 33)]
     assert widths(content, 2) == [28 + padding] * 2
 
 
@@ -104,7 +109,8 @@ def test_rows_go_on_in_another_sheet_where_one_is_full() -> None:
     whole = openpyxl.load_workbook(file)
     assert whole.sheetnames == ["plays", "plays 2", "plays 3"]
     assert [[cell.value for cell in sheet["B"][1:]] for sheet in whole] == [[0, 1, 2], [3, 4, 5], [6]]
-    assert [sheet["B1"].value for sheet in whole] == ["track_id"] * 3
+    assert [sheet["B1"].value for sheet in whole] == ["Track ID"] * 3
+    assert [sheet.auto_filter.ref for sheet in whole] == ["A1:E4", "A1:E4", "A1:E2"]
 
 
 def test_a_sheet_has_as_many_rows_as_the_format_allows() -> None:

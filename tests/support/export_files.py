@@ -14,7 +14,31 @@ import openpyxl
 from tests.support.oracle import AnyPeriod, Past, bounds, day
 
 Rows = list[dict[str, Any]]
-TEXTS = {"date", "track", "album", "artist", "artists"}
+TEXTS = {"date", "track", "album", "artist", "artists", "isrc", "upc", "label", "release_date"}
+HEADINGS = {  # of workbooks
+    "Date": "date",
+    "Track ID": "track_id",
+    "Track": "track",
+    "Album ID": "album_id",
+    "Album": "album",
+    "Artist ID": "artist_id",
+    "Artist": "artist",
+    "Artists": "artists",
+    "Plays of all time": "plays_total",
+    "Plays": "plays_period",
+    "Listeners of all time": "listeners_total",
+    "Listeners": "listeners_period",
+    "Likes": "likes",
+    "Reposts": "reposts",
+    "Growth of plays": "plays_change",
+    "Growth of listeners": "listeners_change",
+    "ISRC": "isrc",
+    "UPC": "upc",
+    "Label": "label",
+    "Release date": "release_date",
+    "First play": "first_play",
+}
+OF_DAYS = HEADINGS | {"Plays": "plays", "Listeners": "listeners"}
 TABLES = ("csv", "json", "xlsx", "parquet")
 TYPES = ("tracks", "albums", "artists", "plays")
 
@@ -27,7 +51,7 @@ def rows(file: Path) -> Rows:
 def _csv(file: Path) -> Rows:
     with file.open(encoding="utf-8", newline="") as text:
         return [
-            {name: part if name in TEXTS else json.loads(part or "null") for name, part in row.items()}
+            {name: (part or None) if name in TEXTS else json.loads(part or "null") for name, part in row.items()}
             for row in csv.DictReader(text)
         ]
 
@@ -39,8 +63,14 @@ def _json(file: Path) -> Rows:
 
 def _xlsx(file: Path) -> Rows:
     with closing(openpyxl.load_workbook(BytesIO(file.read_bytes()), read_only=True)) as book:
-        header, *lines = book.worksheets[0].iter_rows(values_only=True)
-    return [dict(zip(header, map(_plain, line), strict=True)) for line in lines]
+        return sheet_rows(book.worksheets[0])
+
+
+def sheet_rows(sheet: Any) -> Rows:
+    """Return the rows of a sheet of an export by the names of its columns."""
+    header, *lines = sheet.iter_rows(values_only=True)
+    names = [(OF_DAYS if header[0] == "Date" else HEADINGS)[heading] for heading in header]
+    return [dict(zip(names, map(_plain, line), strict=True)) for line in lines]
 
 
 def _parquet(file: Path) -> Rows:

@@ -34,6 +34,15 @@ TRACKS: tuple[tuple[int | None, tuple[int, ...]], ...] = (
     (None, (2,)),
 )
 ARTISTS = 3
+# What files for royalty statements have of each: an album with codes, one without, a track with a date of its own.
+OF_ALBUMS: tuple[dict[str, str], ...] = ({"upc": "036000291452", "label": "Rag & Sons"}, {})
+OF_TRACKS: tuple[dict[str, str], ...] = (
+    {"isrc": "DEZ992400001"},
+    {},
+    {"release_date": "1911-02-03"},
+    {"isrc": "DEZ992400004"},
+    {},
+)
 DAYS = f"SELECT DISTINCT slot / {SLOTS_PER_DAY} FROM play WHERE import_id = ? ORDER BY 1"
 
 
@@ -128,12 +137,13 @@ def catalog(now: int) -> Catalog:
     for each in range(ARTISTS):
         made.artists.append(Artist.create(name=f"Artist {each}", manager=user.id, created_at=now).id)
     for each, artists in enumerate(ALBUMS):
-        made.albums.append(Album.create(name=f"Album {each}", created_at=now).id)
+        made.albums.append(Album.create(name=f"Album {each}", **OF_ALBUMS[each], created_at=now).id)
         for position, artist in enumerate(artists):
             AlbumArtist.create(album=made.albums[each], artist=made.artists[artist], position=position)
     for each, (album, artists) in enumerate(TRACKS):
         on = None if album is None else made.albums[album]
-        made.tracks.append(Track.create(name=f"Track {each}", duration=1, album=on, created_at=now).id)
+        track = Track.create(name=f"Track {each}", duration=1, album=on, **OF_TRACKS[each], created_at=now)
+        made.tracks.append(track.id)
         for position, artist in enumerate(artists):
             TrackArtist.create(track=made.tracks[each], artist=made.artists[artist], position=position)
     _remember(made)

@@ -6,13 +6,14 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
+from musicsvc.reports.columns import COLUMNS, Kind
 from musicsvc.server.schemas.answers import Answer, Date, Timestamp
 from musicsvc.server.schemas.fields import TRIMMED, Id, Input, replace_null
 from musicsvc.server.schemas.insights import AllFigures, Chart, Period, Ranked, adding, field_of
 from musicsvc.server.schemas.listening import HoursOfWeek, ListeningFigures, Milestones, Releases
 from musicsvc.server.schemas.periods import PeriodIn
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.insights import figures
+from musicsvc.store.insights import export_rows, figures
 from musicsvc.store.insights.scopes import Scope
 
 SUBJECTS = {"artist_id": "artists", "album_id": "albums", "track_id": "tracks"}
@@ -88,11 +89,33 @@ class Formats(Answer):
     formats: list[Format]
 
 
+EXAMPLES = {
+    "isrc": "USRC17607839",
+    "upc": "036000291452",
+    "album": "Classic Rags",
+    "label": "Ragtime Records",
+    "release_date": "1899-09-18",
+}
+
+
+def _codes(names: Collection[str]) -> dict[str, Any]:
+    """Return the fields, each with its description, that other files know tracks or albums by."""
+    columns = {name: (COLUMNS[name], EXAMPLES[name]) for name in names}
+    return {
+        name: (
+            (Date if each.kind is Kind.DATE else str) | None,
+            Field(description=each.definition, examples=[example]),
+        )
+        for name, (each, example) in columns.items()
+    }
+
+
 @adding({each.name: field_of(each) for each in figures.FIGURES})
 class Row(Answer):
     """Plays, listeners, likes and reposts of a track, album or artist; the keys are the column names in CSV."""
 
 
+@adding(_codes(export_rows.OF_TRACK))
 class TrackRow(Row):
     """A row of an export of tracks."""
 
@@ -101,6 +124,7 @@ class TrackRow(Row):
     artists: str = Field(description="The artists, separated by `; `.", examples=["Scott Joplin; Arthur Marshall"])
 
 
+@adding(_codes(export_rows.OF_ALBUM))
 class AlbumRow(Row):
     """A row of an export of albums."""
 
@@ -116,6 +140,7 @@ class ArtistRow(Row):
     artist: str = Field(examples=["Scott Joplin"])
 
 
+@adding(_codes(export_rows.OF_TRACK))
 class PlaysRow(Answer):
     """A row of an export of plays: the plays of a track on one day."""
 

@@ -8,7 +8,7 @@ from musicsvc.clock import isoformat
 from musicsvc.reports.formats import FORMATS, Format
 from musicsvc.reports.tables import Table
 from musicsvc.reports.verification import Checksum
-from musicsvc.server.shapes import insights, listening
+from musicsvc.server.shapes import columns, insights, listening
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.verification import verification
 from musicsvc.store.engine.name_index import fold
@@ -21,7 +21,6 @@ from musicsvc.store.insights.overview import Details, Overview, TopRow
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import Window, to_date
 
-FIRST_PLAY = "first_play"  # a column in workbooks: the date of the first play
 LONGEST_SLUG = 60
 
 
@@ -33,12 +32,12 @@ def formats() -> list[JSON]:
 
 def table(type_: str, scope: Scope, window: Window, now: int, rows: Iterable[Sequence[object]], form: Format) -> Table:
     """Return the table of an export in the file format `form`. `rows`: a sequence of cells for each row."""
-    checksum, columns = Checksum(), COLUMNS[type_]
+    checksum, of_rows = Checksum(), columns.of_type(type_)
     describe = partial(verification, type_, scope, window, now, checksum)
-    watched = checksum.watch(columns, rows)
+    watched = checksum.watch(COLUMNS[type_], rows)
     if form.first_plays and type_ in KINDS:
-        columns, watched = (*columns, FIRST_PLAY), first_plays.with_dates(KINDS[type_], watched)
-    return Table(columns, watched, head(type_, window, now), describe)
+        of_rows, watched = [*of_rows, columns.FIRST_PLAY], first_plays.with_dates(KINDS[type_], watched)
+    return Table(of_rows, watched, head(type_, window, now), describe)
 
 
 def head(type_: str, window: Window, now: int) -> JSON:
@@ -110,13 +109,16 @@ def _tops(found: Overview) -> dict[str, list[TopRow]]:
     return {"top_tracks": found.top, "top_albums": found.top_albums, "top_artists": found.top_artists}
 
 
-def with_first_plays(data: JSON, found: Overview) -> JSON:
-    """Return the figures of a report file with the dates of the first plays beside growth, for a workbook."""
-    dated = {
-        name: [shaped | {FIRST_PLAY: _date(row.first_day)} for shaped, row in zip(data[name], rows, strict=True)]
-        for name, rows in _tops(found).items()
+def for_workbook(data: JSON, found: Overview) -> JSON:
+    """Return the figures of a report file with what only workbooks have: dates of first plays, ISRCs, UPCs, labels."""
+    tops = {
+        name: [
+            shaped | dict(zip(further, (*row.codes, _date(row.first_day)), strict=True))
+            for shaped, row in zip(data[name], rows, strict=True)
+        ]
+        for (name, rows), further in zip(_tops(found).items(), columns.OF_REPORT.of_tops.values(), strict=True)
     }
-    return data | {"summary": data["summary"] | {FIRST_PLAY: _date(found.first_day)}} | dated
+    return data | {"summary": data["summary"] | {columns.FIRST_PLAY.name: _date(found.first_day)}} | tops
 
 
 def printed(found: Overview, now: int) -> JSON:
@@ -124,7 +126,8 @@ def printed(found: Overview, now: int) -> JSON:
     data, window = report_file(found, now, "pdf"), found.figures.window
     for name, rows in _tops(found).items():
         for shaped, row in zip(data[name], rows, strict=True):
-            shaped |= {"artists": row.artists, "first_plays": _instead_of_growth(window, row.first_day)}
+            first = _instead_of_growth(window, row.first_day)
+            shaped |= {"artists": row.artists, "code": _code(name, row), "first_plays": first}
     compared = [] if found.details is None else found.details.releases
     return data | {
         "name": found.name,
@@ -137,6 +140,12 @@ def printed(found: Overview, now: int) -> JSON:
         "last_played": _date(found.last_played),
         "first_plays": _instead_of_growth(window, found.first_day),
     }
+
+
+def _code(name: str, row: TopRow) -> str | None:
+    """Return the ISRC of a track or the UPC of an album as text, such as `ISRC USRC17607839`, or None."""
+    title, code = next(zip(columns.OF_REPORT.of_tops[name], row.codes, strict=False), ("", None))
+    return code and f"{title.upper()} {code}"
 
 
 def _cards(rows: Iterable[Figure], data: JSON) -> list[JSON]:

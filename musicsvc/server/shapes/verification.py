@@ -7,27 +7,13 @@ from musicsvc.clock import isoformat
 from musicsvc.reports.charts.dates import WEEKDAYS
 from musicsvc.reports.report_tables import flat
 from musicsvc.reports.verification import Checksum
-from musicsvc.server.shapes import insights
+from musicsvc.server.shapes import columns, insights
 from musicsvc.server.shapes.envelope import JSON
-from musicsvc.store.insights.export_rows import COLUMNS
-from musicsvc.store.insights.figures import FIGURES
 from musicsvc.store.insights.listening import DEFAULT_DAYS
 from musicsvc.store.insights.listening.releases import Compared
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import Window
 
-DEFINITIONS = {
-    "date": "A day in UTC.",
-    "track_id": "The track's id.",
-    "track": "The track's name.",
-    "album_id": "The album's id.",
-    "album": "The album's name.",
-    "artist_id": "The artist's id.",
-    "artist": "The artist's name.",
-    "artists": "The names of the artists, separated by '; '.",
-    "plays": "Plays on this day.",
-    "listeners": "Distinct listeners on this day.",
-} | {each.name: each.definition for each in FIGURES}
 REPORT = "report"
 REPORT_DEFINITIONS = {
     "summary": "Totals of the report; a listener who played several tracks counts once.",
@@ -47,7 +33,7 @@ REPORT_KEYS = ("section", "key")
 def verification(type_: str, scope: Scope, window: Window, now: int, checksum: Checksum) -> JSON:
     """Return the description of an export. `checksum`: the checksum over all of its rows."""
     before = window.compared_with
-    known = REPORT_DEFINITIONS if type_ == REPORT else {name: DEFINITIONS[name] for name in COLUMNS[type_]}
+    known = REPORT_DEFINITIONS if type_ == REPORT else {each.name: each.definition for each in columns.of_type(type_)}
     return {
         "type": type_,
         "generated_at": isoformat(now),

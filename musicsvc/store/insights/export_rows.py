@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
@@ -22,11 +22,13 @@ KINDS = {"tracks": TRACK, "albums": ALBUM, "artists": ARTIST}
 PLAYS = "plays"
 FIGURES = tuple(each.name for each in figures.FIGURES)
 FIGURES_OF = attrgetter(*(each.key for each in figures.FIGURES))
+# What other files know tracks and albums by, such as royalty statements.
+OF_TRACK, OF_ALBUM = ("isrc", "upc", "album", "label", "release_date"), ("upc", "label", "release_date")
 COLUMNS: dict[str, tuple[str, ...]] = {
-    "tracks": ("track_id", "track", "artists", *FIGURES),
-    "albums": ("album_id", "album", "artists", *FIGURES),
+    "tracks": ("track_id", "track", "artists", *FIGURES, *OF_TRACK),
+    "albums": ("album_id", "album", "artists", *FIGURES, *OF_ALBUM),
     "artists": ("artist_id", "artist", *FIGURES),
-    PLAYS: ("date", "track_id", "track", "artists", "plays", "listeners"),
+    PLAYS: ("date", "track_id", "track", "artists", "plays", "listeners", *OF_TRACK),
 }
 KEYS: dict[str, tuple[str, ...]] = {  # the columns by which rows are ordered
     "tracks": ("track_id",),
@@ -37,7 +39,14 @@ KEYS: dict[str, tuple[str, ...]] = {  # the columns by which rows are ordered
 BETWEEN_ARTISTS = "; "
 SUBJECTS_PER_BATCH = 256
 TRACKS_PER_BATCH = 10_000
-NAMES = {kind: f"SELECT id, name FROM {noun[:-1]} WHERE id {{among}}" for noun, kind in KINDS.items()}  # noqa: S608 - constants
+NAMED = {  # id, name, and the values of OF_TRACK or OF_ALBUM
+    TRACK: """
+        SELECT t.id, t.name, t.isrc, a.upc, a.name, a.label, COALESCE(t.release_date, a.release_date)
+        FROM track t LEFT JOIN album a ON a.id = t.album_id WHERE t.id {among}
+    """,
+    ALBUM: "SELECT id, name, upc, label, release_date FROM album WHERE id {among}",
+    ARTIST: "SELECT id, name FROM artist WHERE id {among}",
+}
 CREDITS = {
     kind: f"""
         SELECT l.{noun}_id, a.name FROM {noun}_artist l JOIN artist a ON a.id = l.artist_id
@@ -46,11 +55,14 @@ CREDITS = {
     for noun, kind in (("track", TRACK), ("album", ALBUM))
 }
 ANY = f"SELECT 1 FROM play_count WHERE {counts.IN_SPAN} LIMIT 1"  # noqa: S608 - our own names
-PLAYS_OF_DAY = f"""
-    SELECT t.id, t.name, d.plays, d.listeners
-    FROM (SELECT key AS place, {counts.SUBJECT} AS track_id, plays, listeners FROM {{rows}}) AS d
-    JOIN track t ON t.id = d.track_id ORDER BY d.place
-"""  # noqa: S608 - our own names
+PLAYS_OF_DAY = f"SELECT {counts.SUBJECT}, plays, listeners FROM {{rows}} ORDER BY key"  # noqa: S608 - our own names
+
+
+class Named(NamedTuple):
+    """The name of a track, album or artist, and the values of OF_TRACK or OF_ALBUM that go with it."""
+
+    name: str
+    codes: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +70,7 @@ class ExportRow:
     """A track, album or artist with its figures and the names of its artists."""
 
     id: int
-    name: str
+    named: Named
     artists: tuple[str, ...]
     figures: Figures
 
@@ -89,15 +101,20 @@ def rows(kind: int, scope: Scope, window: Window) -> Iterator[ExportRow]:
 
 def read_batch(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iterator[ExportRow]:
     """Yield the rows of some hundreds of tracks, albums or artists. `ids` must be in ascending order."""
-    named, credited = names(kind, ids), authors(kind, ids)
+    known, credited = named(kind, ids), authors(kind, ids)
     for each, found in figures.stream(kind, ids, window, reader).items():
-        yield ExportRow(each, named[each], tuple(credited.get(each, ())), found)
+        yield ExportRow(each, known[each], tuple(credited.get(each, ())), found)
+
+
+def named(kind: int, ids: Sequence[int]) -> dict[int, Named]:
+    """Return the names of tracks, albums or artists, and their codes, by id."""
+    condition, value = sql.in_list(ids)
+    return {each: Named(name, tuple(codes)) for each, name, *codes in fetch(NAMED[kind].format(among=condition), value)}
 
 
 def names(kind: int, ids: Sequence[int]) -> dict[int, str]:
     """Return the names of tracks, albums or artists by id."""
-    condition, value = sql.in_list(ids)
-    return dict(fetch(NAMES[kind].format(among=condition), value))
+    return {each: found.name for each, found in named(kind, ids).items()}
 
 
 def authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
@@ -112,36 +129,33 @@ def authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
 
 def _cells(kind: int, row: ExportRow) -> tuple[Any, ...]:
     artists = () if kind == ARTIST else (BETWEEN_ARTISTS.join(row.artists),)
-    return row.id, row.name, *artists, *FIGURES_OF(row.figures)
+    return row.id, row.named.name, *artists, *FIGURES_OF(row.figures), *row.named.codes
 
 
 def daily_plays(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
     """Yield the cells of each day and track with plays, ordered by date and id."""
     tracks = scope.ids(TRACK)
-    credited: dict[int, str] = {}  # the artists of tracks, of a limited number
+    known: dict[int, tuple[Named, str]] = {}  # of a limited number of tracks, with the names of their artists
     for day in range(window.first, window.end):
         if not fetch(ANY, *counts.span(range(day, day + 1))):
             continue
         date = to_date(day).isoformat()
         for ids in scopes.batches(tracks, TRACKS_PER_BATCH):
             rows, values = counts.dense_rows(counts.starts([day]), TRACK, ids)
-            found = (
-                (track, name, plays, count(packed))
-                for track, name, plays, packed in sql.stream_rows(PLAYS_OF_DAY.format(rows=rows), *values)
-                if track in tracks
-            )
+            found = (row for row in sql.stream_rows(PLAYS_OF_DAY.format(rows=rows), *values) if row[0] in tracks)
             for some in scopes.batches(found, SUBJECTS_PER_BATCH):
-                _add_credits(credited, [track for track, *_ in some])
-                for track, name, plays, listeners in some:
-                    yield date, track, name, credited[track], plays, listeners
+                _add_names(known, [track for track, *_ in some])
+                for track, plays, packed in some:
+                    of, artists = known[track]
+                    yield date, track, of.name, artists, plays, count(packed), *of.codes
 
 
-def _add_credits(credited: dict[int, str], tracks: Sequence[int]) -> None:
-    """Add the names of the artists of these tracks. Remove all others if there would be more than TRACKS_PER_BATCH."""
-    new = [track for track in tracks if track not in credited]
-    if len(credited) + len(new) > TRACKS_PER_BATCH:
-        credited.clear()
+def _add_names(known: dict[int, tuple[Named, str]], tracks: Sequence[int]) -> None:
+    """Add the names and artists of these tracks. Remove all others if there would be more than TRACKS_PER_BATCH."""
+    new = [track for track in tracks if track not in known]
+    if len(known) + len(new) > TRACKS_PER_BATCH:
+        known.clear()
         new = list(tracks)
     if new:
-        found = authors(TRACK, new)
-        credited.update((track, BETWEEN_ARTISTS.join(found.get(track, ()))) for track in new)
+        credited, names_of = authors(TRACK, new), named(TRACK, new)
+        known.update((track, (names_of[track], BETWEEN_ARTISTS.join(credited.get(track, ())))) for track in new)

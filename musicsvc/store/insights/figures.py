@@ -100,9 +100,11 @@ FIGURES = (
     Figure("reposts", "engagement.reposts", 4, "Reposts", "Reposts given in the period and not withdrawn since.",
            "given in these days"),
     Figure("plays_change", "growth.plays_change", 12.5, "Growth of plays",
-           "Growth of plays in percent from the days compared with; null if these had no plays.", card=False),
+           "Growth of plays in percent from the days compared with; null if these had no plays.", unit="%",
+           card=False),
     Figure("listeners_change", "growth.listeners_change", -3.1, "Growth of listeners",
-           "Growth of listeners in percent from the days compared with; null if nobody listened.", card=False),
+           "Growth of listeners in percent from the days compared with; null if nobody listened.", unit="%",
+           card=False),
 )
 # fmt: on
 

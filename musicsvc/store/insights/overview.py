@@ -29,12 +29,16 @@ WITH_MILESTONES = 5  # of each kind
 
 
 class TopRow(NamedTuple):
-    """One of the most played tracks, albums or artists, with the names of its artists and the day of its first play."""
+    """One of the most played tracks, albums or artists, with the names of its artists and the day of its first play.
+
+    `codes`: the values of `export_rows.OF_TRACK` or `OF_ALBUM`.
+    """
 
     ranked: Ranked
     artists: tuple[str, ...]
     plays_change: float | None
     first_day: int
+    codes: tuple[str | None, ...]
 
 
 class PlayCounts(NamedTuple):
@@ -214,13 +218,14 @@ def _top(kind: int, ids: Iterable[int], window: Window, count: int) -> list[TopR
     within = Reader(window, all_time=False).read(kind, order)
     before = Reader(window.before, all_time=False).plays(kind, order)
     ever, first_days = all_time_plays(kind, order), first_plays.by_id(kind, order)
-    names, authors = export_rows.names(kind, order), export_rows.authors(kind, order)
+    known, authors = export_rows.named(kind, order), export_rows.authors(kind, order)
     return [
         TopRow(
-            Ranked(each, names[each], ever[each], stats.plays, len(stats.listeners)),
+            Ranked(each, known[each].name, ever[each], stats.plays, len(stats.listeners)),
             tuple(authors.get(each, ())),
             figures.change(stats.plays, before.get(each, 0)),
             first_days[each],
+            known[each].codes,
         )
         for each, (stats,) in within.items()
     ]

@@ -182,7 +182,7 @@ async def test_daily_rows_are_the_days_of_the_charts(ask: Client, made: Catalog,
     rows = json.loads(await body(ask, "json", type="plays", **in_body(period)))["data"]["rows"]
     text = (await body(ask, "csv", type="plays", **in_body(period))).decode()
     lines = list(csv.DictReader(io.StringIO(text, newline="")))
-    assert [{name: str(part) for name, part in row.items()} for row in rows] == lines
+    assert [{name: "" if part is None else str(part) for name, part in row.items()} for row in rows] == lines
     assert rows == sorted(rows, key=lambda row: (row["date"], row["track_id"]))
     for track in made.tracks:
         points = (await data(ask, f"tracks/{track}/charts?{in_chart_query(period)}"))["points"]
@@ -269,5 +269,5 @@ async def test_the_command_line_writes_the_bytes_of_the_endpoint(
 
 
 def test_columns_of_files_are_those_that_are_compared() -> None:
-    for type_ in ("tracks", "albums", "artists"):
-        assert export_rows.COLUMNS[type_][-8:] == Figures._fields
+    for type_, further in (("tracks", 5), ("albums", 3), ("artists", 0)):
+        assert export_rows.COLUMNS[type_][: len(export_rows.COLUMNS[type_]) - further][-8:] == Figures._fields

@@ -25,19 +25,19 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Track, TrackArtist
 from musicsvc.store.plays.periods import SLOT
 from tests.conftest import NOW
-from tests.support import databases
+from tests.support import databases, export_files
 from tests.support.listening_world import ALBUMS, TRACKS, Catalog, catalog
 from tests.support.playlist_world import CheckedClient
 from tests.support.serving import Answer, Client, person, running
 
 FIGURES = "plays_total,plays_period,listeners_total,listeners_period,likes,reposts,plays_change,listeners_change"
+OF_TRACK = "isrc,upc,album,label,release_date"
 HEADERS = {
-    "tracks": f"track_id,track,artists,{FIGURES}",
-    "albums": f"album_id,album,artists,{FIGURES}",
+    "tracks": f"track_id,track,artists,{FIGURES},{OF_TRACK}",
+    "albums": f"album_id,album,artists,{FIGURES},upc,label,release_date",
     "artists": f"artist_id,artist,{FIGURES}",
-    "plays": "date,track_id,track,artists,plays,listeners",
+    "plays": f"date,track_id,track,artists,plays,listeners,{OF_TRACK}",
 }
-TEXTS = {"date", "track", "album", "artist", "artists"}
 
 
 def some_months() -> Catalog:
@@ -108,6 +108,16 @@ def credit(artists: tuple[int, ...]) -> str:
     return "; ".join(f"Artist {each}" for each in artists)
 
 
+CODES = {  # of tracks: ISRC, UPC, album, label, release date
+    "tracks": [
+        ["DEZ992400001", "036000291452", "Album 0", "Rag & Sons", ""],
+        ["", "036000291452", "Album 0", "Rag & Sons", ""],
+        ["", "", "", "", "1911-02-03"],
+        ["DEZ992400004", "", "Album 1", "", ""],
+        ["", "", "", "", ""],
+    ],
+    "albums": [["036000291452", "Rag & Sons", ""], ["", "", ""]],
+}
 CREDITS = {
     "tracks": [[f"Track {each}", credit(artists)] for each, (_, artists) in enumerate(TRACKS)],
     "albums": [[f"Album {each}", credit(artists)] for each, artists in enumerate(ALBUMS)],
@@ -128,14 +138,19 @@ async def test_a_csv_file_has_the_columns_of_its_type_and_a_row_for_each(
     assert found[0] == HEADERS[type_].split(",")
     assert len(found) > 2
     for line, raw in zip(found, answer.body.decode().split("\r\n"), strict=False):
-        quoted = [name in TEXTS or line is found[0] for name in found[0]]
-        cells = [f'"{cell}"' if is_text else cell for cell, is_text in zip(line, quoted, strict=True)]
+        quoted = [name in export_files.TEXTS or line is found[0] for name in found[0]]
+        cells = [f'"{cell}"' if is_text and cell else cell for cell, is_text in zip(line, quoted, strict=True)]
         assert raw == ",".join(cells)
     if type_ != "plays":
         expected = {"tracks": made.tracks, "albums": made.albums, "artists": made.artists}[type_]
         assert [int(row[0]) for row in found[1:]] == expected
         names = CREDITS.get(type_, [[f"Artist {each}"] for each in range(3)])
         assert [row[1 : 1 + len(of)] for row, of in zip(found[1:], names, strict=True)] == names
+    if type_ in CODES:
+        assert [row[-len(of) :] for row, of in zip(found[1:], CODES[type_], strict=True)] == CODES[type_]
+    if type_ == "plays":
+        of_tracks = dict(zip(map(str, made.tracks), CODES["tracks"], strict=True))
+        assert [row[-5:] for row in found[1:]] == [of_tracks[row[1]] for row in found[1:]]
 
 
 @pytest.mark.parametrize("type_", HEADERS)
@@ -162,8 +177,7 @@ async def test_json_holds_the_rows_of_the_csv_file_under_its_columns(
 
 async def test_the_days_of_a_workbook_are_those_of_the_json_export(ask: Client) -> None:
     answer = await export(ask, "xlsx", {"type": "plays"})
-    header, *lines = openpyxl.load_workbook(io.BytesIO(answer.body))["plays"].iter_rows(values_only=True)
-    days = [{**dict(zip(header, line, strict=True)), "date": f"{line[0]:%Y-%m-%d}"} for line in lines]
+    days = export_files.sheet_rows(openpyxl.load_workbook(io.BytesIO(answer.body))["plays"])
     assert days == (await export(ask, "json", {"type": "plays"})).json["data"]["rows"] != []
 
 
@@ -228,7 +242,7 @@ async def test_a_fall_is_a_number_and_stays_one(ask: Client, store: Store, clock
     before = [(made.tracks[4], clock.now() - 40 * DAY - each * SLOT, str(each)) for each in range(3)]
     store.write(partial(made.add_plays, [*before, (made.tracks[4], clock.now(), "0")])).result()
 
-    assert (await rows(ask))[5][-2:] == ["-66.7", "-66.7"]
+    assert (await rows(ask))[5][9:11] == ["-66.7", "-66.7"]
 
 
 async def test_null_and_no_body_are_as_good_as_the_default_and_words_are_trimmed(ask: Client) -> None:

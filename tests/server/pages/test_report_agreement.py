@@ -16,6 +16,7 @@ import pytest
 from musicsvc.cli import main
 from musicsvc.cli.session import Session
 from musicsvc.clock import to_date
+from tests.support import export_files
 from tests.support.figures_world import World
 from tests.support.html_page import HtmlPage
 from tests.support.pdf_text import printed
@@ -91,7 +92,8 @@ async def test_every_form_shows_growth_or_the_first_plays(
 
     book = openpyxl.load_workbook(files["xlsx"], read_only=True)
     summary = dict(book["summary"].iter_rows(min_row=2, values_only=True))
-    assert (summary["growth.plays_change"], summary["first_play"]) == (growth["plays_change"], str(day))
+    assert summary["Growth of plays"] == growth["plays_change"]
+    assert summary["First play"] == datetime.combine(day, datetime.min.time())
 
 
 async def test_the_rows_of_a_workbook_have_growth_beside_the_first_play(
@@ -104,7 +106,7 @@ async def test_the_rows_of_a_workbook_have_growth_beside_the_first_play(
         head, *rows = openpyxl.load_workbook(own)[f"{noun}s"].iter_rows(values_only=True)
         with other.open(encoding="utf-8", newline="") as text:
             columns, *lines = csv.reader(text)
-        assert [*head] == [*columns, "first_play"]
+        assert [export_files.HEADINGS[heading] for heading in head] == [*columns, "first_play"]
         growth = columns.index("plays_change")
         assert [row[growth] for row in rows] == [float(line[growth]) if line[growth] else None for line in lines]
         past = world.made.past
@@ -114,7 +116,7 @@ async def test_the_rows_of_a_workbook_have_growth_beside_the_first_play(
     form = {"period": "90-days", "type": "plays"}
     answer = await world.browser.post("/insights/export/xlsx", form)
     sheet = openpyxl.load_workbook(io.BytesIO(answer.body), read_only=True)["plays"]
-    assert "first_play" not in next(sheet.iter_rows(values_only=True))
+    assert "First play" not in next(sheet.iter_rows(values_only=True))
 
 
 def in_print(day: str) -> str:

@@ -119,7 +119,7 @@ def _check_exports(store: Store, made: Catalog, chosen: tuple[str, str], now: in
         expected = {each: made.past.figures(noun, each, chosen, now) for each in ids}
         assert store.read(partial(rows, kind)).result() == expected
     days = store.read(lambda: list(export_rows.daily_plays(scope, window))).result()
-    assert [row[:3] + row[4:] for row in days] == [
+    assert [row[:3] + row[4:6] for row in days] == [
         tuple(row.values()) for row in export_files.expected(made.past, "plays", chosen, now)
     ]
 

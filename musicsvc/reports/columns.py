@@ -1,0 +1,60 @@
+"""The columns of tables in files: their names, the headings that people read, the types of their values."""
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class Kind(Enum):
+    """The type of the values in a column. Values of all kinds may be None.
+
+    Dates and times are texts in ISO 8601. A PERCENT is a number of percent with one decimal.
+    """
+
+    TEXT = "text"
+    DATE = "date"
+    TIME = "time"
+    ID = "id"
+    COUNT = "count"
+    NUMBER = "number"
+    PERCENT = "percent"
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the values are texts."""
+        return self in {Kind.TEXT, Kind.DATE, Kind.TIME}
+
+
+class Column(NamedTuple):
+    """A column of a table. `heading`: its name in workbooks. `definition`: the meaning of its values."""
+
+    name: str
+    heading: str
+    kind: Kind
+    definition: str = ""
+
+
+# fmt: off
+COLUMNS = {
+    each.name: each
+    for each in (
+        Column("date", "Date", Kind.DATE, "A day in UTC."),
+        Column("track_id", "Track ID", Kind.ID, "The track's id."),
+        Column("track", "Track", Kind.TEXT, "The track's name."),
+        Column("album_id", "Album ID", Kind.ID, "The album's id."),
+        Column("album", "Album", Kind.TEXT, "The name of the album; null for a track without album."),
+        Column("artist_id", "Artist ID", Kind.ID, "The artist's id."),
+        Column("artist", "Artist", Kind.TEXT, "The artist's name."),
+        Column("artists", "Artists", Kind.TEXT, "The names of the artists, separated by '; '."),
+        Column("plays", "Plays", Kind.COUNT, "Plays on this day."),
+        Column("listeners", "Listeners", Kind.COUNT, "Distinct listeners on this day."),
+        Column("likes", "Likes", Kind.COUNT, "Likes given on this day and not withdrawn since."),
+        Column("reposts", "Reposts", Kind.COUNT, "Reposts given on this day and not withdrawn since."),
+        Column("isrc", "ISRC", Kind.TEXT, "The track's ISRC; null if it has none."),
+        Column("upc", "UPC", Kind.TEXT, "The album's UPC, also beside its tracks; null if it has none."),
+        Column("label", "Label", Kind.TEXT, "The album's label, also beside its tracks; null if it has none."),
+        Column("release_date", "Release date", Kind.DATE,
+               "The release date; of a track without one that of its album; null if neither has one."),
+        Column("first_play", "First play", Kind.DATE, "The day of the first play; null without plays."),
+    )
+}
+# fmt: on
