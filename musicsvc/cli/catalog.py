@@ -1,7 +1,7 @@
 """`musicsvc artist`, `album` and `track`: list, search, show, edit and delete what the catalog contains."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
 from itertools import count, islice
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,20 +80,17 @@ def _edit(noun: str) -> Callable[..., None]:
     """Return a command with an option for each field."""
 
     def edit(context: typer.Context, chosen: str, json: bool = False, **given: str | None) -> None:
-        fields = {field.name: field for field in FIELDS[noun]}
-        sent = {name: fields[name].parse(text) for name, text in given.items() if text is not None}
-        if not sent:
+        typed = {name: text for name, text in given.items() if text is not None}
+        if not typed:
             raise typer.BadParameter(f"Name a field to change, such as {FIELDS[noun][0].option}.")
-        if empty := [name for name, value in sent.items() if value is None and not fields[name].optional]:
-            raise typer.BadParameter(f"{fields[empty[0]].option} cannot be empty.")
         session, now = Session.begin(context)
-        found = session.write(lambda: _change(noun, _number(noun, chosen), sent, now))
+        found = session.write(lambda: _change(noun, _number(noun, chosen), typed, now))
         output.print_result(session, f"{found['name']} ({noun} {found['id']}) is changed.", found, json=json)
 
     kinds: dict[str, Any] = {"context": typer.Context, "chosen": _named(noun)}
     for field in FIELDS[noun]:
-        metavar = "N" if field.form in {"number", "id"} else "DATE" if field.form == "date" else "TEXT"
-        kinds[field.name] = Annotated[str | None, option(metavar, f"{field.title}.", field.option)]
+        metavar = {"number": "N", "date": "DATE"}.get(field.form, "TEXT")
+        kinds[field.name] = Annotated[str | None, option(metavar, f"{field.help}.", field.option)]
     kinds["json"] = AsJson
     defaults = {"json": False, "context": Parameter.empty, "chosen": Parameter.empty}
     of_call = Parameter.KEYWORD_ONLY
@@ -168,22 +165,17 @@ def _shapes(noun: str, ids: Sequence[int]) -> list[JSON]:
     return [catalog.track_full(row) for row in tracks.complete(tracks.find(ids) if ids else [])]
 
 
-def _change(noun: str, number: int, sent: JSON, now: int) -> JSON:
-    from musicsvc.server.schemas.catalog import AlbumEdit, ArtistEdit, TrackEdit
-    from musicsvc.server.schemas.fields import Body
-    from musicsvc.server.schemas.reading import check
+def _change(noun: str, number: int, typed: Mapping[str, str], now: int) -> JSON:
+    from musicsvc.server.schemas import editing
     from musicsvc.store.catalog import albums, artists, tracks
-    from musicsvc.store.editing import edits, fields
+    from musicsvc.store.editing import edits
 
-    schemas: dict[str, type[Body]] = {"artist": ArtistEdit, "album": AlbumEdit, "track": TrackEdit}
     rows: dict[str, Any] = {"artist": artists, "album": albums, "track": tracks}
     row = rows[noun].get(number)
-    model, faults = check(schemas[noun], sent, {"now": now})
-    faults |= schemas[noun].check_against_store(sent, faults)
-    if model is None or faults:
+    changes, faults = editing.read(noun, typed, editing.EDIT[noun], now=now)
+    if faults:
         raise Invalid({f"--{name.replace('_', '-')}": fault for name, fault in faults.items()})
-    change = getattr(edits, f"edit_{noun}")
-    change(row, fields.changes(noun, model.model_dump(exclude_unset=True)), now=now)
+    edits.edit(row, changes, now=now)
     return _shape(noun, number)
 
 

@@ -174,6 +174,11 @@ PAGES: Mapping[str, PageRight] = {
     "POST /insights/artist/{id}/share": PageRight(played("artist"), status=201, stranger=403),
     "POST /insights/album/{id}/share": PageRight(played("album"), status=201, stranger=403),
     "POST /insights/track/{id}/share": PageRight(played("track"), status=201, stranger=403),
+    **{
+        f"{method} /insights/{noun}/{{id}}/edit": PageRight(played(noun), stranger=403)
+        for noun in ("artist", "album", "track")
+        for method in ("GET", "POST")
+    },
     "POST /insights/export/csv": DOWNLOAD,
     "POST /insights/export/json": DOWNLOAD,
     "POST /insights/export/xlsx": DOWNLOAD,

@@ -10,7 +10,8 @@ class HtmlPage(HTMLParser):
 
     `figures`: the text of each element with `data-figure`, by its value. `tables`: of each table, by the text of its
     first heading and in order, the rows as lists of texts. `open_cells`: (first heading of the table, row, column) of
-    each cell with `data-open`. `attributes`: (tag, attributes) of all elements in order.
+    each cell with `data-open`. `forms`: of each form, by its action, the fields that a browser sends. `attributes`:
+    (tag, attributes) of all elements in order.
     """
 
     def __init__(self, body: bytes) -> None:
@@ -20,6 +21,7 @@ class HtmlPage(HTMLParser):
         self.tables: list[list[list[str]]] = []
         self.open_cells: list[tuple[str, int, int]] = []
         self.attributes: list[tuple[str, dict[str, str | None]]] = []
+        self.forms: dict[str, dict[str, str]] = {}
         self._open: list[tuple[str, dict[str, str | None], list[str]]] = []
         self.text = ""
         self.feed(body.decode())
@@ -35,6 +37,9 @@ class HtmlPage(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note an element."""
         self.attributes.append((tag, dict(attrs)))
+        if tag == "form":
+            self.forms[str(dict(attrs).get("action"))] = {}
+        self._note_field(tag, dict(attrs))
         if tag == "table":
             self.tables.append([])
         elif tag == "tr":
@@ -46,6 +51,15 @@ class HtmlPage(HTMLParser):
         """Note an element without content."""
         self.attributes.append((tag, dict(attrs)))
 
+    def _note_field(self, tag: str, attributes: dict[str, str | None]) -> None:
+        """Note the value of an input, and of a select: that of the first option, or of the one that is selected."""
+        fields = next(reversed(self.forms.values()), {})
+        if tag == "input":
+            fields[str(attributes.get("name"))] = attributes.get("value") or ""
+        choice = next((str(opened["name"]) for name, opened, _ in self._open if name == "select"), None)
+        if tag == "option" and choice is not None and ("selected" in attributes or choice not in fields):
+            fields[choice] = attributes.get("value") or ""
+
     def handle_data(self, data: str) -> None:
         """Note a text."""
         for *_, texts in self._open:
@@ -55,6 +69,8 @@ class HtmlPage(HTMLParser):
         """Note the text of an element."""
         opened, attributes, texts = self._open.pop()
         assert opened == tag, f"<{opened}> ends with </{tag}>"
+        if opened == "textarea":
+            next(reversed(self.forms.values()))[str(attributes["name"])] = "".join(texts).removeprefix("\n")
         text = " ".join("".join(texts).split())
         if name := attributes.get("data-figure"):
             assert name not in self.figures, name

@@ -5,7 +5,17 @@ from typing import Any
 
 from musicsvc.server.handlers import exports
 from musicsvc.server.handlers.accounts import registration_open
-from musicsvc.server.handlers.pages import accounts, developers, home, insights, reports, settings, sign_in, static
+from musicsvc.server.handlers.pages import (
+    accounts,
+    developers,
+    editing,
+    home,
+    insights,
+    reports,
+    settings,
+    sign_in,
+    static,
+)
 from musicsvc.server.routes.route import Access, Family, PasswordOf, RateLimit, Route
 from musicsvc.server.schemas.pages.accounts import (
     AccessForm,
@@ -19,9 +29,11 @@ from musicsvc.server.schemas.pages.accounts import (
     TokenForm,
 )
 from musicsvc.server.schemas.pages.admin import OlderQuery
+from musicsvc.server.schemas.pages.editing import FieldsForm
 from musicsvc.server.schemas.pages.insights import ArtistsQuery, ExportForm, PagePeriod, ShareForm
 from musicsvc.store.accounts import password_links, tokens
 from musicsvc.store.dashboards import report_links
+from musicsvc.store.editing import edits
 from musicsvc.store.insights.figures import album_of, artist_of, track_of
 from musicsvc.store.security import sessions
 
@@ -38,6 +50,7 @@ def page(method: str, path: str, handler: Any, access: Access, **more: Any) -> R
 
 
 KINDS = {"/insights/artist/{id}": artist_of, "/insights/album/{id}": album_of, "/insights/track/{id}": track_of}
+EDITED = {"artist": edits.find_artist, "album": edits.find_album, "track": edits.find_track}
 export = partial(page, "POST", access=SESSION, body=ExportForm, reads=True, slow=True, limit=RateLimit.EXPORTS)
 
 
@@ -76,6 +89,10 @@ ROUTES: tuple[Route, ...] = (
     page("GET", "/insights/track/{id}/realtime", insights.show_realtime, SESSION, find=track_of),
     *(page("POST", f"{path}/share", insights.share, SESSION, find=find, query=PagePeriod, body=ShareForm, form=path)
       for path, find in KINDS.items()),
+    *(page("GET", f"/insights/{noun}/{{id}}/edit", editing.show(noun), SESSION, find=find)
+      for noun, find in EDITED.items()),
+    *(page("POST", f"/insights/{noun}/{{id}}/edit", editing.save(noun), SESSION, find=find, body=FieldsForm,
+           form=f"/insights/{noun}/{{id}}/edit") for noun, find in EDITED.items()),
     export("/insights/export/csv", exports.export_table("csv")),
     export("/insights/export/json", exports.export_table("json", attachment=True)),
     export("/insights/export/xlsx", exports.export_table("xlsx")),

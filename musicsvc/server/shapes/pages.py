@@ -63,6 +63,10 @@ class FormState:
         """
         return self if self.action == action else FormState()
 
+    def shown(self) -> FormState:
+        """Return this state without the values, for forms whose handler decides which values are shown."""
+        return FormState(self.action, {}, self.errors, self.message)
+
 
 class Newest(NamedTuple):
     """One page of rows, newest first. `before`: an id or time; the next page has older rows. None on the last page."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from musicsvc.errors import Forbidden, NotFound
-from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import artists, genres, tracks
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
@@ -120,7 +120,7 @@ def _tags_of_tracks(album_id: int) -> Any:
     return tags.join(Track, on=(TrackTag.track == Track.id)).where(Track.album == album_id)
 
 
-def require_managed(album_id: int, *, actor: Identity) -> None:
+def require_managed(album_id: int, *, actor: Caller) -> None:
     """Raise Forbidden unless the actor manages one of the album's artists."""
     query = AlbumArtist.select().join(Artist).where(AlbumArtist.album == album_id, Artist.manager == actor.user_id)
     if not query.exists():
@@ -136,9 +136,7 @@ def _existing(ids: Collection[int]) -> Any:
     return Album.select(Album.id).where(Album.id.in_(ids))
 
 
-def create(
-    values: Mapping[str, Any], artist_id: int, tag_names: Iterable[str], *, now: int, actor: Identity
-) -> AlbumRow:
+def create(values: Mapping[str, Any], artist_id: int, tag_names: Iterable[str], *, now: int, actor: Caller) -> AlbumRow:
     """Create an album of one artist. Raises Forbidden if the actor does not manage the artist."""
     if not artists.managed([artist_id], actor=actor):
         raise Forbidden("You do not manage this artist.")

@@ -7,7 +7,7 @@ from typing import Any
 from peewee import fn
 
 from musicsvc.errors import Failure, NotFound
-from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.list_blocks import LongList
 from musicsvc.store.engine.name_index import ARTISTS
@@ -86,7 +86,7 @@ def _all() -> ListQuery:
     return ListQuery(Artist.select(Artist.id), Artist.select(*COLUMNS, *_counts()), [Artist.id.desc()])
 
 
-def list_managed(page: Page, *, actor: Identity) -> Listing[ArtistRow]:
+def list_managed(page: Page, *, actor: Caller) -> Listing[ArtistRow]:
     """Return the artists that the actor manages, newest first."""
     return paginate(_of_manager, page, ArtistRow, actor.user_id, counted=None)
 
@@ -111,7 +111,7 @@ def _existing(ids: Collection[int]) -> Any:
     return Artist.select(Artist.id).where(Artist.id.in_(ids))
 
 
-def managed(ids: Collection[int], *, actor: Identity) -> set[int]:
+def managed(ids: Collection[int], *, actor: Caller) -> set[int]:
     return {row[0] for row in _managed(ids, actor.user_id)}
 
 
@@ -125,7 +125,7 @@ def manages_any(user_id: int) -> bool:
     return Artist.select().where(Artist.manager == user_id).exists()
 
 
-def create(name: str, description: str | None, image_small: str | None, *, now: int, actor: Identity) -> ArtistRow:
+def create(name: str, description: str | None, image_small: str | None, *, now: int, actor: Caller) -> ArtistRow:
     """Create an artist that is managed by the actor and not verified."""
     artist = Artist.create(
         name=name, description=description, image_small=image_small, manager=actor.user_id, created_at=now

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 
 from musicsvc.errors import Invalid
-from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 
@@ -70,7 +70,7 @@ def lock() -> None:
     sql.lock(LOCK)
 
 
-def require_free(code: str, *, actor: Identity) -> None:
+def require_free(code: str, *, actor: Caller) -> None:
     """Raise Invalid if a track that the actor manages has this ISRC."""
     lock()
     if tracks_by_isrc([code], actor.user_id):

@@ -19,11 +19,23 @@ MANAGED = {
         for noun in ("album", "track")
     },
 }
+MANAGED_NAMES = {
+    "artist": "SELECT name, id FROM artist WHERE manager_id = ? ORDER BY name, id LIMIT ?",
+    "album": """
+        SELECT DISTINCT t.name, t.id FROM artist a JOIN album_artist l ON l.artist_id = a.id
+        JOIN album t ON t.id = l.album_id WHERE a.manager_id = ? ORDER BY t.name, t.id LIMIT ?
+    """,
+}
 
 
 def with_id(name: str, row_id: int) -> str:
     """Return a name with its id, such as `Air (7)`, which `find_id` understands."""
     return f"{name} ({row_id})"
+
+
+def managed(noun: str, user_id: int, limit: int) -> list[str]:
+    """Return names with ids (`with_id`) of artists or albums that the account manages, in the order of names."""
+    return [with_id(*row) for row in fetch(MANAGED_NAMES[noun], user_id, limit)]
 
 
 def find_id(noun: str, text: str, *, manager_id: int | None = None) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from peewee import JOIN, SQL, fn
 
 from musicsvc.errors import Conflict, Forbidden, NotFound
-from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import album_sizes, artists, genres, identifiers
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.engine import list_blocks, sql
@@ -183,7 +183,7 @@ def create(
     genre: str | None,
     tag_names: Iterable[str],
     now: int,
-    actor: Identity,
+    actor: Caller,
 ) -> TrackRow:
     """Create a track. Raises Forbidden if the actor manages none of the artists, Invalid if the album is too large."""
     if not artists.managed(artist_ids, actor=actor):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from musicsvc.errors import Forbidden, Invalid
-from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import album_sizes, albums, artists, genres, identifiers, tracks
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
@@ -22,7 +22,7 @@ ALBUMS = """
 """
 
 
-def find_track(track_id: int, *, actor: Identity) -> TrackRow:
+def find_track(track_id: int, *, actor: Caller) -> TrackRow:
     """Return the track. Raises NotFound, or Forbidden unless the actor manages one of its artists."""
     track = tracks.get(track_id)
     if not artists.managed([artist.id for artist in track.artists], actor=actor):
@@ -30,14 +30,14 @@ def find_track(track_id: int, *, actor: Identity) -> TrackRow:
     return track
 
 
-def find_album(album_id: int, *, actor: Identity) -> AlbumRow:
+def find_album(album_id: int, *, actor: Caller) -> AlbumRow:
     """Return the album. Raises NotFound, or Forbidden unless the actor manages one of its artists."""
     album = albums.get(album_id)
     albums.require_managed(album_id, actor=actor)
     return album
 
 
-def find_artist(artist_id: int, *, actor: Identity) -> ArtistRow:
+def find_artist(artist_id: int, *, actor: Caller) -> ArtistRow:
     """Return the artist. Raises NotFound, or Forbidden unless the actor manages the artist."""
     artist = artists.get(artist_id)
     if artist.manager_id != actor.user_id:
@@ -45,7 +45,20 @@ def find_artist(artist_id: int, *, actor: Identity) -> ArtistRow:
     return artist
 
 
-def edit_track(track: TrackRow, changes: Mapping[str, Any], *, now: int, actor: Identity | None = None) -> TrackRow:
+def edit(
+    row: ArtistRow | AlbumRow | TrackRow, changes: Mapping[str, Any], *, now: int, actor: Caller | None = None
+) -> None:
+    """Change fields of an artist, album or track, as the function for its kind does."""
+    match row:
+        case ArtistRow():
+            edit_artist(row, changes, now=now)
+        case AlbumRow():
+            edit_album(row, changes, now=now, actor=actor)
+        case TrackRow():
+            edit_track(row, changes, now=now, actor=actor)
+
+
+def edit_track(track: TrackRow, changes: Mapping[str, Any], *, now: int, actor: Caller | None = None) -> TrackRow:
     """Change the fields in `changes`, named as in the API. Return the track. Without `actor`, no right is checked.
 
     Raises Forbidden for an album or artists of others, Invalid for an ISRC in use and for an album that is too large.
@@ -75,7 +88,7 @@ def edit_track(track: TrackRow, changes: Mapping[str, Any], *, now: int, actor: 
     return tracks.get(track.id)
 
 
-def edit_album(album: AlbumRow, changes: Mapping[str, Any], *, now: int, actor: Identity | None = None) -> AlbumRow:
+def edit_album(album: AlbumRow, changes: Mapping[str, Any], *, now: int, actor: Caller | None = None) -> AlbumRow:
     """Change the fields in `changes`, named as in the API. Return the album. Without `actor`, no right is checked.
 
     Raises Forbidden for an artist of others, Invalid if the album is too large then.
@@ -108,7 +121,7 @@ def edit_artist(artist: ArtistRow, changes: Mapping[str, Any], *, now: int) -> A
     return edited
 
 
-def _set_first_artist(album_id: int, artist_id: int, actor: Identity | None) -> None:
+def _set_first_artist(album_id: int, artist_id: int, actor: Caller | None) -> None:
     """Replace the first artist of an album. Raises Forbidden unless the actor manages the new one."""
     if actor is not None and not artists.managed([artist_id], actor=actor):
         raise Forbidden("You do not manage this artist.")
@@ -118,7 +131,7 @@ def _set_first_artist(album_id: int, artist_id: int, actor: Identity | None) -> 
     AlbumArtist.insert_many(rows).execute()
 
 
-def _check_rights(credit: Sequence[int] | None, album_id: int | None, actor: Identity | None) -> None:
+def _check_rights(credit: Sequence[int] | None, album_id: int | None, actor: Caller | None) -> None:
     if actor is None:
         return
     if credit is not None and not artists.managed(credit, actor=actor):

@@ -1,0 +1,48 @@
+"""Validation of fields of artists, albums and tracks that people typed, by the schemas of the API."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args, get_origin
+
+from musicsvc.errors import Failure
+from musicsvc.server.schemas.catalog import AlbumEdit, AlbumIn, ArtistEdit, ArtistIn, TrackEdit, TrackIn
+from musicsvc.server.schemas.fields import Body
+from musicsvc.server.schemas.reading import REQUIRED, Errors, check
+from musicsvc.store.editing import fields, typed
+
+EDIT: Mapping[str, type[Body]] = {"artist": ArtistEdit, "album": AlbumEdit, "track": TrackEdit}
+NEW: Mapping[str, type[Body]] = {"artist": ArtistIn, "album": AlbumIn, "track": TrackIn}
+
+
+def read(
+    noun: str, texts: Mapping[str, str], schema: type[Body], *, now: int, manager_id: int | None = None
+) -> tuple[dict[str, Any], Errors]:
+    """Return the values that the texts of some fields mean, as the schema does, and a message for each invalid field.
+
+    Call inside a transaction. Names in place of ids mean first what the account `manager_id` manages.
+    """
+    sent: dict[str, Any] = {}
+    errors: Errors = {}
+    for field in fields.FIELDS[noun]:
+        if field.name in texts:
+            try:
+                sent[field.name] = typed.find_ids(field, field.parse(texts[field.name]), manager_id)
+            except Failure as failure:
+                errors[field.name] = failure.message
+    kept = {field.name for field in fields.FIELDS[noun] if not field.optional}
+    errors |= {name: REQUIRED for name, value in sent.items() if value is None and name in kept}
+    model, found = check(schema, sent, {"now": now})
+    for place, fault in (found | schema.check_against_store(sent, found)).items():
+        errors.setdefault(place.partition(".")[0], fault)
+    return {} if model is None else fields.changes(noun, model.model_dump(exclude_unset=True)), errors
+
+
+def choices(schema: type[Body]) -> dict[str, tuple[str, ...]]:
+    """Return the values of each field that has a few only."""
+    found = {name: _literals(field.annotation) for name, field in schema.model_fields.items()}
+    return {name: values for name, values in found.items() if values}
+
+
+def _literals(kind: Any) -> tuple[str, ...]:
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return tuple(value for part in get_args(kind) for value in _literals(part))

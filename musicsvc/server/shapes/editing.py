@@ -1,0 +1,53 @@
+"""Build the template variables of forms for artists, albums and tracks."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from musicsvc.server.shapes.envelope import JSON
+from musicsvc.server.shapes.pages import FormState
+from musicsvc.store.editing.fields import FIELDS, Field
+
+MORE = 2  # empty lines for further artists
+
+
+class Texts(NamedTuple):
+    """The texts of fields: as they are now, as they were typed, and as they were when the form was shown."""
+
+    now: Mapping[str, str]
+    typed: Mapping[str, str]
+    former: Mapping[str, str]
+
+
+def inputs(noun: str, texts: Texts, form: FormState, choices: Mapping[str, Sequence[str]]) -> list[JSON]:
+    """Return the fields of a form.
+
+    A field that the user changed keeps what was typed; the others show what they are now. `meanwhile`: the text that
+    somebody else gave to a field that the user changed too. Only once the form has shown it, saving replaces it.
+    """
+    return [_input(field, texts, form, choices.get(field.name, ())) for field in FIELDS[noun]]
+
+
+def _input(field: Field, texts: Texts, form: FormState, choices: Sequence[str]) -> JSON:
+    now, typed, former = texts.now[field.name], texts.typed[field.name], texts.former[field.name]
+    changed = field.differs(typed, former)
+    shown = field.name in form.errors or not changed
+    text = typed if changed else now
+    return {
+        "name": field.name,
+        "form": field.form,
+        "label": field.title,
+        "hint": field.hint,
+        "required": not field.optional,
+        "text": text,
+        "lines": [*filter(None, text.split("\n")), *[""] * MORE],
+        "former": now if shown else former,
+        "meanwhile": now if changed and field.differs(now, former) and field.differs(now, typed) else None,
+        "choices": _choices(field, choices),
+    }
+
+
+def _choices(field: Field, choices: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the values of a field to choose from, with their labels, or an empty list."""
+    choices = ("yes", "no") if field.form == "yes or no" else choices
+    none = [("", "not given")] if choices and field.optional else []
+    return none + [(each, each.replace("_", " ")) for each in choices]

@@ -1,0 +1,72 @@
+"""Values of artists, albums and tracks as people type them: read from the database, and with ids in place of names."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from musicsvc.errors import NotFound
+from musicsvc.store.catalog import artists, names
+from musicsvc.store.catalog.artists import ArtistRow
+from musicsvc.store.editing.fields import FIELDS, Field
+from musicsvc.store.engine.sql import lock_rows
+from musicsvc.store.models import Album, AlbumTag, Artist, Genre, Tag, Track, TrackGenre, TrackTag
+
+MODELS: Mapping[str, Any] = {"artist": Artist, "album": Album, "track": Track}
+
+
+def load(noun: str, row_id: int, *, lock: bool = False) -> dict[str, str]:
+    """Return the text of each field, by name. `lock`: nobody else edits the row until the transaction ends."""
+    model = MODELS[noun]
+    query = model.select().where(model.id == row_id)
+    row = (lock_rows(query) if lock else query).first()
+    if row is None:
+        raise NotFound(f"There is no such {noun}.")
+    linked = LINKED[noun]
+    return {
+        field.name: field.show(linked[field.name](row) if field.name in linked else getattr(row, field.name))
+        for field in FIELDS[noun]
+    }
+
+
+def find_ids(field: Field, value: Any, manager_id: int | None) -> Any:
+    """Return the parsed value of a field with ids in place of names (`names.find_id`). Raises Failure."""
+    if field.noun is None:
+        return value
+    if isinstance(value, list):
+        return [find_ids(field, each, manager_id) for each in value]
+    return names.find_id(field.noun, value, manager_id=manager_id) if isinstance(value, str) else value
+
+
+def _credit(found: Mapping[int, Iterable[ArtistRow]]) -> list[str]:
+    return [names.with_id(artist.name, artist.id) for rows in found.values() for artist in rows]
+
+
+def _first(values: list[str]) -> str | None:
+    return values[0] if values else None
+
+
+def _labels(label: Any, link: Any, owner: Any, name: Any) -> Callable[[Any], list[str]]:
+    """Return a function that returns the names of the genres or tags of a row."""
+    return lambda row: [
+        each for (each,) in link.select(name).join(label).where(owner == row.id).order_by(name).tuples()
+    ]
+
+
+def _album(track: Any) -> str | None:
+    found = Album.get_or_none(Album.id == track.album_id)
+    return None if found is None else names.with_id(found.name, found.id)
+
+
+# Functions for the fields that are no columns of the row.
+LINKED: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
+    "artist": {},
+    "album": {
+        "artist_id": lambda album: _first(_credit(artists.of_albums([album.id]))),
+        "tags": _labels(Tag, AlbumTag, AlbumTag.album, Tag.name),
+    },
+    "track": {
+        "artists": lambda track: _credit(artists.of_tracks([track.id])),
+        "album_id": _album,
+        "genre": lambda track: _first(_labels(Genre, TrackGenre, TrackGenre.track, Genre.display_name)(track)),
+        "tags": _labels(Tag, TrackTag, TrackTag.track, Tag.name),
+    },
+}

@@ -1,0 +1,171 @@
+"""Artists, albums and tracks are edited on pages, by the rules of the API, and by two people at once."""
+
+from collections.abc import Mapping
+from html import unescape
+from typing import Any
+
+import pytest
+
+from musicsvc.store.accounts import api_access
+from musicsvc.store.editing.fields import FIELDS
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
+from tests.server.handlers.test_editing import FULL
+from tests.support.html_page import HtmlPage
+from tests.support.serving import Answer, Client
+from tests.support.shared_server import on_shared_loop
+from tests.support.signed_in import Person
+
+MEANWHILE = "Somebody else has changed this"
+
+
+def subjects(person: Person, noun: str) -> list[int]:
+    """Create two artists, albums or tracks of the account that differ in their ids only. Return the ids."""
+
+    def make(user: Any) -> int:
+        artist = Artist.create(name="Clara", manager=user.id, created_at=1).id
+        if noun == "artist":
+            return int(artist)
+        model, link = (Album, AlbumArtist) if noun == "album" else (Track, TrackArtist)
+        length = {"duration": 1_000} if noun == "track" else {}
+        row: int = model.create(name="Air", created_at=1, **length).id
+        link.create(**{noun: row, "artist": artist, "position": 0})
+        return row
+
+    return [person.do(make) for _ in range(2)]
+
+
+def api(person: Person) -> Client:
+    person.do(lambda user: api_access.grant(user, now=1))
+    return person.shared.client.holding(person.token()[1])
+
+
+async def form(person: Person, noun: str, row: int) -> dict[str, str]:
+    """Return what a browser sends if the form is not touched."""
+    path = f"/insights/{noun}/{row}/edit"
+    return HtmlPage((await person.browser.get(path)).body).forms[path]
+
+
+async def save(person: Person, noun: str, row: int, sent: Mapping[str, str]) -> Answer:
+    return await person.browser.post(f"/insights/{noun}/{row}/edit", sent)
+
+
+async def shown(client: Client, noun: str, row: int) -> dict[str, Any]:
+    query = "?with=tags,genres" if noun == "album" else ""
+    return dict((await client.get(f"{noun}s/{row}{query}")).json[noun])
+
+
+@pytest.mark.parametrize("noun", FIELDS)
+@on_shared_loop
+async def test_an_edit_on_the_page_equals_a_patch(person: Person, noun: str) -> None:
+    client = api(person)
+    edited, patched = subjects(person, noun)
+    other, _ = subjects(person, "artist")
+    person.do(lambda _: Artist.update(name="Louise; Two").where(Artist.id == other).execute())
+    album, _ = subjects(person, "album")
+    values = {
+        name: {"artist_id": other, "artists": [other], "album_id": album}.get(name, value)
+        for name, value in FULL[noun].items()
+    }
+    chosen = {"artist_id": "Louise; Two", "artists": ["Louise; Two"], "album_id": f"Air ({album})"}
+    sent = await form(person, noun, edited)
+    for field in FIELDS[noun]:
+        typed = field.show(chosen.get(field.name, values[field.name]))
+        sent[f"{field.name}.0" if field.form == "artists" else field.name] = typed.strip()
+    answer = await save(person, noun, edited, sent)
+    assert (answer.status, answer.headers["Location"]) == (303, f"/insights/{noun}/{edited}")
+    own = {name: "DEA624101235" for name in values if name == "isrc"}  # unique
+    assert (await client("PATCH", f"{noun}s/{patched}", values | own)).status == 200
+    found = await shown(client, noun, edited)
+    assert found == await shown(client, noun, patched) | {name: found[name] for name in ("id", *own)}
+    assert [found[name] for name in ("name", *own)] == [values[name] for name in ("name", *own)]
+
+    emptied = await form(person, noun, edited)
+    emptied |= {field.name: "" for field in FIELDS[noun] if field.optional}
+    assert (await save(person, noun, edited, emptied)).status == 303
+    nothing = {field.name: None for field in FIELDS[noun] if field.optional}
+    assert (await client("PATCH", f"{noun}s/{patched}", nothing)).status == 200
+    found = await shown(client, noun, edited)
+    assert found == await shown(client, noun, patched) | {"id": edited}
+
+
+@on_shared_loop
+async def test_a_form_that_was_not_touched_changes_nothing_whatever_the_texts_are(person: Person) -> None:
+    row, _ = subjects(person, "track")
+    odd = {"name": "Two\nlines", "description": "\n\r\n old\r Mac\n", "duration": 61_007, "price": 1e-07}
+    person.do(lambda _: Track.update(**odd).where(Track.id == row).execute())
+    answer = await save(person, "track", row, await form(person, "track", row))
+    assert answer.status == 303
+    assert "There was nothing to change." in unescape(
+        (await person.browser.get(answer.headers["Location"])).body.decode()
+    )
+    kept = person.do(lambda _: Track.get_by_id(row))
+    assert {name: getattr(kept, name) for name in odd} == odd
+    assert kept.edited_at is None
+
+
+@on_shared_loop
+async def test_errors_of_the_api_stand_beside_the_fields_with_what_was_typed(person: Person) -> None:
+    row, other = subjects(person, "track")
+    person.do(lambda _: Track.update(isrc="DEA624101234").where(Track.id == other).execute())
+    sent = await form(person, "track", row)
+    wrong = {"name": " ", "duration": "3:4", "artists.1": "Nobody", "bpm": "7", "tags": "t" * 61, "album_id": "9999"}
+    answer = await save(person, "track", row, sent | wrong | {"label": "x"})
+    page = HtmlPage(answer.body)
+    assert answer.status == 422
+    shown = page.forms[f"/insights/track/{row}/edit"]
+    assert {name: shown[name] for name in wrong} == wrong
+    for message in (
+        "This field is required.",
+        "Must be an integer.",
+        "There is no artist named Nobody.",
+        "Must be at least 20.",
+        "Must have at most 60 characters.",
+        "9999 does not exist.",
+    ):
+        assert page.text.count(message) == 1
+    taken = await save(person, "track", row, sent | {"isrc": "dea624101234"})
+    assert (taken.status, "Another of your tracks has this ISRC." in HtmlPage(taken.body).text) == (422, True)
+    stranger = person.do(lambda _: Artist.create(name="Theirs", created_at=1)).id
+    theirs = await save(person, "track", row, sent | {"artists.0": str(stranger)})
+    assert (theirs.status, "You manage none of the artists of this track." in HtmlPage(theirs.body).text) == (409, True)
+    assert HtmlPage(theirs.body).forms[f"/insights/track/{row}/edit"]["artists.0"] == str(stranger)
+    assert person.do(lambda _: Track.get_by_id(row)).edited_at is None
+
+
+@on_shared_loop
+async def test_of_two_people_who_edit_at_once_nobody_overwrites_the_other_unasked(person: Person) -> None:
+    row, _ = subjects(person, "track")
+    mine, theirs = await form(person, "track", row), await form(person, "track", row)
+    assert (await save(person, "track", row, theirs | {"name": "Aria", "bpm": "60", "tags": "slow"})).status == 303
+
+    # Another field alone is merged with theirs.
+    assert (await save(person, "track", row, mine | {"genre": "Baroque"})).status == 303
+    # The same field to the same value is no conflict, to another one is.
+    answer = await save(person, "track", row, mine | {"name": "Arioso", "bpm": "60", "isrc": "DEA624101235"})
+    page = HtmlPage(answer.body)
+    again = page.forms[f"/insights/track/{row}/edit"]
+    assert (answer.status, page.text.count(MEANWHILE), page.text.count("Now it is: Aria")) == (422, 1, 1)
+    assert (again["name"], again["bpm"], again["tags"], again["isrc"]) == ("Arioso", "60", "slow\n", "DEA624101235")
+    found = person.do(lambda _: Track.get_by_id(row))
+    assert (found.name, found.bpm, found.isrc) == ("Aria", 60, None)
+    # After the message, saving replaces what it has shown, but not what came later.
+    person.do(lambda _: Track.update(name="Adagio").where(Track.id == row).execute())
+    later = await save(person, "track", row, again)
+    assert (later.status, HtmlPage(later.body).text.count("Now it is: Adagio")) == (422, 1)
+    assert (await save(person, "track", row, HtmlPage(later.body).forms[f"/insights/track/{row}/edit"])).status == 303
+    found = person.do(lambda _: Track.get_by_id(row))
+    assert (found.name, found.bpm, found.isrc) == ("Arioso", 60, "DEA624101235")
+    labels = person.do(lambda _: [model.select().where(model.track == row).count() for model in (TrackGenre, TrackTag)])
+    assert labels == [1, 1]
+
+
+@on_shared_loop
+async def test_an_expired_form_does_not_hide_a_change_of_another(person: Person) -> None:
+    row, _ = subjects(person, "artist")
+    sent = await form(person, "artist", row)
+    person.do(lambda _: Artist.update(name="Fanny").where(Artist.id == row).execute())
+    expired = await save(person, "artist", row, sent | {"name": "Louise", "form_token": "0" * 64})
+    again = HtmlPage(expired.body).forms[f"/insights/artist/{row}/edit"]
+    assert (expired.status, again["name"], "Now it is: Fanny" in HtmlPage(expired.body).text) == (403, "Louise", True)
+    assert (await save(person, "artist", row, again)).status == 422
+    assert person.do(lambda _: Artist.get_by_id(row)).name == "Fanny"
