@@ -24,6 +24,11 @@ def quantity(number: int, singular: str, plural: str | None = None) -> str:
     return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
 
+def plural(number: int, nouns: str) -> str:
+    """Format a number with a regular noun, given in the plural: `1 entry`, `2 entries`."""
+    return quantity(number, f"{nouns[:-3]}y" if nouns.endswith("ies") else nouns[:-1], nouns)
+
+
 def escape_controls(text: str) -> str:
     """Return the text with control characters escaped, so that printing it cannot control the terminal."""
     if text.isprintable():

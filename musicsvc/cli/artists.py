@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from musicsvc.store.catalog.artists import ArtistRow
 
 app = group(
-    "List, show, edit and delete artists, assign managers to them, and verify them.",
-    "artist assign 7 ada@example.test",
+    "List, edit, merge and delete artists, assign them to managers, verify them.",
     "artist assign --all-of ada@example.test eve@example.test",
     'artist edit "Clara Wieck" --name "Clara Schumann"',
+    'artist merge "Clara Wieck" "Clara Schumann" --dry-run',
 )
 
 add_commands(app, "artist")

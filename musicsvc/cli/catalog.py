@@ -1,4 +1,4 @@
-"""`musicsvc artist`, `album` and `track`: list, search, show, edit and delete what the catalog contains."""
+"""`musicsvc artist`, `album` and `track`: list, search, show, edit, merge and delete what the catalog contains."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,11 +14,14 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
 from musicsvc.store.editing.fields import FIELDS
+from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
+    from musicsvc.store.editing.merging import MergePreview, Noun
     from musicsvc.store.engine.name_index import NameIndex
     from musicsvc.store.engine.pagination import Listing
 
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would move, and change nothing.")]
 PAGE, FOUND = 500, 20
 COLUMNS = {
     "artist": ("id", "name", "albums_count", "tracks_count", "manager_id"),
@@ -30,21 +33,31 @@ DELETED = {
     "album": "Its tracks stay, without an album.",
     "track": "Its comments, likes and reposts are deleted, and it leaves playlists and collections.",
 }
+MERGED = {
+    "artist": "The other gets its tracks and albums.",
+    "album": "The other gets its tracks, artists and tags.",
+    "track": "The other gets its plays, likes, reposts and comments, and its place in playlists and collections.",
+}
+KEPT = (
+    "The other keeps its values, and takes those that it lacks. Imports find it by the former name and codes, too."
+    " There is no undo."
+)
 NO_UNDO = "Plays stay in the figures of what else they belong to. There is no undo."
 
 
-def add_commands(app: typer.Typer, noun: str) -> None:
+def add_commands(app: typer.Typer, noun: "Noun") -> None:
     """Add the commands for artists, albums or tracks (`noun`) to a group."""
     app.command("list", help=f"List all {noun}s, newest first.")(_list(noun))
     app.command("search", help=f"Search for {noun}s by name, the best match first.")(_search(noun))
     app.command("show", help=f"Show one {noun} as the API does.")(_show(noun))
     app.command("edit", help=f'Change fields of one {noun}. An empty text ("") empties a field.')(_edit(noun))
+    app.command("merge", help=f"Merge one {noun} into another. {MERGED[noun]} {KEPT}")(_merge(noun))
     app.command("delete", help=f"Delete one {noun}. {DELETED[noun]} {NO_UNDO}")(_delete(noun))
 
 
-def _named(noun: str) -> Any:
-    help_text = f"The {noun}'s id, or its name if no other {noun} has it."
-    return Annotated[str, typer.Argument(metavar="ID", help=help_text, show_default=False)]
+def _named(noun: str, metavar: str = "ID", which: str = "") -> Any:
+    help_text = f"The {which or noun}'s id, or its name if no other {noun} has it."
+    return Annotated[str, typer.Argument(metavar=metavar, help=help_text, show_default=False)]
 
 
 def _list(noun: str) -> Callable[..., None]:
@@ -98,6 +111,42 @@ def _edit(noun: str) -> Callable[..., None]:
     command: Any = edit
     command.__signature__, command.__annotations__ = Signature(named), kinds
     return edit
+
+
+def _merge(noun: "Noun") -> Callable[..., None]:
+    def merge(
+        context: typer.Context, chosen: str, into: str, dry_run: DryRun = False, yes: Yes = False, json: AsJson = False
+    ) -> None:
+        from musicsvc.store.editing import merging
+
+        session, now = Session.begin(context)
+        found = session.read(lambda: merging.preview(noun, _number(noun, chosen), _number(noun, into)))
+        about = f"{found.from_name} ({noun} {found.from_id}) into {found.into_name} ({noun} {found.into_id})"
+        if dry_run:
+            output.print_result(session, f"This would merge {about}. {_moves(found)}", found._asdict(), json=json)
+            return
+        if not yes and not sys.stdin.isatty():
+            raise Failure(f"This merges {about}. To confirm this without a terminal, add --yes.")
+        if not yes:
+            session.echo(f"{_moves(found)} {merging.NO_UNDO}")
+            typer.confirm(f"Merge {about}?", abort=True, err=True)
+        done = session.write(lambda: merging.merge(noun, found.from_id, found.into_id, now=now))
+        output.print_result(session, f"Merged {about}.", done._asdict(), json=json)
+
+    merge.__annotations__ |= {"chosen": _named(noun), "into": _named(noun, "INTO", "other")}
+    return merge
+
+
+def _moves(found: "MergePreview") -> str:
+    """Return sentences that say what a merge moves, drops and takes over."""
+    said = [f"To move: {', '.join(found.moves) or 'nothing'}."]
+    if found.repeated_plays:
+        said.append(
+            f"{quantity(found.repeated_plays, 'play')} of the same listener in the same half minute will be dropped."
+        )
+    if found.taken:
+        said.append(f"To take over: {', '.join(found.taken)}.")
+    return " ".join(said)
 
 
 def _delete(noun: str) -> Callable[..., None]:
@@ -208,15 +257,15 @@ def _readable(row: JSON) -> JSON:
 
 
 album_app = group(
-    "List, show, edit and delete albums.",
-    "album search Notenbüchlein",
+    "List, show, edit, merge and delete albums.",
     "album edit 7 --release-date 1725-01-01 --label Breitkopf",
+    "album merge 9 7 --dry-run",
     "album delete 7 --yes",
 )
 track_app = group(
-    "List, show, edit and delete tracks.",
-    "track list --limit 20",
+    "List, show, edit, merge and delete tracks.",
     "track edit 7 --isrc GBAYE6800011 --explicit no",
+    "track merge 9 7 --dry-run",
     "track delete 7 --yes",
 )
 add_commands(album_app, "album")

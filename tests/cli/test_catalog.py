@@ -110,3 +110,20 @@ def test_what_is_deleted_needs_a_yes_without_a_terminal_and_leaves_an_event(run:
         ("album.deleted", "cli", "album 1 (Songs)"),
         ("track.deleted", "cli", "track 3 (Air)"),
     ]
+
+
+def test_a_merge_says_what_moves_and_needs_a_yes_without_a_terminal(run: Run, ask: Json, store: Store) -> None:
+    about = "Clara (artist 1) into Louise (artist 2)"
+    dry = run("artist", "merge", "Clara", "Louise", "--dry-run").stderr
+    assert dry == f"This would merge {about}. To move: 3 tracks, 1 album.\n"
+    refused = run("artist", "merge", "Clara", "Louise", expect=1).stderr
+    assert refused == f"Error: This merges {about}. To confirm this without a terminal, add --yes.\n"
+    assert "cannot be merged into itself" in run("artist", "merge", "1", "Clara", "--yes", expect=1).stderr
+    assert "There is no artist 9." in run("artist", "merge", "9", "1", "--yes", expect=1).stderr
+    assert run("artist", "merge", "Clara", "Louise", "--yes").stderr == f"Merged {about}.\n"
+    assert "There is no such artist." in run("artist", "show", "1", expect=1).stderr
+    assert [each["id"] for each in ask("track", "show", "3")["artists"]] == [2]
+    done = ask("track", "merge", "3", "2", "--yes")
+    assert (done["from_id"], done["into_id"], done["repeated_plays"]) == (3, 2, 0)
+    events = store.read(lambda: [event.kind for event in SecurityEvent.select().order_by(SecurityEvent.id)]).result()
+    assert events == ["artist.merged", "track.merged"]

@@ -8,7 +8,7 @@ import orjson
 
 from musicsvc.errors import Invalid
 from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import fetch, lock_rows
+from musicsvc.store.engine.sql import batches, fetch, lock_rows
 from musicsvc.store.models import Album
 
 MOST_TRACKS = 1000
@@ -48,6 +48,14 @@ PARTS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
     (TRACKS, TRACK_KEYS, TRACK_REST),
     (TRACK_ARTISTS, ARTIST_KEYS, ARTIST_REST),
 )
+
+
+# The albums whose JSON contains an artist.
+WITH_ARTIST = """
+    SELECT album_id FROM album_artist WHERE artist_id = ? UNION
+    SELECT t.album_id FROM track_artist l JOIN track t ON t.id = l.track_id
+    WHERE l.artist_id = ? AND t.album_id IS NOT NULL ORDER BY 1
+"""
 
 
 class AlbumSize(NamedTuple):
@@ -105,3 +113,12 @@ def require_within_limits(album_id: int, field: str) -> None:
     """Raise Invalid for the request field `field` if the album has too many tracks or JSON bytes."""
     if excess := measure([album_id])[album_id].excess:
         raise Invalid({field: excess})
+
+
+def excess_with_artist(artist_id: int) -> str:
+    """Return an error message if an album with the artist has too many tracks or JSON bytes, else an empty string."""
+    for some in batches([album for (album,) in fetch(WITH_ARTIST, artist_id, artist_id)]):
+        for album, size in measure(some).items():
+            if size.excess:
+                return f"Album {album}: {size.excess}"
+    return ""

@@ -5,6 +5,7 @@ change. Likes and reposts end with it, since figures count those that still stan
 """
 
 from musicsvc.errors import Conflict
+from musicsvc.store.catalog import merged
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
@@ -13,7 +14,7 @@ from musicsvc.store.engine.sql import fetch, is_sqlite, run
 from musicsvc.store.models import Album, Artist, Comment, Track
 from musicsvc.store.plays import reattribution, subjects
 from musicsvc.store.plays.rollups import counts
-from musicsvc.store.plays.subjects import ALBUM, ARTIST
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor
 from musicsvc.wording import quantity
@@ -49,6 +50,7 @@ def delete_track(track: TrackRow, *, now: int, account: int | None, actor: Actor
     # A thread may be deeper than the 1,000 levels of SQLite's cascades.
     Comment.update(parent=None).where(Comment.track == track.id).execute()
     Track.delete().where(Track.id == track.id).execute()
+    merged.forget(TRACK, track.id)
     about = f"track {track.id} ({track.name})"
     security_events.add("track.deleted", account_id=account, reason=about, now=now, actor=actor)
 
@@ -58,6 +60,7 @@ def delete_album(album: AlbumRow, *, now: int, account: int | None, actor: Actor
     with reattribution.rebuilding(subjects.tracks_of(ALBUM, [album.id])):
         run(FORGET, ALBUM, album.id)
         Album.delete().where(Album.id == album.id).execute()
+        merged.forget(ALBUM, album.id)
     about = f"album {album.id} ({album.name})"
     security_events.add("album.deleted", account_id=account, reason=about, now=now, actor=actor)
 
@@ -67,6 +70,7 @@ def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Ac
 
     `account`: the account of the event that is logged.
     """
+    counts.lock()
     if not is_sqlite():  # tracks and albums of this artist are added before or never
         fetch("SELECT id FROM artist WHERE id = ? FOR UPDATE", artist.id)
     ((only,),), ((first,),) = fetch(ONLY_ARTIST, artist.id), fetch(FIRST_ARTIST, artist.id)
@@ -77,5 +81,6 @@ def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Ac
     with reattribution.rebuilding(subjects.tracks_of(ARTIST, [artist.id])):
         run(FORGET, ARTIST, artist.id)
         Artist.delete().where(Artist.id == artist.id).execute()
+        merged.forget(ARTIST, artist.id)
     about = f"artist {artist.id} ({artist.name})"
     security_events.add("artist.deleted", account_id=account, reason=about, now=now, actor=actor)

@@ -9,17 +9,11 @@ from musicsvc.store.catalog import album_sizes, albums, artists, genres, identif
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.engine.sql import batches, fetch
 from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
 
 ANOTHERS = "You manage none of the artists of this track."
 MOVING = {"album_id", "artists", "duration"}  # fields on which play counts depend
-ALBUMS = """
-    SELECT album_id FROM album_artist WHERE artist_id = ? UNION
-    SELECT t.album_id FROM track_artist l JOIN track t ON t.id = l.track_id
-    WHERE l.artist_id = ? AND t.album_id IS NOT NULL ORDER BY 1
-"""
 
 
 def find_track(track_id: int, *, actor: Caller) -> TrackRow:
@@ -114,10 +108,8 @@ def edit_artist(artist: ArtistRow, changes: Mapping[str, Any], *, now: int) -> A
     edited = artists.get(artist.id)
     if album_sizes.of_artist(edited.name, edited.image_small) > album_sizes.of_artist(artist.name, artist.image_small):
         field = "image_small" if edited.image_small != artist.image_small else "name"
-        for some in batches([album for (album,) in fetch(ALBUMS, artist.id, artist.id)]):
-            for album, size in album_sizes.measure(some).items():
-                if size.excess:
-                    raise Invalid({field: f"Album {album}: {size.excess}"})
+        if excess := album_sizes.excess_with_artist(artist.id):
+            raise Invalid({field: excess})
     return edited
 
 

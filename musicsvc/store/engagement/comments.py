@@ -20,6 +20,18 @@ RENUMBER = """
     (SELECT id, row_number() OVER (ORDER BY place, id) AS at FROM comment WHERE track_id = ?) AS numbered
     WHERE comment.id = numbered.id
 """
+# Threads of two tracks together, in the order in which they would be if all had been written for one.
+THREADS = """
+    SELECT c.id, row_number() OVER (ORDER BY r.position, r.created_at, r.id, c.place, c.id) AS at
+    FROM (
+        SELECT id, track_id, place, max(CASE WHEN parent_id IS NULL THEN place END) OVER (
+            PARTITION BY track_id ORDER BY place, id
+        ) AS root FROM comment WHERE track_id IN (?, ?)
+    ) AS c JOIN comment r ON r.track_id = c.track_id AND r.place = c.root AND r.parent_id IS NULL
+"""
+MOVE = f"""
+    UPDATE comment SET track_id = ?, place = numbered.at * ? FROM ({THREADS}) AS numbered WHERE comment.id = numbered.id
+"""  # noqa: S608 - a constant
 
 
 @dataclass(slots=True)
@@ -84,6 +96,18 @@ def find_parent_problem(parent_id: int, track_id: int) -> str | None:
     if parent.track != track_id:
         return "That comment is on another track."
     return "That comment was deleted." if parent.deleted else None
+
+
+def count(track_id: int) -> int:
+    """Return the number of the track's comments, with deleted ones that have replies."""
+    found: int = Comment.select().where(Comment.track == track_id).count()
+    return found
+
+
+def move(source: int, target: int) -> None:
+    """Move the comments of the track `source` to the track `target`, each thread to its place among the others."""
+    if moved := count(source):
+        run(MOVE, target, _gap(moved + count(target)), source, target)
 
 
 def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
@@ -179,6 +203,10 @@ def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
 
 def _renumber(track_id: int, parent: Comment | None, position: int) -> int:
     """Spread the sort keys (`place`) of the track's comments evenly. Return an unused key for a new comment."""
-    gap = min(GAP, LAST // (Comment.select().where(Comment.track == track_id).count() + 2))
-    run(RENUMBER, gap, track_id)
+    run(RENUMBER, _gap(count(track_id)), track_id)
     return _free_place(track_id, parent, position)
+
+
+def _gap(comments: int) -> int:
+    """Return the gap between the sort keys (`place`) of this many comments that are spread evenly."""
+    return min(GAP, LAST // (comments + 2))

@@ -10,6 +10,8 @@ from musicsvc.store.models.catalog import (
     Comment,
     Genre,
     ListBlock,
+    Merged,
+    MergedCredit,
     Tag,
     Track,
     TrackArtist,
@@ -20,6 +22,7 @@ from musicsvc.store.models.catalog import (
 from musicsvc.store.models.imports import ImportItem, ImportRun
 from musicsvc.store.models.plays import (
     DeletedTrack,
+    DroppedPlay,
     Listener,
     Play,
     PlayCount,
@@ -57,6 +60,7 @@ __all__ = [
     "Conversation",
     "DeletedTrack",
     "Device",
+    "DroppedPlay",
     "EngagementDay",
     "Follow",
     "Genre",
@@ -64,6 +68,8 @@ __all__ = [
     "ImportRun",
     "ListBlock",
     "Listener",
+    "Merged",
+    "MergedCredit",
     "Message",
     "NotificationChoice",
     "Participant",

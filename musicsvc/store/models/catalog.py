@@ -164,6 +164,43 @@ Comment.add_index(
 )
 
 
+class Merged(Table):
+    """A track, album or artist that was merged into another one, which imports find by these names and codes.
+
+    `code`: the ISRC or UPC. `album`: that of a track.
+    """
+
+    kind = IntegerField()  # 1: track, 2: album, 3: artist
+    id = BigIntegerField()
+    into = BigIntegerField(column_name="into_id")
+    name = TextField()
+    code = TextField(null=True)
+    external_id = TextField(null=True)
+    imported_for = BigIntegerField()
+    album = BigIntegerField(null=True, column_name="album_id")
+
+    class Meta:
+        primary_key = CompositeKey("kind", "id")
+        indexes = (
+            (("kind", "into"), False),
+            (("kind", "name"), False),
+            (("kind", "code"), False),
+            (("kind", "external_id"), False),
+        )
+
+
+class MergedCredit(Table):
+    """An artist of a track, or the first artist of an album, that was merged into another one."""
+
+    artist = BigIntegerField(column_name="artist_id")
+    kind = IntegerField()
+    id = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("artist", "kind", "id")
+        indexes = ((("kind", "id"), False),)
+
+
 class ListBlock(Table):
     """The number of rows in a part of a long list, such as a playlist's tracks. Triggers keep the number up to date."""
 

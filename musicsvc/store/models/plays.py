@@ -77,6 +77,15 @@ class DeletedTrack(Table):
         primary_key = CompositeKey("kind", "subject", "track")
 
 
+class DroppedPlay(Table):
+    """A play with a client's id that a merge of tracks dropped, so that a repeated report of it is recognized."""
+
+    client_key = BlobField(primary_key=True)
+    slot = BigIntegerField(index=True)
+    listener = BigIntegerField(column_name="listener_id")
+    names_hash = BigIntegerField(null=True)
+
+
 class TrackPlays(Table):
     """The all-time number of plays of a track."""
 

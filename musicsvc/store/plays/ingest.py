@@ -11,7 +11,7 @@ from musicsvc.clock import DAY, MINUTE
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import bulk
-from musicsvc.store.plays import ranks, subjects
+from musicsvc.store.plays import moving, ranks, subjects
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
 from musicsvc.store.plays.reported import own_plays
 from musicsvc.store.plays.rollups import blocks, counts, listeners
@@ -109,7 +109,8 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity, own_acce
     if own is not None:
         rows, second = own_plays.select(rows, own)
         outcome.refused = sorted([*outcome.refused, *((places[at], own_plays.SECOND_PLAY) for at in second)])
-    outcome.accepted = record(rows, own)
+    dropped = moving.dropped({row.client_key for row in rows if row.client_key})
+    outcome.accepted = record([row for row in rows if row.client_key not in dropped], own)
     outcome.repeated = len(valid) - len(second) - outcome.accepted
     roll_up(outcome.accepted)
     return outcome

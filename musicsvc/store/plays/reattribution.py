@@ -41,7 +41,7 @@ def rebuilding(tracks: Collection[int]) -> Iterator[None]:
 def _changed(
     before: Mapping[int, list[Subject]], after: Mapping[int, list[Subject]], tracks: Iterable[int]
 ) -> set[Subject]:
-    return {each for track in tracks for each in {*before[track]} ^ {*after[track]}}
+    return {each for track in tracks for each in {*before.get(track, ())} ^ {*after.get(track, ())}}
 
 
 def _days(kind: int, ids: Collection[int]) -> set[int]:

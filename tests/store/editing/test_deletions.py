@@ -1,4 +1,4 @@
-"""Deletions take no plays from what else these belong to, and a recount finds the same figures."""
+"""Deletions take no plays from what else these belong to, merges keep all; a recount finds the same figures."""
 
 import random
 from collections import defaultdict
@@ -15,18 +15,29 @@ from musicsvc.errors import Conflict, NotFound
 from musicsvc.store import opening
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums, artists, tracks
-from musicsvc.store.editing import deletions, edits
+from musicsvc.store.editing import deletions, edits, merging
+from musicsvc.store.editing.merging import Noun
 from musicsvc.store.engagement import comments, likes
 from musicsvc.store.engine.name_index import TRACKS
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import engagement, explain, scopes
 from musicsvc.store.insights.listening.scope_totals import DetailedTotals
 from musicsvc.store.insights.scopes import Scope
-from musicsvc.store.models import AlbumArtist, Artist, Comment, DeletedTrack, Playlist, PlaylistTrack, Track, TrackLike
+from musicsvc.store.models import (
+    Album,
+    AlbumArtist,
+    Artist,
+    Comment,
+    DeletedTrack,
+    Playlist,
+    PlaylistTrack,
+    Track,
+    TrackLike,
+)
 from musicsvc.store.plays import history, ingest, periods
-from musicsvc.store.plays.ingest import ReportedPlay
+from musicsvc.store.plays.ingest import PlayRow, ReportedPlay
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import blocks, withdrawal
+from musicsvc.store.plays.rollups import blocks, counts, listeners, withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from musicsvc.store.security import security_events
@@ -40,10 +51,12 @@ DELETIONS: dict[int, tuple[Callable[[int], Any], Callable[..., None]]] = {
     ALBUM: (albums.get, deletions.delete_album),
     ARTIST: (artists.get, deletions.delete_artist),
 }
+NOUNS: dict[int, Noun] = {TRACK: "track", ALBUM: "album", ARTIST: "artist"}
 YEAR = periods.window("1-year", NOW)
-ROLL_UP, MOVE = 4, {5, 6}  # numbers of steps; those below are kinds, and those above plays
+ROLL_UP = 4  # the number of a step; those below are kinds, and those of no other step plays
+RUN = 1  # an import
 NOON = SLOTS_PER_DAY // 2  # the present; later plays of today would be refused
-STEPS = some.lists(some.tuples(some.integers(0, 9), some.integers(0, 10_000)), max_size=12)
+STEPS = some.lists(some.tuples(some.integers(0, 12), some.integers(0, 10_000)), max_size=12)
 
 
 def delete(kind: int, subject: int) -> None:
@@ -61,8 +74,8 @@ class Model:
     def __init__(self) -> None:
         self.albums: dict[int, int | None] = {1: 1, 2: 1, 3: None}
         self.artists: dict[int, list[int]] = {1: [1], 2: [1, 2], 3: [2]}
-        self.live = {TRACK: {1, 2, 3}, ALBUM: {1}, ARTIST: {1, 2}}
-        self.heard: dict[int, set[tuple[int, str]]] = defaultdict(set)
+        self.live = {TRACK: {1, 2, 3}, ALBUM: {1, 2}, ARTIST: {1, 2}}
+        self.heard: dict[int, dict[tuple[int, str], bool]] = defaultdict(dict)  # half minute, listener; imported
 
     def delete(self, kind: int, subject: int) -> None:
         self.live[kind].discard(subject)
@@ -70,6 +83,25 @@ class Model:
             self.albums = {track: None if album == subject else album for track, album in self.albums.items()}
         if kind == ARTIST:
             self.artists = {track: [each for each in by if each != subject] for track, by in self.artists.items()}
+
+    def merge(self, kind: int, source: int, target: int) -> int:
+        """Merge, and return the number of plays that go."""
+        self.live[kind].discard(source)
+        if kind == ALBUM:
+            self.albums = {track: target if album == source else album for track, album in self.albums.items()}
+        elif kind == ARTIST:
+            self.artists = {
+                track: list(dict.fromkeys(target if each == source else each for each in by))
+                for track, by in self.artists.items()
+            }
+        else:
+            self.albums[target] = self.albums[source] if self.albums[target] is None else self.albums[target]
+            gone = self.heard[source].keys() & self.heard[target].keys()
+            self.heard[target] = self.heard[source] | self.heard[target]
+            for forgotten in (self.heard, self.albums, self.artists):
+                del forgotten[source]
+            return len(gone)
+        return 0
 
     def figures(self) -> dict[Any, tuple[int, int]]:
         """Return plays and listeners of all that exists, by span."""
@@ -125,7 +157,23 @@ def hear(store: Store, actor: Identity, model: Model, number: int) -> None:
     assert outcome.accepted == len(played) - len(refused) - outcome.repeated
     for at, play in enumerate(played):
         if at not in refused:
-            model.heard[play.track_id].add((play.played_at // SLOT, str(play.listener)))
+            model.heard[play.track_id].setdefault((play.played_at // SLOT, str(play.listener)), False)
+
+
+def bring(store: Store, model: Model, number: int) -> None:
+    """Import a play."""
+    chance = random.Random(number)
+    track, slot, who = chance.choice([*model.live[TRACK], 1]), (TODAY - 1) * SLOTS_PER_DAY + number % 3, "p1"
+    if track not in model.live[TRACK]:
+        return
+
+    def record() -> None:
+        counts.lock()
+        (listener,) = listeners.ensure([listeners.opaque_key(who)]).values()
+        ingest.record([PlayRow(slot, track, listener, ingest.WITHOUT_ID, slot * SLOT, 1, 0, RUN)])
+
+    store.write(record).result()
+    model.heard[track].setdefault((slot, who), True)
 
 
 def remove(store: Store, model: Model, kind: int, number: int) -> None:
@@ -140,6 +188,27 @@ def remove(store: Store, model: Model, kind: int, number: int) -> None:
         return
     store.write(partial(delete, kind, subject)).result()
     model.delete(kind, subject)
+
+
+def merge(store: Store, model: Model, number: int) -> None:
+    """Merge one of two tracks, albums or artists into the other, as the preview says."""
+    chance = random.Random(number)
+    kind = chance.choice([kind for kind in model.live if len(model.live[kind]) > 1] or [TRACK])
+    if len(model.live[kind]) > 1:
+        source, target = chance.sample(sorted(model.live[kind]), 2)
+        noun = NOUNS[kind]
+        shown = store.read(partial(merging.preview, noun, source, target)).result()
+        done = store.write(partial(merging.merge, noun, source, target, now=NOW)).result()
+        assert (done, done.repeated_plays) == (shown, model.merge(kind, source, target))
+
+
+def undo(store: Store, model: Model, _: int) -> None:
+    """Withdraw the plays of the import."""
+    days = sorted({slot // SLOTS_PER_DAY for plays in model.heard.values() for (slot, _), own in plays.items() if own})
+    store.write(lambda: withdrawal.withdraw(Selection("import_id = ?", (RUN,)), days)).result()
+    model.heard |= {
+        track: {play: own for play, own in plays.items() if not own} for track, plays in model.heard.items()
+    }
 
 
 def move(store: Store, model: Model, number: int) -> None:
@@ -157,22 +226,26 @@ def move(store: Store, model: Model, number: int) -> None:
     store.write(lambda: edits.edit_track(tracks.get(track), changes, now=NOW)).result()
 
 
+STEPS_OF = {5: move, 6: move, 7: bring, 10: merge, 11: merge, 12: undo}
+
+
 @given(steps=STEPS)
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_whatever_is_deleted_and_edited_figures_equal_a_recount(
+def test_whatever_is_deleted_edited_and_merged_figures_equal_a_recount(
     new_database: Callable[[], str], steps: list[tuple[int, int]]
 ) -> None:
     with opening.connect(new_database()) as store:
         model = Model()
         store.write(world).result()
+        store.write(lambda: Album.create(name="Album", created_at=NOW)).result()
         actor = store.write(lambda: account(reports_plays=True)).result()
         for kind, number in ((0, 1), (0, 2), (0, 3), *steps):
             if kind in {TRACK, ALBUM, ARTIST}:
                 remove(store, model, kind, number)
             elif kind == ROLL_UP:
                 store.write(partial(blocks.roll_up, number % 9)).result()
-            elif kind in MOVE:
-                move(store, model, number)
+            elif kind in STEPS_OF:
+                STEPS_OF[kind](store, model, number)
             else:
                 hear(store, actor, model, number)
             assert figures(store, model) == model.figures()

@@ -9,9 +9,9 @@ import pytest
 
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import identifiers
+from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import made_rows, restoring, undo
-from musicsvc.store.importing.undoing.runs import lock_imports
 from musicsvc.store.models import Play, Track
 from musicsvc.store.plays.rollups import counts
 from tests.support.import_files import import_file

@@ -9,11 +9,10 @@ import pytest
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import tokens
 from musicsvc.store.activity import log as activity_log
-from musicsvc.store.catalog import identifiers
+from musicsvc.store.catalog import identifiers, import_lock
 from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine import list_blocks, name_index
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Play, PlayCount
 from musicsvc.store.plays import ingest, subjects
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
@@ -42,7 +41,7 @@ def test_files_have_their_application_ids(template: databases.Template, store: S
 
 def test_processes_of_all_versions_lock_the_same_numbers() -> None:
     locks = {identifiers.LOCK: b"ISRC", engagement_days.LOCK: b"LIKE", counts.LOCK: b"PLAY"}
-    locks |= {runs.LOCK_KEY: b"msvc", schema.ADVISORY_LOCK: b"MSVC"}
+    locks |= {import_lock.LOCK_KEY: b"msvc", schema.ADVISORY_LOCK: b"MSVC"}
     assert all(number.to_bytes(4, "big") == name for number, name in locks.items())
 
 

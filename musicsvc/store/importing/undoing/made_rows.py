@@ -9,8 +9,8 @@ from peewee import CompositeKey, ForeignKeyField, Model
 
 from musicsvc.store import models
 from musicsvc.store.accounts import user_search
+from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.engine.sql import fetch, in_list, is_sqlite, run
-from musicsvc.store.importing.undoing.runs import lock_imports
 from musicsvc.store.models import (
     Album,
     AlbumArtist,

@@ -7,9 +7,10 @@ from typing import Any
 import orjson
 from peewee import Model
 
+from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.importing.undoing.made_rows import Taken, forget, table_name
-from musicsvc.store.importing.undoing.runs import ADDED, Changes, lock_imports
+from musicsvc.store.importing.undoing.runs import ADDED, Changes
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
 

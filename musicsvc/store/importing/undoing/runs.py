@@ -10,8 +10,9 @@ import orjson
 from peewee import Model
 
 from musicsvc.errors import Failure, NotFound
+from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.engine import bulk, sql
-from musicsvc.store.engine.sql import fetch, lock, run_many
+from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.engine.sql import run as run_sql
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.summary import Counts
@@ -20,8 +21,6 @@ from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Kind
 from musicsvc.wording import quantity
 
-# Two concurrent imports would both find an item missing and both create it. On PostgreSQL, this lock prevents that.
-LOCK_KEY = 0x6D737663
 Changes = dict[str, Any]  # by field: [old value, new value], or a list of added ids if the field begins with ADDED
 ADDED = "+"
 ITEMS = "SELECT item, changes FROM import_item WHERE run_id = ? AND kind = ? AND item {among}"
@@ -49,11 +48,6 @@ class RunRow(NamedTuple):
     counts: dict[str, dict[str, int]]
     started_at: int
     undone_at: int | None
-
-
-def lock_imports() -> None:
-    """Wait until no other import is writing. Call it in a write transaction."""
-    lock(LOCK_KEY)
 
 
 def start(kind: str, file: str, user: int | None, counts: Mapping[str, Counts], now: int) -> int:

@@ -11,11 +11,12 @@ from functools import partial
 
 from musicsvc.clock import DAY, isoformat
 from musicsvc.errors import Failure
+from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import made_rows, restoring, runs
 from musicsvc.store.importing.undoing.made_rows import Step
-from musicsvc.store.importing.undoing.runs import RunRow, lock_imports
+from musicsvc.store.importing.undoing.runs import RunRow
 from musicsvc.store.models import (
     Album,
     Artist,

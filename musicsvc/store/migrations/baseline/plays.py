@@ -49,6 +49,14 @@ CREATE TABLE deleted_track (
 ) WITHOUT ROWID;
 CREATE INDEX deleted_track_track_id ON deleted_track (track_id);
 
+CREATE TABLE dropped_play (
+    client_key BYTEA NOT NULL PRIMARY KEY,
+    slot BIGINT NOT NULL,
+    listener_id BIGINT NOT NULL,
+    names_hash BIGINT
+) WITHOUT ROWID;
+CREATE INDEX dropped_play_slot ON dropped_play (slot);
+
 CREATE TABLE track_plays (
     track_id BIGINT NOT NULL PRIMARY KEY,
     plays BIGINT NOT NULL

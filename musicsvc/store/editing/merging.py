@@ -1,0 +1,223 @@
+"""Merge tracks, albums and artists: one moves into another, with all that refers to it. There is no undo.
+
+Imports find the other by the names and codes of what was merged (`store/catalog/merged.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
+
+from musicsvc.errors import Conflict, Forbidden, NotFound
+from musicsvc.store.catalog import album_sizes, identifiers, merged
+from musicsvc.store.catalog.import_lock import lock_imports
+from musicsvc.store.editing import links
+from musicsvc.store.engagement import comments, engagement_days
+from musicsvc.store.engine.sql import fetch, is_sqlite
+from musicsvc.store.models import Album, Artist, Track
+from musicsvc.store.plays import moving, reattribution, subjects
+from musicsvc.store.plays.rollups import counts, reader
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK
+from musicsvc.store.security import security_events
+from musicsvc.store.security.security_events import Actor, Kind
+from musicsvc.wording import plural
+
+Noun = Literal["artist", "album", "track"]
+NO_UNDO = "There is no undo."
+TABLES: Mapping[int, Any] = {TRACK: Track, ALBUM: Album, ARTIST: Artist}
+EVENTS: Mapping[int, Kind] = {TRACK: "track.merged", ALBUM: "album.merged", ARTIST: "artist.merged"}
+# Columns whose value is taken over where the other row has none.
+OPTIONAL = {
+    ARTIST: ("description", "image_small"),
+    ALBUM: ("image", "release_date", "description", "upc", "label"),
+    TRACK: ("image", "release_date", "description", "bpm", "key", "scale", "explicit", "isrc", "duration"),
+}
+ON_ALBUM = ("album", "track_number", "disc_number")  # which belong together
+MANAGERS = {
+    ARTIST: "SELECT manager_id FROM artist WHERE id = ?",
+    ALBUM: "SELECT a.manager_id FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE l.album_id = ?",
+    TRACK: "SELECT a.manager_id FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE l.track_id = ?",
+}
+
+# The artists by which imports find a row: all of a track, the first of an album.
+CREDITS = {
+    ALBUM: "SELECT artist_id FROM album_artist WHERE album_id = ? ORDER BY position, artist_id LIMIT 1",
+    TRACK: "SELECT artist_id FROM track_artist WHERE track_id = ?",
+}
+
+
+class Caller(Protocol):
+    """An account that asks for a merge."""
+
+    @property
+    def user_id(self) -> int: ...
+    @property
+    def admin(self) -> bool: ...
+
+
+class MergePreview(NamedTuple):
+    """The effects of a merge. `moved`: numbers of rows by their names. `taken`: fields, named as in the API.
+
+    `repeated_plays`: plays that go, since of two plays of one listener in one half minute one stays.
+    """
+
+    kind: Noun
+    from_id: int
+    from_name: str
+    into_id: int
+    into_name: str
+    moved: Mapping[str, int]
+    repeated_plays: int
+    taken: Sequence[str]
+
+    @property
+    def moves(self) -> list[str]:
+        """The rows that move, in words, such as `3 tracks`."""
+        return [plural(number, name.replace("_", " ")) for name, number in self.moved.items()]
+
+
+class _Pair(NamedTuple):
+    """The two rows, by column."""
+
+    kind: int
+    source: Mapping[str, Any]
+    target: Mapping[str, Any]
+
+    @property
+    def ids(self) -> tuple[int, int]:
+        return self.source["id"], self.target["id"]
+
+
+def preview(noun: Noun, from_id: int, into_id: int, *, caller: Caller | None = None) -> MergePreview:
+    """Return what `merge` would do now. Raises as `merge`, except for an album that would be too large."""
+    return _describe(noun, _load(KINDS[noun], from_id, into_id, caller))
+
+
+def merge(
+    noun: Noun, from_id: int, into_id: int, *, now: int, caller: Caller | None = None, actor: Actor = "cli"
+) -> MergePreview:
+    """Merge a track, album or artist into another, which keeps its values. Without `caller`, no right is checked.
+
+    Raises NotFound, Forbidden unless the caller manages both or is an administrator, Conflict for a merge into itself
+    and for an album that would be too large.
+    """
+    lock_imports()
+    identifiers.lock()
+    counts.lock()
+    engagement_days.lock()
+    kind = KINDS[noun]
+    pair = _load(kind, from_id, into_id, caller, locking=True)
+    found = _describe(noun, pair)
+    managers = _managers(kind, into_id)
+    {TRACK: _merge_tracks, ALBUM: _merge_albums, ARTIST: _merge_artists}[kind](pair, now)
+    about = f"{noun} {from_id} ({found.from_name}) into {noun} {into_id} ({found.into_name})"
+    account = caller.user_id if caller is not None else min(managers, default=None)
+    security_events.add(EVENTS[kind], account_id=account, reason=about, now=now, actor=actor)
+    return found
+
+
+def _load(kind: int, from_id: int, into_id: int, caller: Caller | None, *, locking: bool = False) -> _Pair:
+    table = TABLES[kind]
+    noun = next(word for word, number in KINDS.items() if number == kind)
+    query = table.select().where(table.id.in_((from_id, into_id))).order_by(table.id)
+    query = query.for_update("FOR UPDATE") if locking and not is_sqlite() else query
+    rows = {row["id"]: row for row in query.dicts().iterator()}
+    for number in (from_id, into_id):
+        if number not in rows:
+            raise NotFound(f"There is no {noun} {number}.")
+        if caller is not None and not caller.admin and caller.user_id not in _managers(kind, number):
+            raise Forbidden(f"You do not manage {noun} {number}.")
+    if from_id == into_id:
+        raise Conflict(f"The {noun} {from_id} cannot be merged into itself.")
+    return _Pair(kind, rows[from_id], rows[into_id])
+
+
+def _managers(kind: int, number: int) -> set[int]:
+    return {manager for (manager,) in fetch(MANAGERS[kind], number) if manager is not None}
+
+
+def _describe(noun: Noun, pair: _Pair) -> MergePreview:
+    source, target = pair.ids
+    moved = links.count(pair.kind, source, target)
+    plays = reader.all_time_plays(pair.kind, [source]).get(source, 0)
+    repeated = []
+    if pair.kind == TRACK:
+        moved["comments"] = comments.count(source)
+        repeated = moving.repeated(source, target)
+    moved["plays"] = plays - sum(play.track == source for play in repeated)
+    taken = ["album_id" if name == "album" else name for name in _taken(pair)]
+    names = pair.source["name"], pair.target["name"]
+    shown = {name: number for name, number in moved.items() if number}
+    return MergePreview(noun, source, names[0], target, names[1], shown, len(repeated), taken)
+
+
+def _taken(pair: _Pair) -> dict[str, Any]:
+    """Return the values of the one row that the other lacks."""
+    names = [*OPTIONAL[pair.kind]]
+    if pair.kind == TRACK and pair.target["album"] in {None, pair.source["album"]}:
+        names += ON_ALBUM
+    taken = {name: pair.source[name] for name in names if _is_blank(pair.target[name])}
+    if taken.get("isrc") is not None and _is_used(taken["isrc"], pair):
+        del taken["isrc"]
+    return {name: value for name, value in taken.items() if not _is_blank(value)}
+
+
+def _is_blank(value: object) -> bool:
+    """Return whether a column has no value. An unknown length of a track is 0."""
+    return value is None or (value == 0 and value is not False)
+
+
+def _is_used(isrc: str, pair: _Pair) -> bool:
+    """Return whether a third track of a manager of the other track has this ISRC."""
+    source, target = pair.ids
+    return any(identifiers.tracks_by_isrc([isrc], manager, besides=source) for manager in _managers(TRACK, target))
+
+
+def _merge_tracks(pair: _Pair, now: int) -> None:
+    source, target = pair.ids
+    album = _taken(pair).get("album", pair.target["album"])
+    before = subjects.of_tracks(pair.ids).subjects()
+    with reattribution.rebuilding([target]):
+        if album is not None:
+            album_sizes.lock_album(album)
+        links.move(TRACK, source, target)
+        comments.move(source, target)
+        days = moving.move(source, target)
+        _replace(pair, now, code=pair.source["isrc"], album=pair.source["album"])
+        others = {*before[source], *before[target]}
+        moving.renew(days, others | {*subjects.of_tracks([target]).subjects()[target]})
+        engagement_days.rebuild(others)
+    if album is not None and (excess := album_sizes.measure([album])[album].excess):
+        raise Conflict(excess)
+
+
+def _merge_albums(pair: _Pair, now: int) -> None:
+    source, target = pair.ids
+    with reattribution.rebuilding(subjects.tracks_of(ALBUM, [source])):
+        links.move(ALBUM, source, target)
+        _replace(pair, now, code=pair.source["upc"])
+    if excess := album_sizes.measure([target])[target].excess:
+        raise Conflict(excess)
+
+
+def _merge_artists(pair: _Pair, now: int) -> None:
+    source, target = pair.ids
+    with reattribution.rebuilding(subjects.tracks_of(ARTIST, [source])):
+        links.move(ARTIST, source, target)
+        _replace(pair, now, external_id=None, imported_for=0)
+    sizes = [album_sizes.of_artist(row["name"], row["image_small"]) for row in (pair.source, pair.target)]
+    image = pair.target["image_small"] or pair.source["image_small"]
+    grown = album_sizes.of_artist(pair.target["name"], image) > min(sizes)
+    if grown and (excess := album_sizes.excess_with_artist(target)):
+        raise Conflict(excess)
+
+
+def _replace(pair: _Pair, now: int, **codes: Any) -> None:
+    """Delete the one row, whose references have moved, and let the other be found by its name and codes, too."""
+    (source, target), table = pair.ids, TABLES[pair.kind]
+    taken, artists = (
+        _taken(pair),
+        [each for (each,) in fetch(CREDITS[pair.kind], source)] if pair.kind in CREDITS else [],
+    )
+    table.delete().where(table.id == source).execute()
+    table.update(**taken, edited_at=now).where(table.id == target).execute()
+    values = {name: pair.source.get(name) for name in ("name", "external_id", "imported_for")}
+    merged.add(pair.kind, source, target, values | codes, artists)

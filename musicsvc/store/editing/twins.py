@@ -1,0 +1,100 @@
+"""Pairs of artists, albums or tracks of an account that are likely the same, proposed for a merge.
+
+They have the same name but for case, accents and punctuation (albums and tracks also an artist in common, compared in
+this way), or the same UPC or ISRC. Tracks with different ISRCs and albums with different UPCs are not the same.
+"""
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from musicsvc.store.editing.merging import Noun
+from musicsvc.store.engine.name_index import fold
+from musicsvc.store.engine.pagination import Listing, Page
+from musicsvc.store.engine.sql import fetch
+
+ROWS = {"artist": "SELECT id, name, NULL, NULL FROM artist WHERE manager_id = ? ORDER BY id"} | {
+    noun: f"""
+        SELECT t.id, t.name, t.{code}, a.name
+        FROM {noun} t JOIN {noun}_artist l ON l.{noun}_id = t.id JOIN artist a ON a.id = l.artist_id
+        WHERE t.id IN (
+            SELECT m.{noun}_id FROM {noun}_artist m JOIN artist b ON b.id = m.artist_id WHERE b.manager_id = ?
+        ) ORDER BY t.id, l.position, a.id
+    """  # noqa: S608 - our own nouns
+    for noun, code in (("album", "upc"), ("track", "isrc"))
+}
+CODES = {"album": "upc", "track": "isrc"}
+PUNCTUATION = re.compile(r"[\W_]+")
+
+
+class Twins(NamedTuple):
+    """Two rows, the newer one first. `artists`: those of the older one. `reasons`: of `name`, `isrc` and `upc`."""
+
+    from_id: int
+    into_id: int
+    from_name: str
+    into_name: str
+    artists: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+class _Row(NamedTuple):
+    id: int
+    name: str
+    code: str
+    artists: tuple[str, ...]
+
+
+def list(noun: Noun, user_id: int, page: Page) -> Listing[Twins]:  # noqa: A001 - the module is the namespace
+    """Return pairs among what the account manages, those with the oldest row first."""
+    found = sorted(_pairs(noun, _rows(noun, user_id)))
+    pairs = [
+        Twins(newer.id, older.id, newer.name, older.name, older.artists, tuple(sorted(reasons)))
+        for older, newer, reasons in found
+    ]
+    places = range(len(pairs))[page.offset : page.offset + page.size]
+    return Listing([*places], len(pairs), page, lambda chosen: [pairs[place] for place in chosen])
+
+
+def _rows(noun: Noun, user_id: int) -> Sequence[_Row]:
+    rows: dict[int, _Row] = {}
+    for number, name, code, artist in fetch(ROWS[noun], user_id):
+        row = rows.get(number) or _Row(number, name, (code or "").lstrip("0"), ())
+        rows[number] = row._replace(artists=(*row.artists, artist)) if artist is not None else row
+    return [*rows.values()]
+
+
+def _pairs(noun: Noun, rows: Sequence[_Row]) -> Iterator[tuple[_Row, _Row, set[str]]]:
+    """Yield each row that has older twins with the oldest of these, and the reasons."""
+    alike: dict[Hashable, deque[_Row]] = defaultdict(deque)
+    for row in rows:
+        reasons: dict[_Row, set[str]] = defaultdict(set)
+        for reason, key in _keys(noun, row):
+            for older in alike[reason, key]:
+                if not (row.code and older.code) or row.code == older.code:
+                    reasons[older].add(reason)
+                    break
+            alike[reason, key].append(row)
+        if reasons:
+            older = min(reasons)
+            yield older, row, reasons[older]
+
+
+def _keys(noun: Noun, row: _Row) -> Iterator[tuple[str, Hashable]]:
+    name = _plain(row.name)
+    if noun == "artist":
+        yield "name", name
+        return
+    for artist in row.artists:
+        yield "name", (name, _plain(artist))
+    if row.code:
+        yield CODES[noun], row.code
+
+
+@lru_cache(4096)
+def _plain(name: str) -> str:
+    """Return the name without case, accents and punctuation, unless it has nothing else."""
+    folded = fold(name)
+    return PUNCTUATION.sub("", folded) or folded

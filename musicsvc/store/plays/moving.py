@@ -1,0 +1,114 @@
+"""Move all plays of a track to another one, and correct all counts.
+
+Of the plays of one listener in one half minute, of both tracks, one stays: one without a client's id or, if all have
+one, one of the other track. Ids of the rest are kept (table `dropped_play`), so that repeated reports are recognized.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from musicsvc.store.engine import bulk, sql
+from musicsvc.store.engine.sql import fetch, in_list, run, run_many
+from musicsvc.store.plays import ranks
+from musicsvc.store.plays.periods import SLOTS_PER_DAY
+from musicsvc.store.plays.rollups import blocks, counts, reader, recount
+from musicsvc.store.plays.subjects import TRACK, Subject
+
+STORED = "SELECT key FROM {rows}"
+REPEATED = f"""
+    SELECT slot, track_id, listener_id, client_key, names_hash FROM (
+        SELECT p.*, min(p.track_id) OVER same AS lowest, max(p.track_id) OVER same AS highest, row_number() OVER (
+            PARTITION BY p.slot, p.listener_id
+            ORDER BY length(p.client_key) > 0, p.track_id <> ?, p.played_at, p.client_key
+        ) AS place
+        FROM {{given}} CROSS JOIN play p WHERE p.slot / {SLOTS_PER_DAY} = given.value AND p.track_id {{both}}
+        WINDOW same AS (PARTITION BY p.slot, p.listener_id)
+    ) AS plays WHERE lowest <> highest AND place > 1
+"""  # noqa: S608 - a constant
+DROP = "DELETE FROM play WHERE slot = ? AND track_id = ? AND listener_id = ? AND client_key = ?"
+REMEMBER = "INSERT INTO dropped_play (slot, listener_id, client_key, names_hash) {rows}"
+MOVE = f"UPDATE play SET track_id = ? WHERE slot / {SLOTS_PER_DAY} {{days}} AND track_id = ?"  # noqa: S608 - a constant
+TOTAL = "SELECT CAST(coalesce(sum(plays), 0) AS BIGINT) FROM track_plays WHERE track_id IN (?, ?)"
+KNOWN = """
+    WITH asked (client_key) AS ({rows})
+    SELECT d.client_key FROM asked CROSS JOIN dropped_play d WHERE d.client_key = asked.client_key
+"""
+
+
+class RepeatedPlay(NamedTuple):
+    """A play of one of two tracks, whose listener has another play in this half minute."""
+
+    slot: int
+    track: int
+    listener: int
+    client_key: bytes
+    names_hash: int | None
+
+
+def repeated(source: int, target: int) -> list[RepeatedPlay]:
+    """Return the plays that go if the plays of the track `source` move to the track `target`."""
+    return _repeated(source, target, _days(source))
+
+
+def move(source: int, target: int) -> list[int]:
+    """Move the plays of the track `source` to `target`. Return the days on which they were played.
+
+    The counts of both tracks are right then. The caller must hold `counts.lock`, and count those of albums and artists
+    again (`renew`) as soon as their tracks are right.
+    """
+    days = _days(source)
+    if not days:
+        return days
+    dropped = _repeated(source, target, days)
+    run_many(DROP, [play[:4] for play in dropped])
+    remembered = [(play.slot, *play[2:]) for play in dropped if play.client_key]
+    bulk.insert_many(REMEMBER, ("bigint", "bigint", "bytea", "bigint"), remembered)
+    among, values = in_list(days)
+    run(MOVE.format(days=among), target, values, source)
+    _count(source, target, days)
+    ((total,),) = fetch(TOTAL, source, target)
+    with ranks.moving([source, target]):
+        run("DELETE FROM track_plays WHERE track_id IN (?, ?)", source, target)
+        run("INSERT INTO track_plays (track_id, plays) VALUES (?, ?)", target, total - len(dropped))
+    return days
+
+
+def renew(days: Collection[int], others: Iterable[Subject]) -> None:
+    """Count these albums and artists again on these days."""
+    kinds = (subject for subject in others if subject.kind != TRACK)
+    recount.renew({counts.key(counts.DAY, day, kind, subject) for kind, subject in kinds for day in days})
+
+
+def dropped(client_keys: Collection[bytes]) -> set[bytes]:
+    """Return those of the clients' ids, given as hashes, that plays had which a move dropped."""
+    if not client_keys or not fetch("SELECT 1 FROM dropped_play LIMIT 1"):
+        return set()
+    return {bytes(key) for (key,) in bulk.insert_returning(KNOWN, ["bytea"], [(key,) for key in client_keys])}
+
+
+def _days(track: int) -> list[int]:
+    """Return the days (since 1970-01-01) on which the track was played."""
+    some = {day for days, played in reader.spans(TRACK, [track]) if played for day in days}
+    return sorted(counts.first_day(key) for (key,) in counts.fetch_rows(STORED, counts.starts(some), TRACK, [track]))
+
+
+def _repeated(source: int, target: int, days: Collection[int]) -> list[RepeatedPlay]:
+    if not days:
+        return []
+    given, numbers = sql.table_of(sorted(days))
+    both, tracks = in_list([source, target])
+    rows = fetch(REPEATED.format(given=given, both=both), target, numbers, tracks)
+    return [RepeatedPlay(slot, track, who, bytes(key), names) for slot, track, who, key, names in rows]
+
+
+def _count(source: int, target: int, days: Collection[int]) -> None:
+    """Count the rows of both tracks: from single plays where these are kept, else by adding both up."""
+    kept_from = blocks.progress().kept_from
+    kept = {counts.key(counts.DAY, day, TRACK, target) for day in days if day >= kept_from}
+    pruned = [day for day in days if day < kept_from]
+    rows = counts.fetch_rows(counts.ROWS, counts.starts(pruned), TRACK, [source, target])
+    summed = counts.add_up((key - (key & counts.LAST_ID) + target, *some) for key, *some in rows)
+    former = {counts.key(counts.DAY, day, TRACK, source) for day in days}
+    counts.replace(former | summed.keys(), summed)
+    recount.renew_days(kept)
+    recount.renew_blocks(former | kept | summed.keys())
