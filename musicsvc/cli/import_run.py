@@ -127,7 +127,7 @@ class _Run:
                 self._summary, self._through = summary, summary.rows
                 self._warn(summary.run)
                 if self._file is not None and summary.rows:
-                    self._file.add(summary.refused)
+                    self._file.add(summary.refused, summary.columns)
                 show_progress(reader.position, reader.size)
 
             gc.freeze()  # the modules, which the collector would go through again and again
@@ -162,7 +162,7 @@ class _Run:
 
         refused = self._summary.refused if self._summary is not None and self._through else []
         if self._file is not None:
-            self._file.add(refused)
+            self._file.add(refused, self._summary.columns if self._summary is not None else ())
             self._file.write()
         if not self._options.json:
             for line in refusals.lines(refused):
@@ -182,6 +182,8 @@ def _print(session: Session, summary: "ImportSummary") -> None:
     for note, title in NOTES.items():
         if count := summary.notes[note]:
             session.echo(f"{title}: {count:,}.")
+    if summary.remark:
+        session.echo(escape_controls(summary.remark))
     taken = [_taken(each) for each in summary.columns if each.guessed]
     if taken:
         session.echo(f"Columns: {'; '.join(taken)}.")
@@ -213,6 +215,7 @@ def _to_json(file: Path, summary: "ImportSummary") -> JSON:
         **{kind: asdict(counts) for kind, counts in summary.counts.items()},
         "refused": [{"line": row.line, "reason": row.reason} for row in summary.refused],
         "notes": {note: count for note, count in summary.notes.items() if count},
+        **({"remark": summary.remark} if summary.remark else {}),
         "columns": [
             {"column": each.column, "field": each.field, "why": each.why, "written": each.written}
             for each in summary.columns

@@ -11,8 +11,8 @@ from musicsvc.cli.options import AsJson, group, option
 from musicsvc.errors import Failure
 
 app = group(
-    "Import files: CSV (plain or gzip), JSON Lines, Parquet. Refused rows are listed, the others imported."
-    " Repeating an import changes nothing.",
+    "Import files: CSV, Excel and OpenDocument workbooks, JSON Lines, Parquet. Refused rows are listed,"
+    " the others imported. Repeating an import changes nothing.",
     "import catalog songs.csv --map Work=track",
     "import plays history.json --listener ada --dry-run",
     "import undo 7",
@@ -26,9 +26,10 @@ Pairs = Annotated[
     typer.Argument(metavar="COLUMN=FIELD", help="More columns to map, as in --map.", show_default=False),
 ]
 Format = Annotated[
-    Literal["csv", "jsonl", "parquet"] | None,
-    option("FORMAT", "csv, jsonl or parquet; default: by the name.", "--format"),
+    Literal["csv", "jsonl", "parquet", "xlsx", "xls", "ods"] | None,
+    option("FORMAT", "csv, jsonl, parquet, xlsx, xls or ods; default: as the file says.", "--format"),
 ]
+Sheet = Annotated[str | None, option("NAME", "The sheet to read of a workbook; default: the first with a table.")]
 Map = Annotated[
     list[str] | None,
     option("COLUMN=FIELD", "Read FIELD from COLUMN; repeat for more. COLUMN= ignores a column.", "--map"),
@@ -51,6 +52,9 @@ HistoryFormat = Literal[
     "csv",
     "jsonl",
     "parquet",
+    "xlsx",
+    "xls",
+    "ods",
     "listenbrainz",
     "maloja",
     "spotify",
@@ -76,6 +80,7 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
     more: Pairs = None,
     map_: Map = None,
     form: Format = None,
+    sheet: Sheet = None,
     blank: Blank = None,
     manager: Manager = None,
     artist: Artist = None,
@@ -91,7 +96,7 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
 
     pairs = (*(map_ or ()), *(more or ()))
     options = ImportOptions(pairs, tuple(blank or ()), date_format, artist, user=manager, dry_run=dry_run)
-    opened = partial(readers.open_file, file, form)
+    opened = partial(readers.open_file, file, form, sheet)
     warn = partial(twins.warn_of_catalog, file, opened, options)
     import_run.import_file(context, import_run.RunOptions(file, json, refused), opened, partial(Catalog, options), warn)
 
@@ -103,6 +108,7 @@ def follows(  # noqa: PLR0917 - a parameter for each option
     more: Pairs = None,
     map_: Map = None,
     form: Format = None,
+    sheet: Sheet = None,
     blank: Blank = None,
     create_missing: CreateMissing = False,
     dry_run: DryRun = False,
@@ -116,7 +122,7 @@ def follows(  # noqa: PLR0917 - a parameter for each option
 
     pairs = (*(map_ or ()), *(more or ()))
     options = ImportOptions(pairs, tuple(blank or ()), create_missing=create_missing, dry_run=dry_run)
-    opened = partial(readers.open_file, file, form)
+    opened = partial(readers.open_file, file, form, sheet)
     import_run.import_file(context, import_run.RunOptions(file, json, refused), opened, partial(Follows, options))
 
 
@@ -127,6 +133,7 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
     more: Pairs = None,
     map_: Map = None,
     form: Format = None,
+    sheet: Sheet = None,
     blank: Blank = None,
     owner: Owner = None,
     public: Public = False,
@@ -143,7 +150,7 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
         raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
     pairs = (*(map_ or ()), *(more or ()))
     options = ImportOptions(pairs, tuple(blank or ()), user=owner, public=public, dry_run=dry_run)
-    opened = partial(readers.open_file, file, form)
+    opened = partial(readers.open_file, file, form, sheet)
     import_run.import_file(context, import_run.RunOptions(file, json, refused), opened, partial(Playlists, options))
 
 
@@ -154,6 +161,7 @@ def plays(  # noqa: PLR0917 - a parameter for each option
     more: Pairs = None,
     map_: Map = None,
     form: History = None,
+    sheet: Sheet = None,
     blank: Blank = None,
     listener: Listener = None,
     create_missing: MakeTracks = False,
@@ -174,6 +182,6 @@ def plays(  # noqa: PLR0917 - a parameter for each option
     )
     if listener is None and histories.is_history(file, form, mapped=bool(pairs)):
         raise Failure(NO_LISTENER)
-    opened = partial(histories.open_file, file, form, mapped=bool(pairs))
+    opened = partial(histories.open_file, file, form, sheet, mapped=bool(pairs))
     chosen = import_run.RunOptions(file, json, refused)
     import_run.import_file(context, chosen, opened, partial(Plays, options), twins.warn_of_plays)

@@ -4,14 +4,17 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import time, timedelta
 from itertools import islice
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from musicsvc.cli.output_file import open_output
+from musicsvc.store.importing.columns import Guess, Parse
 from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.summary import Refusal
+from musicsvc.store.importing.values import clock_text, span
 
 MOST_RANGES, MOST_NAMES = 12, 12  # maximum per line on stderr
 IN_MEMORY = 1 << 20  # bytes
@@ -60,10 +63,17 @@ class RefusedFile:
         self._rows: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by write()
         self.reader: Reader = _Watched(reader, self._records)
 
-    def add(self, refused: Sequence[Refusal]) -> None:
-        """Store the rows of `refused` that are new since the last call. `refused`: all rows refused so far."""
+    def add(self, refused: Sequence[Refusal], columns: Iterable[Guess] = ()) -> None:
+        """Store the rows of `refused` that are new since the last call. `refused`: all rows refused so far.
+
+        `columns`: what the columns were taken for, which says how long the durations of a workbook are.
+        """
+        parsers = {each.column: each.parse for each in columns}
         for row in islice(refused, self._added, None):
-            values = self._records[row.member, row.line]
+            values = {
+                column: _clock(value, parsers.get(column)) if isinstance(value, time | timedelta) else value
+                for column, value in self._records[row.member, row.line].items()
+            }
             self._columns |= dict.fromkeys(values)
             self._rows.write(json.dumps([row.line, row.reason, values], default=str).encode() + b"\n")
         self._added = len(refused)
@@ -97,6 +107,7 @@ class _Watched(Reader):
         self.columns = reader.columns
         self.size = reader.size
         self.name = reader.name
+        self.remark = reader.remark
 
     @property
     def position(self) -> int:
@@ -109,6 +120,15 @@ class _Watched(Reader):
 
     def close(self) -> None:
         self._reader.close()
+
+
+def _clock(value: time | timedelta, parse: Parse | None) -> str:
+    """Return a duration as the import reads it, in the form that says which digits are hours."""
+    try:
+        length = cast("int", parse(value)) / 1000 if parse is not None else span(value)
+    except ValueError:
+        length = span(value)
+    return clock_text(length)
 
 
 def _text(value: Any) -> str:

@@ -10,7 +10,7 @@ import pytest
 from peewee import SQL
 
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.files import histories, readers
+from musicsvc.store.importing.files import formats, histories
 from musicsvc.store.models import Artist, PlayCount, Track, TrackArtist
 from musicsvc.store.plays import verify
 from musicsvc.store.plays.rollups import counts
@@ -72,7 +72,7 @@ def test_differences_beyond_the_first_ones_are_counted(
 
 
 def test_every_format_of_a_history_can_be_named_and_is_in_the_help(run: Run, tmp_path: Path) -> None:
-    names = [*readers.FORMATS, *histories.FORMATS]
+    names = [*formats.FORMATS, *histories.FORMATS]
     listed = " ".join(run("import", "plays", "--help").stdout.split()).replace("- ", "-")
     assert f"{', '.join(names)}." in listed
     for name in names:

@@ -121,16 +121,13 @@ def _duration_of(column: str, cells: Sequence[tuple[int, Any]], *, ours: bool = 
 
     `ours`: the column is named after the field, or was mapped to it, so that numbers are milliseconds.
     """
-    clocks = [value for _, value in cells if isinstance(value, time | timedelta)]
-    if clocks and 2 * len(clocks) > len(cells):
-        spans = [values.span(value) for value in clocks]
-        # Typed as 3:45, a spreadsheet takes it for a quarter to four.
-        if all(span % values.MINUTE == 0 for span in spans) and max(spans) >= values.HOUR:
-            return "m:ss, which the workbook holds as hours and minutes", partial(values.clock, shifted=True)
-        return "h:mm:ss", values.clock
+    spans = [values.span(value) for _, value in cells if isinstance(value, time | timedelta)]
     texts = [value for _, value in cells if isinstance(value, str) and ":" in value]
-    if 2 * len(texts) > len(cells):
-        longer = any(value.count(":") > 1 for value in texts)
+    if 2 * (len(spans) + len(texts)) > len(cells):
+        # Typed as 3:45, a spreadsheet takes it for a quarter to four.
+        if spans and 2 * sum(span % values.MINUTE == 0 for span in spans) > len(spans) and max(spans) >= values.HOUR:
+            return "m:ss, which the workbook holds as hours and minutes", partial(values.clock, shifted=True)
+        longer = spans or any(value.count(":") > 1 for value in texts)
         return "h:mm:ss" if longer else "m:ss", values.clock
     named = headings.unit(column)
     if named is None and not ours:

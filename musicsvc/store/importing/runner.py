@@ -137,7 +137,7 @@ def run(store: Store, reader: Reader, kind: Kind[Any], *, now: int, on_progress:
             kind.check(reader.columns)
         unused = kind.columns.unused(reader.columns or [])
         counts = {each: Counts() for each in kind.counted}
-        summary = ImportSummary(kind.options.dry_run, unused, kind.columns.guesses, counts=counts)
+        summary = ImportSummary(kind.options.dry_run, unused, kind.columns.guesses, counts=counts, remark=reader.remark)
         user = store.read(partial(_load, kind)).result()
         runner = _Runner(store, kind, user, now, summary, on_progress)
         start = partial(runs.start, kind.name, reader.name, user, summary.counts, now)

@@ -61,7 +61,10 @@ class Refusal(NamedTuple):
 
 @dataclass(slots=True)
 class ImportSummary:
-    """The result of an import. `notes`: numbers of rows by remark (a key of NOTES). `unused`: the ignored columns."""
+    """The result of an import. `notes`: numbers of rows by remark (a key of NOTES). `unused`: the ignored columns.
+
+    `remark`: a sentence about the file.
+    """
 
     dry_run: bool
     unused: list[str] = field(default_factory=list)
@@ -70,6 +73,7 @@ class ImportSummary:
     counts: dict[str, Counts] = field(default_factory=dict)
     refused: list[Refusal] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
+    remark: str = ""
     run: int | None = field(default=None, compare=False)  # the id of the import, which a dry run has not
     at_most: bool = False  # a dry run of a long file, which counts names again that return after some seconds
 

@@ -15,7 +15,7 @@ SLASHED = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})\2([0-9]{4})")
 CLOCK = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-5][0-9])(?:[.,]([0-9]{1,3}))?")
 MONTHS, MINUTE, HOUR = 12, 60, 3600
 LONGEST_DURATION = 86_400_000  # milliseconds
-DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[T ][0-9]{2}:[0-9:.]{2,}Z?)?)?)?")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 LONGEST_NUMBER = 40
 NOTES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
@@ -56,6 +56,8 @@ def text(value: Any, longest: int) -> str | None:
     if not isinstance(value, str):
         if is_blank(value):
             return None
+        if isinstance(value, float) and value.is_integer():  # a column of numbers with an empty cell has only such
+            value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise ValueError("must be text")  # noqa: TRY004 - the caller handles ValueError
     found = str(value).strip()
@@ -184,12 +186,22 @@ def clock(value: Any, *, shifted: bool = False) -> int | None:
         return None
     if isinstance(value, time | timedelta):
         length = span(value)
+        if shifted and length % MINUTE:
+            raise ValueError("must be a duration as m:ss, which the workbook holds as hours and minutes in this column")
         return milliseconds(Decimal(str(length / MINUTE if shifted else length)) * 1000)
     match = CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None or (match[1] and int(match[2]) >= MINUTE):
         raise ValueError("must be a duration as m:ss or h:mm:ss, like most of its column")
     whole_seconds = int(match[1] or 0) * HOUR + int(match[2]) * MINUTE + int(match[3])
     return milliseconds(whole_seconds * 1000 + int((match[4] or "").ljust(3, "0")))
+
+
+def clock_text(length: float) -> str:
+    """Return a duration in seconds as h:mm:ss."""
+    whole_seconds, rest = divmod(round(length * 1000), 1000)
+    minutes, of_minute = divmod(whole_seconds, MINUTE)
+    fraction = f".{rest:03}" if rest else ""
+    return f"{minutes // MINUTE}:{minutes % MINUTE:02}:{of_minute:02}{fraction}"
 
 
 def span(value: time | timedelta) -> float:
@@ -205,9 +217,11 @@ def isrc(value: Any) -> str | None:
 
 
 def upc(value: Any) -> str | None:
-    whole_number = isinstance(value, int) and not isinstance(value, bool)  # a number has lost the zeros in front
-    found = text(str(value).zfill(identifiers.UPC_DIGITS) if whole_number else value, LONGEST_NUMBER)
-    return None if found is None else identifiers.upc(found)
+    found = text(value, LONGEST_NUMBER)
+    if found is None:
+        return None
+    # A spreadsheet that takes it for a number drops the zeros in front.
+    return identifiers.upc(found.zfill(identifiers.UPC_DIGITS) if found.isascii() and found.isdigit() else found)
 
 
 @_caching

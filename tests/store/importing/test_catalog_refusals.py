@@ -129,7 +129,7 @@ def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Pat
     with pytest.raises(Failure) as failed:
         import_file(store, file, Catalog(ImportOptions()))
     assert failed.value.message == (
-        f"{file}: line 7 is not UTF-8; convert the file first. "
+        f"{file}: line 7 is not UTF-8; save the file as CSV UTF-8, or as an Excel workbook. "
         "The first 4 rows were imported. Run the command again to continue."
     )
     assert len(dump(store)["Track"]) == 4

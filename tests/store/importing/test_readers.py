@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.files import formats, readers
 
 Written = Callable[..., Path]
 
@@ -90,7 +90,7 @@ def test_parquet_rows_are_numbered_and_keep_their_types(tmp_path: Path) -> None:
 def test_the_format_is_told_by_the_name_else_by_the_beginning(
     written: Written, name: str, content: bytes, form: str
 ) -> None:
-    assert readers.format_of(written(content, name)) == form
+    assert formats.format_of(written(content, name)) == form
 
 
 HEADERS = {
@@ -156,7 +156,7 @@ def test_a_row_of_another_length_is_a_fault_of_its_own(written: Written) -> None
         (b"", "is empty"),
         (b"a,b,a\n", "line 1 names the column 'a' twice; rename one"),
         (b"a,b\n1,2\n\xff,2\n", "line 3 is not UTF-8"),
-        ("a,b\n1,2\n".encode("utf-16"), "line 1 is not UTF-8"),
+        ("a,b\n1,2\n".encode("utf-16")[:-1], "is damaged: it is not UTF-16 after line 1"),
         (b"a,b\n" + b"1,2\n" * 3 + b"x" * 10_000_000 + b"\n", "line 5 is longer than 1,048,576 bytes"),
         (b'a,b\n1,"2\n1,2\n1,2\n', "line 2 cannot be read as CSV"),
         (b'a,b\n1,"2\n' + b"1,2\n" * 100_000, "line 2 cannot be read as CSV"),
@@ -182,7 +182,7 @@ def test_a_damaged_parquet_file_is_one_clear_line(written: Written) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     for name in ("none.csv", "none.parquet", "none"):
         assert failure(tmp_path / name) == f"{tmp_path / name} cannot be read: No such file or directory."
-    assert "Is a directory" in failure(tmp_path, "csv")
+    assert failure(tmp_path, "csv") == f"{tmp_path} is a folder. Import the files in it one by one."
 
 
 def test_a_format_that_there_is_not_is_refused(written: Written) -> None:

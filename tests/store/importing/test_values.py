@@ -16,6 +16,7 @@ from musicsvc.store.importing import values
 def test_a_whole_date_is_taken_as_it_stands(day: date) -> None:
     assert values.day(day.isoformat()) == (day.isoformat(), None)
     assert values.day(day) == (day.isoformat(), None)
+    assert values.day(f"{day} 00:00:00") == values.day(f"{day}T12:30:00.5Z") == (day.isoformat(), None)
 
 
 @given(some.integers(1, 9999), some.integers(1, 12))
@@ -36,7 +37,20 @@ def test_only_real_dates_are_taken(year: int, month: int, day: int) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["20240101", "2024-W01-1", "2024-1-1", "0000", "2024-13", "2024-00-10", "٢٠٢٤", "2024-01-01T00:00", "NA", -5, True],
+    [
+        "20240101",
+        "2024-W01-1",
+        "2024-1-1",
+        "0000",
+        "2024-13",
+        "2024-00-10",
+        "٢٠٢٤",
+        "2024-01-01T",
+        "2024-01-01 noon",
+        "NA",
+        -5,
+        True,
+    ],
 )
 def test_other_spellings_of_dates_are_refused(value: object) -> None:
     with pytest.raises(ValueError, match="date"):

@@ -1,20 +1,29 @@
-"""Read the lines of plain and gzipped UTF-8 files, with an error message for each kind of damage."""
+"""Read the lines of plain and gzipped text files, with an error message for each kind of damage."""
 
+import codecs
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 from musicsvc.errors import Failure
 
 GZIP = b"\x1f\x8b"
 LONGEST_LINE = 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
+PART = 65_536  # bytes
 
 
 class Lines:
-    """The lines of a plain or gzipped file. `position`: file bytes read. Raises Failure if the file cannot be read."""
+    """The lines of a plain or gzipped file, in UTF-8 or, with a byte order mark, in UTF-16.
+
+    `position`: file bytes read. Raises Failure if the file cannot be read.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -23,19 +32,25 @@ class Lines:
             self._file: BinaryIO = path.open("rb")
         except OSError as error:
             raise unreadable(path, error) from None
+        self.number = 0
         try:
-            packed = self.starts_with(GZIP)
+            self._bytes = self._unpacked()
         except OSError as error:
             self.close()
             raise unreadable(path, error) from None
-        self._bytes: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=self._file) if packed else self._file
-        self.number = 0
 
-    def starts_with(self, signature: bytes) -> bool:
-        """Return True if the file starts with these bytes. Call this before reading the first line."""
-        start = self._file.read(len(signature))
-        self._file.seek(0)
-        return start == signature
+    def _unpacked(self) -> BinaryIO:
+        """Return the bytes of the file without gzip, and in UTF-8 if they are in UTF-16."""
+        packed = self._file.read(len(GZIP)) == GZIP
+
+        def opened() -> BinaryIO:
+            self._file.seek(0)
+            return cast("BinaryIO", gzip.GzipFile(fileobj=self._file)) if packed else self._file
+
+        wide = False
+        with suppress(*BROKEN_GZIP):  # reported with the first line
+            wide = opened().read(len(UTF16[0])) in UTF16
+        return cast("BinaryIO", io.BufferedReader(_Recoded(opened()))) if wide else opened()
 
     @property
     def position(self) -> int:
@@ -55,19 +70,42 @@ class Lines:
             try:
                 yield raw.decode()
             except UnicodeDecodeError:
-                raise self.broken("is not UTF-8; convert the file first") from None
+                raise self.broken("is not UTF-8; save the file as CSV UTF-8, or as an Excel workbook") from None
 
     def _next(self) -> bytes:
         try:
             return self._bytes.readline(LONGEST_LINE + 1)
-        except (EOFError, zlib.error, gzip.BadGzipFile):
+        except BROKEN_GZIP:
             raise Failure(f"{self.path} is damaged: the gzip data end unexpectedly after line {self.number}.") from None
+        except UnicodeDecodeError:
+            raise Failure(f"{self.path} is damaged: it is not UTF-16 after line {self.number}.") from None
         except OSError as error:
             raise unreadable(self.path, error) from None
 
     def broken(self, what: str, line: int | None = None) -> Failure:
         """Return a Failure with a text such as `FILE: line 7 is too long`, where `what` is `is too long`."""
         return Failure(f"{self.path}: line {line or self.number} {what}.")
+
+
+class _Recoded(io.RawIOBase):
+    """The bytes of a file in UTF-16 as UTF-8, without a byte order mark."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-16")()
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        raw = b"more"
+        while raw and not self._rest:
+            raw = self._file.read(PART)
+            self._rest = self._decoder.decode(raw, final=not raw).encode()
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
 
 
 def unreadable(path: Path, error: OSError) -> Failure:

@@ -1,8 +1,7 @@
-"""Read CSV, JSON Lines and Parquet files, and detect the format of a file."""
+"""Open files of all formats, and read CSV and JSON Lines."""
 
 import csv
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,62 +9,37 @@ import orjson
 
 from musicsvc import extras
 from musicsvc.errors import Failure
+from musicsvc.store.importing.files import formats
 from musicsvc.store.importing.files.lines import Lines
-from musicsvc.store.importing.files.records import Reader, Record
+from musicsvc.store.importing.files.records import Reader, Record, headings
+from musicsvc.store.importing.files.workbook import WorkbookReader
 
-PARQUET = b"PAR1"
-FORMATS = ("csv", "jsonl", "parquet")
 FURTHER = "further cells"
-SEPARATORS = ",;\t"
-SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
 
-def open_file(path: Path, form: str | None = None) -> Reader:
-    """Open the file in the format `form`, by default the detected one. Raises Failure if it cannot be read."""
-    kind = form or format_of(path)
-    if kind not in FORMATS:
-        raise Failure(f"There is no format {kind}. The formats are {', '.join(FORMATS)}.")
+def open_file(path: Path, form: str | None = None, sheet: str | None = None) -> Reader:
+    """Open the file in the format `form`, by default the detected one. Raises Failure if it cannot be read.
+
+    `sheet`: the name of the sheet to read of a workbook.
+    """
+    kind = formats.format_of(path, form)
+    if sheet is not None and kind not in formats.WORKBOOKS:
+        raise Failure(f"{path} has no sheets. Leave out --sheet.")
     if kind == "parquet":
         with extras.required("parquet"):
             from musicsvc.store.importing.files.parquet import ParquetReader  # noqa: PLC0415 - the extra may be missing
         return ParquetReader(path).named(path)
     if kind == "csv":
         return CsvReader(path).named(path)
-    _refuse_document(path)
-    return JsonLinesReader(path).named(path)
-
-
-def format_of(path: Path) -> str:
-    """Detect the format from the file name, otherwise from the content. Raises Failure if it is unknown."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    last = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
-    for suffix in last:
-        if suffix in SUFFIXES:
-            return SUFFIXES[suffix]
-    return _sniff(path)
-
-
-def _sniff(path: Path) -> str:
-    with closing(Lines(path)) as lines:
-        if lines.starts_with(PARQUET):
-            return "parquet"
-    first = _first_line(path)
-    if first.startswith(("{", "[")):
-        return "jsonl"
-    if any(sign in first for sign in SEPARATORS):
-        return "csv"
-    raise Failure(f"The format of {path} is not clear. Set it with --format: one of {', '.join(FORMATS)}.")
-
-
-def _first_line(path: Path) -> str:
-    """Return the first line that is not blank, without leading and trailing spaces."""
-    with closing(Lines(path)) as lines:
-        return next(filter(None, map(str.strip, lines)), "")
+    if kind == "jsonl":
+        _refuse_document(path)
+        return JsonLinesReader(path).named(path)
+    return WorkbookReader(path, sheet).named(path)
 
 
 def _separator(path: Path) -> str:
     """Return the separator (comma, semicolon or tab) that splits the header into the most columns."""
-    first = _first_line(path)
+    first = formats.first_line(path)
 
     def columns(sign: str) -> int:
         try:
@@ -73,12 +47,12 @@ def _separator(path: Path) -> str:
         except csv.Error:  # a cell is too long; CsvReader reports this later
             return 0
 
-    return max(SEPARATORS, key=columns)
+    return max(formats.SEPARATORS, key=columns)
 
 
 def _refuse_document(path: Path) -> None:
     """Raise Failure if the file is a single JSON value instead of one JSON object per line."""
-    first = _first_line(path)
+    first = formats.first_line(path)
     if first.startswith("["):
         what = "is a JSON array"
     elif first == "{":
@@ -120,11 +94,7 @@ class CsvReader(TextReader):
         found = self._next()
         if found is None:
             raise Failure(f"{self._lines.path} is empty.")
-        names = [name.strip() for name in found[1]]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise self._lines.broken(f"names the column {twice[0]!r} twice; rename one")
-        return names
+        return headings(found[1], self._lines.broken)
 
     def _next(self) -> tuple[int, list[str]] | None:
         """Return the next row that is not blank and the number of its first line, or None at the end of the file."""
@@ -136,7 +106,7 @@ class CsvReader(TextReader):
                 return None
             except csv.Error as error:
                 raise self._lines.broken(f"cannot be read as CSV: {error}", begins) from None
-            if row:
+            if any(row):
                 return begins, row
 
     def __iter__(self) -> Iterator[Record]:

@@ -1,9 +1,13 @@
 """The interface of readers for all file formats, and the rows that they yield."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
+
+from musicsvc.errors import Failure
+
+LETTERS = 26
 
 
 class Record(NamedTuple):
@@ -22,6 +26,7 @@ class Reader(ABC):
     columns: list[str] | None
     size: int
     name: str = ""  # of the file, without its folder
+    remark: str = ""  # a sentence for the user about what is read
 
     @property
     @abstractmethod
@@ -45,3 +50,21 @@ class Reader(ABC):
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def headings(cells: Sequence[str], broken: Callable[[str], Failure]) -> list[str]:
+    """Return the names of the columns. A column without one is called after its letter.
+
+    `broken` makes the Failure that is raised if a name occurs twice, given what the line does.
+    """
+    names = [cell.strip() or f"(column {_letters(at)})" for at, cell in enumerate(cells)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise broken(f"names the column {twice[0]!r} twice; rename one")
+    return names
+
+
+def _letters(place: int) -> str:
+    """Return the letters by which spreadsheets call a column: A, B, … Z, AA."""
+    more, last = divmod(place, LETTERS)
+    return (_letters(more - 1) if more else "") + chr(ord("A") + last)

@@ -3,25 +3,15 @@
 import shutil
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.lines import unreadable
+from musicsvc.store.importing.files.formats import BROKEN_ZIP
 from musicsvc.store.importing.files.records import Reader, Record
 
 LARGEST = 1024 * 1024 * 1024
 KINDS = (".json", ".jsonl", ".csv", ".log", ".txt", ".gz")
-BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)  # RuntimeError: a password is required
-
-
-def is_zip(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(4) in {b"PK\x03\x04", b"PK\x05\x06"}  # with and without members
-    except OSError as error:
-        raise unreadable(path, error) from None
 
 
 class Archive(Reader):
@@ -36,7 +26,7 @@ class Archive(Reader):
         self._read = 0
         try:
             self._zip = zipfile.ZipFile(path)
-        except BROKEN:
+        except BROKEN_ZIP:
             raise Failure(f"{path} is damaged: it cannot be read as a zip file.") from None
         self._members = [each for each in self._zip.infolist() if Path(each.filename).suffix.lower() in KINDS]
         self.size = sum(member.file_size for member in self._members)
@@ -68,7 +58,7 @@ class Archive(Reader):
         try:
             with self._zip.open(member) as packed, target.open("wb") as file:
                 shutil.copyfileobj(packed, file)
-        except BROKEN:
+        except BROKEN_ZIP:
             raise Failure(f"{self._path} is damaged: {member.filename} cannot be unpacked.") from None
         return target
 

@@ -1,13 +1,11 @@
 """Detect from the first bytes of a file which service exported it. Files of unknown origin are treated as tables."""
 
 import csv
-import gzip
 import re
-import zlib
 from pathlib import Path
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.lines import GZIP, unreadable
+from musicsvc.store.importing.files import formats
 
 HEAD = 65_536  # bytes
 MINUTE = re.compile(r"[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4},? [0-9]{2}:[0-9]{2}")
@@ -26,24 +24,12 @@ LOVED = "lists loved tracks without the times of plays. Import the listening his
 
 def history_of(path: Path) -> str | None:
     """Return the format of a listening history, or None for a plain table. Raises Failure for a loved-tracks export."""
-    head = _head(path).removeprefix("\ufeff").lstrip()
+    head = formats.decoded(formats.head_of(path, HEAD)[0]).lstrip()
     if head.startswith("#AUDIOSCROBBLER/"):
         return "rockbox"
     if head[:1] in {"[", "{"}:
         return _json(head, path)
     return _table(head.splitlines())
-
-
-def _head(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            packed = file.read(len(GZIP)) == GZIP
-            file.seek(0)
-            return (gzip.GzipFile(fileobj=file) if packed else file).read(HEAD).decode(errors="replace")
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        return ""
-    except OSError as error:
-        raise unreadable(path, error) from None
 
 
 def _json(head: str, path: Path) -> str | None:

@@ -1,0 +1,181 @@
+"""Detect the format of a file from its first bytes and its name, and say of other files what they are."""
+
+import gzip
+import mmap
+import zipfile
+import zlib
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from musicsvc.errors import Failure
+from musicsvc.store.importing.files.lines import BROKEN_GZIP, GZIP, UTF16, Lines, unreadable
+
+FORMATS = ("csv", "jsonl", "parquet", "xlsx", "xls", "ods")
+WORKBOOKS = ("xlsx", "xls", "ods")
+SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+SEPARATORS = ",;\t"
+HEAD = 4096  # bytes
+ZIPS = (b"PK\x03\x04", b"PK\x05\x06")  # with and without members
+BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)  # RuntimeError: it has a password
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+SHEET = "Open it in the program that made it, and save the table as CSV or as an Excel workbook."
+TABLE = "Import a table of the tracks instead."
+UNPACK = "Unpack it and import the files in it."
+
+
+class Kind(NamedTuple):
+    """A kind of file. `form`: the format in which it can be read, otherwise None. `remedy`: what to do with it."""
+
+    what: str
+    remedy: str = ""
+    form: str | None = None
+
+
+WORKBOOK = Kind("an Excel workbook", form="xlsx")
+OLD_WORKBOOK = Kind("an Excel workbook (.xls)", form="xls")
+OPEN_WORKBOOK = Kind("an OpenDocument spreadsheet", form="ods")
+ARCHIVE = Kind("a zip archive", UNPACK)
+OFFICE = Kind("an Office document", SHEET)
+BYTES = (  # of each kind: where they are, and what they are
+    (0, b"PAR1", Kind("a Parquet file", form="parquet")),
+    (0, b"%PDF-", Kind("a PDF document", SHEET)),
+    (0, b"\x89PNG\r\n", Kind("an image (PNG)", TABLE)),
+    (0, b"\xff\xd8\xff", Kind("an image (JPEG)", TABLE)),
+    (0, b"GIF8", Kind("an image (GIF)", TABLE)),
+    (8, b"WEBP", Kind("an image (WebP)", TABLE)),
+    (4, b"ftyphei", Kind("an image (HEIC)", TABLE)),
+    (0, b"ID3", Kind("a music file (MP3)", TABLE)),
+    (0, b"fLaC", Kind("a music file (FLAC)", TABLE)),
+    (0, b"OggS", Kind("a music file (Ogg)", TABLE)),
+    (8, b"WAVE", Kind("a music file (WAV)", TABLE)),
+    (4, b"ftypM4A", Kind("a music file (M4A)", TABLE)),
+    (0, b"SQLite format 3\0", Kind("an SQLite database", "Export its tables as CSV and import those.")),
+    (0, b"{\\rtf", Kind("a document (RTF)", SHEET)),
+    (0, b"Rar!\x1a", Kind("a RAR archive", UNPACK)),
+    (0, b"7z\xbc\xaf", Kind("a 7-Zip archive", UNPACK)),
+    (0, b"BZh", Kind("a file compressed with bzip2", UNPACK)),
+    (0, b"\xfd7zXZ\0", Kind("a file compressed with xz", UNPACK)),
+    (0, b"\x28\xb5\x2f\xfd", Kind("a file compressed with Zstandard", UNPACK)),
+)
+MEMBERS = (  # of zip files: one that only this kind has
+    ("xl/workbook.xml", WORKBOOK),
+    ("xl/workbook.bin", WORKBOOK),
+    ("word/document.xml", Kind("a Word document", SHEET)),
+    ("ppt/presentation.xml", Kind("a presentation", SHEET)),
+    ("Index/Document.iwa", Kind("a document of Numbers, Pages or Keynote", SHEET)),
+)
+STREAMS = (  # of OLE files, as they are named in their directory
+    ("Workbook", OLD_WORKBOOK),
+    ("Book", OLD_WORKBOOK),
+    ("EncryptedPackage", Kind("an Office document with a password", "Save it without one.")),
+    ("WordDocument", Kind("a Word document", SHEET)),
+)
+MARKUP = (
+    (
+        ("<!doctype html", "<html", "<head", "<body", "<table", "<meta"),
+        Kind("a web page (HTML), whatever its name", SHEET),
+    ),
+    (("<?xml", "<workbook"), Kind("an XML document", SHEET)),
+)
+
+
+def format_of(path: Path, form: str | None = None) -> str:
+    """Return the format of the file: what its bytes say, otherwise its name, otherwise its first line.
+
+    `form`: the format that the user names. Raises Failure if the file is in another one, or in none.
+    """
+    if form is not None and form not in FORMATS:
+        raise Failure(f"There is no format {form}. The formats are {', '.join(FORMATS)}.")
+    kind = kind_of(path)
+    if kind is None:
+        return form or _by_name(path) or _by_first_line(path)
+    if kind.form is None:
+        raise Failure(f"{path} is {kind.what}, which cannot be imported. {kind.remedy}")
+    if form not in {None, kind.form} and not {form, kind.form} <= {*WORKBOOKS}:
+        raise Failure(f"{path} is {kind.what}. Leave out --format {form}.")
+    return kind.form
+
+
+def kind_of(path: Path) -> Kind | None:
+    """Return what the file is, or None for text. Raises Failure if it is damaged or no file."""
+    if path.is_dir():
+        raise Failure(f"{path} is a folder. Import the files in it one by one.")
+    head, packed = head_of(path)
+    found = _by_bytes(path, head, packed=packed)
+    if found is not None and packed:
+        return Kind(f"{found.what}, compressed with gzip", f"Unpack it first: gunzip {path.name}")
+    return found
+
+
+def head_of(path: Path, size: int = HEAD) -> tuple[bytes, bool]:
+    """Return the first bytes of a file, unpacked if it is gzipped, and whether it is. Damaged gzip data have none."""
+    try:
+        with path.open("rb") as file:
+            packed = file.read(len(GZIP)) == GZIP
+            file.seek(0)
+            return (gzip.GzipFile(fileobj=file) if packed else file).read(size), packed
+    except BROKEN_GZIP:
+        return b"", True
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def _by_bytes(path: Path, head: bytes, *, packed: bool) -> Kind | None:
+    if head[:4] in ZIPS:
+        return ARCHIVE if packed else _zipped(path)
+    if head.startswith(OLE):
+        return OFFICE if packed else _office(path)
+    for place, signature, kind in BYTES:
+        if head.startswith(signature, place):
+            return kind
+    start = decoded(head).lstrip().lower()
+    return next((kind for beginnings, kind in MARKUP if start.startswith(beginnings)), None)
+
+
+def decoded(head: bytes) -> str:
+    """Return the first bytes of a file as text, without its byte order mark."""
+    encoding = "utf-16" if head.startswith(UTF16) else "utf-8-sig"
+    return head.decode(encoding, errors="replace")
+
+
+def _zipped(path: Path) -> Kind:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+            declared = archive.read("mimetype")[:HEAD] if "mimetype" in names else b""
+    except BROKEN_ZIP:
+        raise Failure(f"{path} is damaged: it cannot be read as a zip file.") from None
+    if declared.startswith(b"application/vnd.oasis.opendocument."):
+        return OPEN_WORKBOOK if declared.rstrip().endswith(b".spreadsheet") else Kind("an OpenDocument file", SHEET)
+    return next((kind for member, kind in MEMBERS if member in names), ARCHIVE)
+
+
+def _office(path: Path) -> Kind:
+    """Return what an Office file of before 2007 is. Its directory may be anywhere in it."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+        found = (kind for name, kind in STREAMS if whole.find(name.encode("utf-16-le") + b"\0\0") >= 0)
+        return next(found, OFFICE)
+
+
+def _by_name(path: Path) -> str | None:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    last = suffixes[-2:-1] if suffixes[-1:] == [".gz"] else suffixes[-1:]
+    return SUFFIXES.get("".join(last))
+
+
+def _by_first_line(path: Path) -> str:
+    first = first_line(path)
+    if not first:
+        raise Failure(f"{path} is empty.")
+    if first.startswith(("{", "[")):
+        return "jsonl"
+    if any(sign in first for sign in SEPARATORS):
+        return "csv"
+    raise Failure(f"The format of {path} is not clear. Set it with --format: one of {', '.join(FORMATS)}.")
+
+
+def first_line(path: Path) -> str:
+    """Return the first line that is not blank, without leading and trailing spaces."""
+    with closing(Lines(path)) as lines:
+        return next(filter(None, map(str.strip, lines)), "")
