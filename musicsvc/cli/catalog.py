@@ -197,10 +197,16 @@ def _all(noun: str) -> Iterator[JSON]:
 
 def _shape(noun: str, number: int) -> JSON:
     """Return one row as the API shows it. Raises NotFound."""
+    _row(noun, number)
+    return _shapes(noun, [number])[0]
+
+
+def _row(noun: str, number: int) -> Any:
+    """Return the artist, album or track. Raises NotFound."""
     from musicsvc.store.catalog import albums, artists, tracks
 
-    {"artist": artists, "album": albums, "track": tracks}[noun].get(number)
-    return _shapes(noun, [number])[0]
+    rows: dict[str, Any] = {"artist": artists, "album": albums, "track": tracks}
+    return rows[noun].get(number)
 
 
 def _shapes(noun: str, ids: Sequence[int]) -> list[JSON]:
@@ -216,11 +222,9 @@ def _shapes(noun: str, ids: Sequence[int]) -> list[JSON]:
 
 def _change(noun: str, number: int, typed: Mapping[str, str], now: int) -> JSON:
     from musicsvc.server.schemas import editing
-    from musicsvc.store.catalog import albums, artists, tracks
     from musicsvc.store.editing import edits
 
-    rows: dict[str, Any] = {"artist": artists, "album": albums, "track": tracks}
-    row = rows[noun].get(number)
+    row = _row(noun, number)
     changes, faults = editing.read(noun, typed, editing.EDIT[noun], now=now)
     if faults:
         raise Invalid({f"--{name.replace('_', '-')}": fault for name, fault in faults.items()})
@@ -229,16 +233,10 @@ def _change(noun: str, number: int, typed: Mapping[str, str], now: int) -> JSON:
 
 
 def _remove(noun: str, number: int, now: int) -> None:
-    from musicsvc.store.catalog import albums, artists, tracks
     from musicsvc.store.editing import deletions
 
-    if noun == "artist":
-        artist = artists.get(number)
-        deletions.delete_artist(artist, now=now, account=artist.manager_id, actor="cli")
-    elif noun == "album":
-        deletions.delete_album(albums.get(number), now=now, account=None, actor="cli")
-    else:
-        deletions.delete_track(tracks.get(number), now=now, account=None, actor="cli")
+    row = _row(noun, number)
+    deletions.delete(row, now=now, account=row.manager_id if noun == "artist" else None, actor="cli")
 
 
 def _print(session: Session, noun: str, rows: list[JSON], *, json: bool) -> None:

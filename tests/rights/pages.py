@@ -179,6 +179,17 @@ PAGES: Mapping[str, PageRight] = {
         for noun in ("artist", "album", "track")
         for method in ("GET", "POST")
     },
+    **{
+        f"{method} /insights/{noun}/{{id}}/delete": PageRight(
+            played(noun), stranger=403, status=409 if (method, noun) == ("POST", "artist") else 0
+        )
+        for noun in ("artist", "album", "track")
+        for method in ("GET", "POST")
+    },
+    **{f"GET /insights/{noun}/new": ANYBODY for noun in ("artist", "album", "track")},
+    "POST /insights/artist/new": _act(lambda _: {}, {"name": "Trio"}),
+    "POST /insights/album/new": _act(lambda _: {}, {"name": "Suite"}, status=422),  # without an artist
+    "POST /insights/track/new": _act(lambda _: {}, {"name": "Air"}, status=422),
     "POST /insights/export/csv": DOWNLOAD,
     "POST /insights/export/json": DOWNLOAD,
     "POST /insights/export/xlsx": DOWNLOAD,

@@ -10,7 +10,7 @@ from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums
 from musicsvc.store.catalog.albums import AlbumRow
-from musicsvc.store.editing import deletions, edits, fields
+from musicsvc.store.editing import creations, deletions, edits, fields
 
 
 def index(query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
@@ -31,8 +31,7 @@ def show(subject: AlbumRow, query: AlbumParts, caller: Identity | None) -> JSON:
 
 def create(body: AlbumIn, caller: Identity, now: int) -> JSON:
     """Create an album of an artist that the caller manages."""
-    values = body.model_dump(include={"name", "description", "release_date", "image", "upc", "label"})
-    album = albums.create(values, body.artist_id, body.tags or (), now=now, actor=caller)
+    album = creations.create_album(body.model_dump(exclude_none=True), now=now, actor=caller)
     return ok(album=shapes.album_full(album))
 
 

@@ -12,7 +12,7 @@ from musicsvc.store.catalog import albums, artists, tracks
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.editing import deletions, edits, fields
+from musicsvc.store.editing import creations, deletions, edits, fields
 
 
 def index(query: ArtistPages, caller: Identity | None) -> JSON:
@@ -30,7 +30,7 @@ def show(subject: ArtistRow, caller: Identity | None) -> JSON:
 
 def create(body: ArtistIn, caller: Identity, now: int) -> JSON:
     """Create an artist that the caller manages."""
-    artist = artists.create(body.name, body.description, body.image_small, now=now, actor=caller)
+    artist = creations.create_artist(body.model_dump(exclude_none=True), now=now, actor=caller)
     return ok(artist=shapes.artist_full(artist))
 
 

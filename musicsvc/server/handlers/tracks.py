@@ -8,11 +8,9 @@ from musicsvc.server.schemas.track_lists import TrackPages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.catalog import albums, track_lists, tracks
+from musicsvc.store.catalog import track_lists, tracks
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.editing import deletions, edits, fields
-
-LINKS = {"artists", "genre", "tags"}
+from musicsvc.store.editing import creations, deletions, edits, fields
 
 
 def index(query: TrackPages, answer: AnswerBuilder) -> JSON:
@@ -28,10 +26,7 @@ def show(subject: TrackRow, caller: Identity | None) -> JSON:
 
 def create(body: TrackIn, caller: Identity, now: int) -> JSON:
     """Create a track; the caller must manage one of its artists."""
-    if body.album_id is not None:
-        albums.require_managed(body.album_id, actor=caller)
-    values = body.model_dump(exclude=LINKS, exclude_none=True)
-    track = tracks.create(values, body.artists, genre=body.genre, tag_names=body.tags or (), now=now, actor=caller)
+    track = creations.create_track(body.model_dump(exclude_none=True), now=now, actor=caller)
     return ok(track=shapes.track_full(track))
 
 

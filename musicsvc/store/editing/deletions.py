@@ -4,6 +4,8 @@ The plays of a deleted track stay and count for its album and artists as before,
 change. Likes and reposts end with it, since figures count those that still stand.
 """
 
+from collections.abc import Mapping
+
 from musicsvc.errors import Conflict
 from musicsvc.store.catalog import merged
 from musicsvc.store.catalog.albums import AlbumRow
@@ -13,7 +15,7 @@ from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.sql import fetch, is_sqlite, run
 from musicsvc.store.models import Album, Artist, Comment, Track
 from musicsvc.store.plays import reattribution, subjects
-from musicsvc.store.plays.rollups import counts
+from musicsvc.store.plays.rollups import counts, reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor
@@ -36,6 +38,38 @@ FIRST_ARTIST = """
         AND (o.position, o.artist_id) < (l.position, l.artist_id)
     )
 """
+# Numbers of what a deletion concerns, by noun.
+CONCERNED: Mapping[str, Mapping[str, str]] = {
+    "track": {
+        "comment": "SELECT count(*) FROM comment WHERE track_id = ?",
+        "like": "SELECT count(*) FROM track_like WHERE track_id = ?",
+        "repost": "SELECT count(*) FROM track_repost WHERE track_id = ?",
+        "playlist": "SELECT count(DISTINCT playlist_id) FROM playlist_track WHERE track_id = ?",
+        "collection": "SELECT count(DISTINCT collection_id) FROM collection_track WHERE track_id = ?",
+    },
+    "album": {"track": "SELECT count(*) FROM track WHERE album_id = ?"},
+    "artist": {
+        "track": "SELECT count(*) FROM track_artist WHERE artist_id = ?",
+        "album": "SELECT count(*) FROM album_artist WHERE artist_id = ?",
+    },
+}
+
+
+def count_concerned(noun: str, row_id: int) -> dict[str, str]:
+    """Return the quantities of what the deletion of an artist, album or track concerns, and of its `plays`."""
+    found = {each: fetch(query, row_id)[0][0] for each, query in CONCERNED[noun].items()}
+    found["play"] = reader.all_time_plays(subjects.KINDS[noun], [row_id]).get(row_id, 0)
+    return {f"{each}s": quantity(number, each) for each, number in found.items()}
+
+
+def delete(row: ArtistRow | AlbumRow | TrackRow, *, now: int, account: int | None, actor: Actor) -> None:
+    """Delete an artist, album or track, as the function for its kind does."""
+    if isinstance(row, ArtistRow):
+        delete_artist(row, now=now, account=account, actor=actor)
+    elif isinstance(row, AlbumRow):
+        delete_album(row, now=now, account=account, actor=actor)
+    else:
+        delete_track(row, now=now, account=account, actor=actor)
 
 
 def delete_track(track: TrackRow, *, now: int, account: int | None, actor: Actor) -> None:
@@ -73,14 +107,19 @@ def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Ac
     counts.lock()
     if not is_sqlite():  # tracks and albums of this artist are added before or never
         fetch("SELECT id FROM artist WHERE id = ? FOR UPDATE", artist.id)
-    ((only,),), ((first,),) = fetch(ONLY_ARTIST, artist.id), fetch(FIRST_ARTIST, artist.id)
-    if only or first:
-        needed = [f"the only artist of {quantity(only, 'track')}"] if only else []
-        needed += [f"the first artist of {quantity(first, 'album')}"] if first else []
-        raise Conflict(f"{artist.name} is {' and '.join(needed)}. Delete these first, or give them to other artists.")
+    require_unneeded(artist)
     with reattribution.rebuilding(subjects.tracks_of(ARTIST, [artist.id])):
         run(FORGET, ARTIST, artist.id)
         Artist.delete().where(Artist.id == artist.id).execute()
         merged.forget(ARTIST, artist.id)
     about = f"artist {artist.id} ({artist.name})"
     security_events.add("artist.deleted", account_id=account, reason=about, now=now, actor=actor)
+
+
+def require_unneeded(artist: ArtistRow) -> None:
+    """Raise Conflict for the only artist of a track and for the first artist of an album."""
+    ((only,),), ((first,),) = fetch(ONLY_ARTIST, artist.id), fetch(FIRST_ARTIST, artist.id)
+    if only or first:
+        needed = [f"the only artist of {quantity(only, 'track')}"] if only else []
+        needed += [f"the first artist of {quantity(first, 'album')}"] if first else []
+        raise Conflict(f"{artist.name} is {' and '.join(needed)}. Delete these first, or give them to other artists.")

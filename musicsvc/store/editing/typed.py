@@ -20,11 +20,33 @@ def load(noun: str, row_id: int, *, lock: bool = False) -> dict[str, str]:
     row = (lock_rows(query) if lock else query).first()
     if row is None:
         raise NotFound(f"There is no such {noun}.")
-    linked = LINKED[noun]
-    return {
-        field.name: field.show(linked[field.name](row) if field.name in linked else getattr(row, field.name))
-        for field in FIELDS[noun]
+    return {field.name: field.show(_value(noun, field.name, row)) for field in FIELDS[noun]}
+
+
+def blank(noun: str) -> dict[str, str]:
+    """Return the text of each field of a new row: of most fields, none."""
+    linked, row = LINKED[noun], MODELS[noun]()
+    return {each.name: "" if each.name in linked else each.show(getattr(row, each.name)) for each in FIELDS[noun]}
+
+
+def given(noun: str, artist_id: int | None, album_id: int | None) -> dict[str, str]:
+    """Return the texts of the fields of a new album of an artist, or track on an album. Ignores unknown ids."""
+    album = None if album_id is None else Album.get_or_none(Album.id == album_id)
+    credit = artists.find([artist_id] if artist_id is not None and not artists.missing([artist_id]) else [])
+    if album is not None:
+        credit = [*artists.of_albums([album.id]).get(album.id, ())]
+    named = [names.with_id(artist.name, artist.id) for artist in credit]
+    values = {
+        "artist_id": named[0] if named else None,
+        "artists": named or None,
+        "album_id": None if album is None else names.with_id(album.name, album.id),
     }
+    return {field.name: field.show(values[field.name]) for field in FIELDS[noun] if field.name in values}
+
+
+def _value(noun: str, name: str, row: Any) -> Any:
+    linked = LINKED[noun]
+    return linked[name](row) if name in linked else getattr(row, name)
 
 
 def find_ids(field: Field, value: Any, manager_id: int | None) -> Any:

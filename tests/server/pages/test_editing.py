@@ -8,7 +8,19 @@ import pytest
 
 from musicsvc.store.accounts import api_access
 from musicsvc.store.editing.fields import FIELDS
-from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
+from musicsvc.store.models import (
+    Album,
+    AlbumArtist,
+    Artist,
+    Comment,
+    Playlist,
+    PlaylistTrack,
+    Track,
+    TrackArtist,
+    TrackGenre,
+    TrackLike,
+    TrackTag,
+)
 from tests.server.handlers.test_editing import FULL
 from tests.support.html_page import HtmlPage
 from tests.support.serving import Answer, Client
@@ -169,3 +181,67 @@ async def test_an_expired_form_does_not_hide_a_change_of_another(person: Person)
     assert (expired.status, again["name"], "Now it is: Fanny" in HtmlPage(expired.body).text) == (403, "Louise", True)
     assert (await save(person, "artist", row, again)).status == 422
     assert person.do(lambda _: Artist.get_by_id(row)).name == "Fanny"
+
+
+@on_shared_loop
+async def test_a_label_brings_in_an_artist_an_album_and_a_track_by_hand(person: Person) -> None:
+    assert (await person.browser.get("/insights/artist/new")).status == 403
+    assert (await person.browser.post("/insights/artist/new", {"name": "Clara"})).status == 403
+    client = api(person)
+
+    async def create(noun: str, query: str, **typed: str) -> dict[str, Any]:
+        path = f"/insights/{noun}/new?{query}"
+        page = HtmlPage((await person.browser.get(path)).body)
+        wrong = await person.browser.post(path, page.forms[path] | typed | {"name": ""})
+        assert (wrong.status, HtmlPage(wrong.body).text.count("This field is required.")) == (422, 1)
+        answer = await person.browser.post(path, HtmlPage(wrong.body).forms[path] | {"name": f"A new {noun}"})
+        assert answer.status == 303, HtmlPage(answer.body).text
+        return await shown(client, noun, int(answer.headers["Location"].rpartition("/")[2]))
+
+    artist = await create("artist", "")
+    album = await create("album", f"artist={artist['id']}", upc="036000291452", tags="piano")
+    track = await create("track", f"album={album['id']}", duration="3:45", isrc="dea624101234", explicit="no")
+    assert [each["id"] for each in album["artists"]] == [each["id"] for each in track["artists"]] == [artist["id"]]
+    assert (album["name"], album["upc"], track["album_id"]) == ("A new album", "036000291452", album["id"])
+    assert (track["duration"], track["isrc"], track["currency"], track["explicit"]) == (
+        225_000,
+        "DEA624101234",
+        "USD",
+        False,
+    )
+    stranger = person.do(lambda _: Artist.create(name="Theirs", created_at=1)).id
+    refused = await person.browser.post("/insights/album/new", {"name": "Theirs", "artist_id": str(stranger)})
+    assert (refused.status, "You do not manage this artist." in HtmlPage(refused.body).text) == (409, True)
+
+
+@on_shared_loop
+async def test_a_deletion_says_what_goes_and_asks_and_an_artist_that_is_needed_stays(person: Person) -> None:
+    (track, _), (album, _) = subjects(person, "track"), subjects(person, "album")
+    artist = person.do(lambda _: TrackArtist.get(TrackArtist.track == track).artist)
+
+    def fill(user: Any) -> None:
+        for number in range(3):
+            Comment.create(track=track, user=user.id, content="!", position=0, depth=0, place=number, created_at=1)
+        TrackLike.create(track=track, user=user.id, created_at=1)
+        playlist = Playlist.create(owner=user.id, name="Rags", created_at=1)
+        for _ in range(2):
+            PlaylistTrack.create(playlist=playlist, track=track, added_at=1)
+        Track.update(album=album).where(Track.id == track).execute()
+
+    person.do(fill)
+
+    async def text(noun: str, row: int) -> str:
+        return HtmlPage((await person.browser.get(f"/insights/{noun}/{row}/delete")).body).text
+
+    assert "its 3 comments, 1 like and 0 reposts are deleted" in await text("track", track)
+    assert "It leaves 1 playlist and 0 collections." in await text("track", track)
+    assert "Its tracks stay, without an album: 1 track." in await text("album", album)
+    needed = await text("artist", artist)
+    assert ("is the only artist of 1 track." in needed, "There is no undo" in needed) == (True, False)
+    refused = await person.browser.post(f"/insights/artist/{artist}/delete")
+    assert (refused.status, "is the only artist of 1 track." in HtmlPage(refused.body).text) == (409, True)
+    for noun, row in (("album", album), ("track", track), ("artist", artist)):
+        assert (await person.browser.post(f"/insights/{noun}/{row}/delete")).headers["Location"] == "/insights"
+        assert (await person.browser.get(f"/insights/{noun}/{row}")).status == 404
+    events = [(event.kind, event.actor) for event in person.events() if event.kind.endswith(".deleted")]
+    assert sorted(events) == [(f"{noun}.deleted", "page") for noun in ("album", "artist", "track")]

@@ -1,17 +1,20 @@
-"""Pages to edit artists, albums and tracks, for the accounts that manage them."""
+"""Pages to create, edit and delete artists, albums and tracks, for the accounts that manage them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from musicsvc.errors import Conflict, Forbidden, Invalid
 from musicsvc.server.schemas import editing
-from musicsvc.server.schemas.pages.editing import FieldsForm, read_former, read_texts
+from musicsvc.server.schemas.fields import Body
+from musicsvc.server.schemas.pages.editing import FieldsForm, NewQuery, read_former, read_texts
 from musicsvc.server.shapes import editing as shapes
+from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.pages import FormState, Redirect, View
 from musicsvc.store.catalog import names
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.editing import edits, typed
+from musicsvc.store.editing import creations, deletions, edits, typed
 from musicsvc.store.editing.fields import FIELDS
 from musicsvc.store.security.sessions import SessionIdentity
 
@@ -24,14 +27,17 @@ def show(noun: str) -> Callable[..., View]:
     """Return the handler that shows the form of an artist, album or track."""
 
     def show_form(subject: Row, form: FormState, caller: SessionIdentity) -> View:
-        texts = shapes.Texts(
-            typed.load(noun, subject.id), read_texts(noun, form.values), read_former(noun, form.values)
-        )
-        inputs = shapes.inputs(noun, texts, form, editing.choices(editing.EDIT[noun]))
-        known = {each: names.managed(each, caller.user_id, SUGGESTED) for each in ("artist", "album")}
-        return View("insights/edit.html", {"noun": noun, "row": subject, "inputs": inputs, "known": known})
+        shown = _form(noun, editing.EDIT[noun], typed.load(noun, subject.id), form, caller)
+        return View("insights/edit.html", {"noun": noun, "row": subject, **shown})
 
     return show_form
+
+
+def _form(noun: str, schema: type[Body], now: Mapping[str, str], form: FormState, caller: SessionIdentity) -> JSON:
+    """Return the inputs of a form. `now`: the texts of the fields."""
+    texts = shapes.Texts(now, read_texts(noun, form.values), read_former(noun, form.values))
+    known = {each: names.managed(each, caller.user_id, SUGGESTED) for each in ("artist", "album")}
+    return {"inputs": shapes.inputs(noun, texts, form, editing.choices(schema)), "known": known}
 
 
 def save(noun: str) -> Callable[..., Redirect]:
@@ -52,11 +58,74 @@ def save(noun: str) -> Callable[..., Redirect]:
         if errors := invalid | errors:
             raise Invalid(errors)
         if changes:
-            try:
+            with _correctable():
                 edits.edit(subject, changes, now=now, actor=caller)
-            except Forbidden as failure:  # an artist or album of others, to be corrected in the form
-                raise Conflict(failure.message) from None
         notice = "Your changes are saved." if changes else "There was nothing to change."
         return Redirect(f"/insights/{noun}/{subject.id}", notice)
 
     return save_changes
+
+
+@contextmanager
+def _correctable() -> Iterator[None]:
+    """Let the form be shown again if it names an artist or album of others."""
+    try:
+        yield
+    except Forbidden as failure:
+        raise Conflict(failure.message) from None
+
+
+def show_new(noun: str) -> Callable[..., View]:
+    """Return the handler that shows the form of a new artist, album or track."""
+
+    def show_blank(query: NewQuery, form: FormState, caller: SessionIdentity) -> View:
+        _require_access(caller)
+        texts = typed.blank(noun) | typed.given(noun, query.artist, query.album)
+        chosen = query.model_dump(exclude_none=True)
+        shown = _form(noun, editing.NEW[noun], texts, form, caller)
+        return View("insights/new.html", {"noun": noun, "chosen": chosen, **shown})
+
+    return show_blank
+
+
+def create(noun: str) -> Callable[..., Redirect]:
+    """Return the handler that creates an artist, album or track."""
+
+    def create_row(body: FieldsForm, caller: SessionIdentity, now: int) -> Redirect:
+        _require_access(caller)
+        texts = {name: text for name, text in read_texts(noun, body.model_extra or {}).items() if text.strip()}
+        values, errors = editing.read(noun, texts, editing.NEW[noun], now=now, manager_id=caller.user_id)
+        if errors:
+            raise Invalid(errors)
+        with _correctable():
+            row = creations.CREATE[noun](values, now=now, actor=caller)
+        return Redirect(f"/insights/{noun}/{row.id}", f"{row.name} is created.")
+
+    return create_row
+
+
+def _require_access(caller: SessionIdentity) -> None:
+    if not caller.api_access:
+        raise Forbidden("To create artists, albums and tracks, an account needs API access. Ask for it in Developers.")
+
+
+def show_deletion(noun: str) -> Callable[..., View]:
+    """Return the handler that shows what the deletion of an artist, album or track concerns, and asks."""
+
+    def ask(subject: Row) -> View:
+        refused = None
+        try:
+            if isinstance(subject, ArtistRow):
+                deletions.require_unneeded(subject)
+        except Conflict as failure:
+            refused = failure.message
+        concerned = deletions.count_concerned(noun, subject.id)
+        return View("insights/delete.html", {"noun": noun, "row": subject, "refused": refused, "concerned": concerned})
+
+    return ask
+
+
+def delete(subject: Row, caller: SessionIdentity, now: int) -> Redirect:
+    """Delete an artist, album or track."""
+    deletions.delete(subject, now=now, account=caller.user_id, actor="page")
+    return Redirect("/insights", f"{subject.name} is deleted.")

@@ -5,10 +5,19 @@ from typing import Any
 
 from pydantic import ConfigDict
 
+from musicsvc.server.schemas.fields import Query
 from musicsvc.server.schemas.pages.form import Form
+from musicsvc.server.schemas.pages.insights import FormId
 from musicsvc.store.editing.fields import FIELDS, Field
 
 WAS = "was."  # before the name of a field: its text when the form was shown
+
+
+class NewQuery(Query):
+    """The artist and the album that a new album or track is given, until others are typed."""
+
+    artist: FormId = None
+    album: FormId = None
 
 
 class FieldsForm(Form):
