@@ -64,6 +64,13 @@ class Conflict(Failure):
     """The request conflicts with the current state."""
 
 
+class MissingReference(Failure):
+    """A row that the change refers to was deleted meanwhile; nothing was changed."""
+
+    def __init__(self) -> None:
+        super().__init__("Something that this refers to was deleted meanwhile. Nothing was changed; try again.")
+
+
 class TooMany(Failure):
     """A rate limit is exceeded; retry after `retry_after` seconds."""
 

@@ -174,3 +174,9 @@ def _report(session: Session, path: Path, file: Path, done: RestoreResult, *, ol
         links = ", ".join(f"{link.id} of {link.account}" for link in done.regained.share_links)
         session.echo(f"These share links work again, although ended after the backup: {links}.")
         session.echo("Their owners can end them on the page /settings.")
+    if done.regained.deleted_accounts:
+        session.echo(f"These accounts were deleted after the backup: {', '.join(done.regained.deleted_accounts)}.")
+        session.echo("Delete them again with: musicsvc user delete.")
+    if done.regained.erased_listeners:
+        session.echo(f"These listeners were erased after the backup: {', '.join(done.regained.erased_listeners)}.")
+        session.echo("Erase them again with: musicsvc listener erase.")

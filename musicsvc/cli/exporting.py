@@ -12,8 +12,7 @@ import typer
 from musicsvc.cli import meta_files, periods, progress, reporting, verifying
 from musicsvc.cli.options import LARGEST_ID, group, option
 from musicsvc.cli.output_file import STDOUT, folder_of, open_output
-from musicsvc.cli.session import Session
-from musicsvc.errors import Failure
+from musicsvc.cli.session import Session, once
 from musicsvc.reports.formats import FORMATS
 from musicsvc.reports.formats import Format as FileFormat
 from musicsvc.store.insights.listening import DEFAULT_DAYS, MOST_DAYS
@@ -91,13 +90,9 @@ def _add_command(type_: str, help_text: str) -> None:
         write = chosen.write_table
         bar = progress.bar(session, f"{type_} as {chosen.id}", hidden=out == STDOUT and sys.stdout.isatty())
         with session.store() as store, bar as on_progress, open_output(out) as file:
-            begun = False
 
+            @once
             def unit() -> Mapping[str, object]:
-                nonlocal begun
-                if begun:  # called again after a connection error
-                    raise Failure("The database connection was lost during the export. Run it again.")
-                begun = True
                 scope, days = reporting.scope(user, artist), history.adapt(window)
                 with _table(type_, scope, days, now, chosen, on_progress) as table:
                     file.writelines(write(replace(table, folder=folder_of(out))))

@@ -36,6 +36,7 @@ GROUPS: tuple[tuple[str, str | None], ...] = (
     ("fingerprints", "fingerprint"),
     ("insights", "insights"),
     ("plays", "plays"),
+    ("listeners", "listener"),
     ("database", "db"),
     ("doctor", None),
     ("activity", None),

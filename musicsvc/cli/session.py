@@ -21,6 +21,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def once(unit: Callable[[], T]) -> Callable[[], T]:
+    """Return a unit of work that writes a file, and so cannot be called again after a connection error."""
+    begun = False
+
+    def guarded() -> T:
+        nonlocal begun
+        if begun:
+            raise Failure("The database connection was lost during the export. Run it again.")
+        begun = True
+        return unit()
+
+    return guarded
+
+
 @dataclass
 class Session:
     """The context of a running command, with the options that all commands share."""

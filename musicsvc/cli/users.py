@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from musicsvc.cli import output, secret_input
+from musicsvc.cli import deleting, output, secret_input
 from musicsvc.cli.options import AsJson, Email, Limit, PasswordStdin, group, option, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.password_links import link_json, print_link
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from musicsvc.store.models import User
 
 app = group(
-    "Create, show and suspend accounts.",
+    "Create, show, edit, suspend, export and delete accounts.",
     "user create ada@example.test --display-name Ada",
     "user suspend ada@example.test --reason scraping",
-    "user list --search ada --json",
+    "user delete ada@example.test --artists-to eve@example.test",
 )
 
 
@@ -157,6 +157,54 @@ def reinstate(context: typer.Context, email: Email = "", json: AsJson = False) -
     session, now = Session.begin(context)
     user = session.write(change(email, lambda user: users.reinstate(user, now=now)))
     output.print_result(session, f"{user.email} is no longer suspended.", user_json(user), json=json)
+
+
+@app.command()
+def edit(
+    context: typer.Context,
+    email: Email = "",
+    new: Annotated[str | None, option("NEW", "The new email address.", "--email")] = None,
+    display_name: Annotated[str | None, option("NAME", "The name that others see.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Change an account's email address or display name. A new email address ends its link to set the password."""
+    from musicsvc.store.accounts import users
+
+    if new is None and display_name is None:
+        raise typer.BadParameter("Name a field to change: --email or --display-name.")
+    session, now = Session.begin(context)
+
+    def unit() -> "User":
+        user = users.by_email(email)
+        users.edit(user, email=new, display_name=display_name, now=now)
+        return user
+
+    user = session.write(unit)
+    output.print_result(session, f"{user.email} (account {user.id}) is changed.", user_json(user), json=json)
+
+
+@app.command()
+def admin(
+    context: typer.Context,
+    email: Email = "",
+    on: Annotated[
+        bool | None, typer.Option("--on/--off", help="Make it an administrator, or end this right.", show_default=False)
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Make an account an administrator of the service, or end this right. The last administrator keeps it."""
+    from musicsvc.store.accounts import users
+
+    if on is None:
+        raise typer.BadParameter("Add --on or --off.")
+    session, now = Session.begin(context)
+    user = session.write(change(email, lambda user: users.set_admin(user, admin=on, now=now)), urgent=not on)
+    state = "an administrator" if user.admin else "not an administrator"
+    output.print_result(session, f"{user.email} is {state}.", user_json(user), json=json)
+
+
+app.command("export")(deleting.export)
+app.command("delete")(deleting.delete)
 
 
 def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User]":

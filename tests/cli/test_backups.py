@@ -6,6 +6,7 @@ import signal
 import stat
 from collections.abc import Callable, Iterator
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -17,11 +18,14 @@ from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import verify
+from musicsvc.store.backups.regained_rights import RegainedRights
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.url import describe
 from musicsvc.store.models import ReportLink, User
+from musicsvc.store.people import deletion
 from musicsvc.store.plays.periods import between
+from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.plays.subjects import Subject
 from musicsvc.store.schema import schema
 from tests.cli.conftest import Json, Run
@@ -86,7 +90,8 @@ def test_a_backup_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Pat
     done = ask("db", "restore", str(tmp_path / "one.db"), "--yes")
     assert (done["database"], done["current"], done["schema"]) == (str(file), True, schema.available()[-1])
     assert _emails(file) == [EMAIL]
-    assert done["valid_again"] == {"tokens": [], "accounts": [], "share_links": []}
+    assert set(done["valid_again"]) == {*RegainedRights.__slots__}
+    assert not any(done["valid_again"].values())
     said = run("db", "restore", done["kept"], "--yes", "--no-keep").stderr
     assert "Repeat the revocations made since then" in said
     assert "is kept" not in said
@@ -125,6 +130,33 @@ def test_a_restore_is_an_event_and_lists_share_links_that_work_again(
     event = ask("activity", "--kind", "events")[-1]
     expected = ("db.restored", "cli", f"{rows:,} rows from one.db")
     assert (event["kind"], event["actor"], event["reason"]) == expected
+
+
+@sqlite
+def test_a_restore_lists_deleted_accounts_and_erased_listeners_that_are_back(
+    run: Run, store_url: str, tmp_path: Path
+) -> None:
+    now = Clock().now()
+
+    def fill() -> None:
+        for name in ("ann", "ben", "cleo"):
+            users.create(f"{name}@label.test", now=now)
+        listeners.ensure([*map(listeners.opaque_key, ("fan-7", "fan-8", "fan-9")), listeners.account_key(2)])
+
+    with opening.connect(store_url) as store:
+        store.write(fill).result()
+        run("db", "backup", str(tmp_path / "one.db"))
+        for account in (2, 3):
+            store.write(partial(deletion.delete, account, now=now)).result()
+        store.write(partial(users.create, "dan@label.test", now=now)).result()
+        store.write(partial(deletion.erase_listener, "fan-8", now=now)).result()
+    said = run("db", "restore", str(tmp_path / "one.db"), "--yes").stderr
+    assert "These accounts were deleted after the backup: ben@label.test, cleo@label.test.\n" in said
+    assert "These listeners were erased after the backup: fan-8.\n" in said
+    with opening.connect(store_url) as store:
+        for account in (2, 3):
+            store.write(partial(deletion.delete, account, now=now)).result()
+        store.write(partial(deletion.erase_listener, "fan-8", now=now)).result()
 
 
 @sqlite

@@ -34,7 +34,7 @@ def test_help_shows_no_types_of_the_program(path: str) -> None:
 
 def test_every_group_has_two_or_three_examples_and_short_texts() -> None:
     groups = [path for path in PAGES if path not in COMMANDS]
-    assert len(groups) == 15
+    assert len(groups) == 16
     for path in groups:
         listed = PAGES[path].partition("\nCommands:\n")[2]
         assert 2 <= listed.count(f"\n    {path} ") <= 3, path
@@ -66,7 +66,7 @@ def takes_account(parameters: list[object]) -> bool:
 
 def test_user_is_an_option_of_every_command_that_takes_an_account() -> None:
     taking = {path: found.params for path, found in COMMANDS.items() if takes_account(list(found.params))}
-    assert len(taking) == 25
+    assert len(taking) == 29
     for path, parameters in taking.items():
         assert [part for part in parameters if "--user" in part.opts and not getattr(part, "hidden", False)], path
 

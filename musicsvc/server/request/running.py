@@ -9,7 +9,7 @@ from aiohttp.web import BaseRequest
 
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
-from musicsvc.errors import Invalid
+from musicsvc.errors import Invalid, MissingReference, Unauthenticated
 from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.call import FAILED_SIGN_IN, Call
 from musicsvc.server.request.exchange import Exchange
@@ -22,7 +22,7 @@ from musicsvc.server.schemas import fields
 from musicsvc.server.schemas.fields import Query
 from musicsvc.server.schemas.reading import check_query
 from musicsvc.server.shapes.envelope import Download
-from musicsvc.store.accounts import email_addresses, passwords, sign_in
+from musicsvc.store.accounts import email_addresses, passwords, sign_in, users
 from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.engine.store import Store
 
@@ -73,13 +73,24 @@ class HandlerRunner:
         large = route.nests_tracks and isinstance(query, fields.Pages) and query.large and call.caller is not None
         if large:
             builder.expect_large()
-        result = await self._run(route, unit, call, large=large)
+        try:
+            result = await self._run(route, unit, call, large=large)
+        except MissingReference:
+            await self._require_account(call)
+            raise
         call.tally = route.tally(result) if route.tally else call.tally
         if route.call_render is not None and not isinstance(result, Download):
             draw = partial(route.call_render, sources | {"drawing": result})
             kind, key = Work.FIGURES if route.figures else Work.DRAWING, getattr(result, "key", None)
             result = await self._executors.run(kind, draw, token_holder=call.token_holder, key=key)
         return builder.finish(result, writes=route.writes, drawn=route.render is not None)
+
+    async def _require_account(self, call: Call) -> None:
+        """Raise Unauthenticated if the caller's account was deleted after the token or session was checked."""
+        if (caller := call.caller) is not None:
+            missing = partial(users.missing, [caller.user_id])
+            if await asyncio.wrap_future(self._store.read(missing)):
+                raise Unauthenticated("unknown")
 
     async def _prepare(self, exchange: Exchange, sources: dict[str, Any]) -> None:
         """Verify the password of the body, and do the slow work that the handler needs, such as hashing another."""

@@ -38,4 +38,4 @@ class Comment(Answer):
     position: int = Field(examples=[12], description="Position in the track, in percent.")
     depth: int = Field(examples=[0], description="0 for a root comment, one more for each level of replies.")
     deleted: bool
-    user: UserSummary
+    user: UserSummary | None = Field(description="The author; null if the account was deleted.")

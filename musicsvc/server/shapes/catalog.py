@@ -138,14 +138,16 @@ def genre_row(row: GenreRow) -> JSON:
 
 
 def comment(row: CommentRow, site: Site) -> JSON:
-    """Return the JSON of a comment. The content of a deleted comment is empty."""
+    """Return the JSON of a comment. The content of a deleted comment is empty, its author None without account."""
     return {
         "id": row.id,
         "content": "" if row.deleted else row.content,
         "position": row.position,
         "depth": row.depth,
         "deleted": bool(row.deleted),
-        "user": user_summary(row.user_id, row.display_name, row.avatar, site),
+        "user": None
+        if row.user_id is None or row.display_name is None
+        else user_summary(row.user_id, row.display_name, row.avatar, site),
     }
 
 

@@ -9,9 +9,9 @@ from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.store.accounts import email_addresses, user_search
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import lock_rows, savepoint
-from musicsvc.store.models import PasswordLink, User
+from musicsvc.store.models import AccessRequest, PasswordLink, User
 from musicsvc.store.security import security_events, sessions
-from musicsvc.store.security.security_events import Actor, Administrator
+from musicsvc.store.security.security_events import Actor, Administrator, Kind
 
 NAME_LENGTH = 100
 TAKEN = "The email has already been taken."
@@ -136,6 +136,69 @@ def set_password(
     sessions.end_all(user.id, but=session_id)
     PasswordLink.delete().where(PasswordLink.user == user.id).execute()
     security_events.add("password.set", account_id=user.id, now=now, actor=actor)
+
+
+def edit(
+    user: User, *, email: str | None = None, display_name: str | None = None, now: int, actor: Actor = "cli"
+) -> None:
+    """Change the e-mail, the display name or both. Raises Invalid. A new e-mail ends the link to set the password.
+
+    Requests for API access follow to the new e-mail. Raises Conflict if both have a pending one.
+    """
+    changed = []
+    if display_name is not None and display_name.strip() != user.display_name:
+        set_display_name(user, display_name)
+        changed.append("display name")
+    if email is not None and email.strip() != user.email:
+        _set_email(user, email.strip())
+        changed.append("e-mail")
+    if changed:
+        security_events.add("account.edited", account_id=user.id, reason=" and ".join(changed), now=now, actor=actor)
+
+
+def _set_email(user: User, email: str) -> None:
+    if problem := email_addresses.problem(email):
+        raise Invalid({"email": problem})
+    key, former = email_addresses.normalize(email), user.email_key
+    try:
+        with savepoint():
+            User.update(email=email, email_key=key).where(User.id == user.id).execute()
+    except IntegrityError:
+        raise Invalid({"email": TAKEN}) from None
+    try:
+        with savepoint():
+            AccessRequest.update(email=email, email_key=key).where(AccessRequest.email_key == former).execute()
+    except IntegrityError:
+        raise Conflict(
+            f"Requests for API access by {user.email} and by {email} are pending. Decide one first."
+        ) from None
+    PasswordLink.delete().where(PasswordLink.user == user.id).execute()
+    user.email, user.email_key = email, key
+
+
+def set_admin(user: User, *, admin: bool, now: int, actor: Actor = "cli") -> None:
+    """Make the account an administrator or, unless it is the last one, an account without this right."""
+    if user.admin == admin:
+        return
+    if not admin:
+        lock_administrators()
+        require_other_administrator(user)
+    user.admin = admin
+    User.update(admin=admin).where(User.id == user.id).execute()
+    kind: Kind = "admin.granted" if admin else "admin.revoked"
+    security_events.add(kind, account_id=user.id, now=now, actor=actor)
+
+
+def lock_administrators() -> None:
+    """Keep two administrators from losing this right at the same time."""
+    lock_rows(User.select(User.id).where(User.admin).order_by(User.id)).execute()
+
+
+def require_other_administrator(user: User) -> None:
+    """Raise Conflict if the account is an administrator and all others are suspended."""
+    others = User.select().where(User.admin, User.id != user.id, User.suspended_at.is_null())
+    if user.admin and not others.exists():
+        raise Conflict(f"{user.email} is the last administrator. Make another account administrator first.")
 
 
 def set_display_name(user: User, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Find rights that were revoked after a backup was created, and that restoring this backup has granted again."""
+"""Find what was revoked, deleted or erased after a backup was created, and is back since the backup was restored."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,14 @@ SELECT link.id, account.email FROM main.report_link AS link JOIN main.account AS
 LEFT JOIN was.report_link AS before ON before.id = link.id AND before.created_at = link.created_at
 WHERE before.id IS NULL AND link.expires_at > ? ORDER BY link.id
 """
+DELETED = """
+SELECT account.email FROM main.account WHERE account.id NOT IN (SELECT id FROM was.account) AND account.id IN
+    (SELECT account_id FROM was.security_event WHERE kind = 'account.deleted') ORDER BY account.id
+"""
+ERASED = """
+SELECT substr(listener.key, 8) FROM main.listener JOIN was.listener AS before ON before.id = listener.id
+WHERE substr(listener.key, 1, 7) = 'opaque:' AND substr(before.key, 1, 7) = 'erased:' ORDER BY listener.id
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +44,16 @@ class ShareLink:
 
 @dataclass(frozen=True, slots=True)
 class RegainedRights:
-    """The ids of tokens that are valid again, the e-mails of accounts that regained rights, links that work again."""
+    """The ids of tokens that are valid again, the e-mails of accounts that regained rights, links that work again.
+
+    Also the e-mails of deleted accounts and the names of erased listeners that are back.
+    """
 
     tokens: list[int]
     accounts: list[str]
     share_links: list[ShareLink]
+    deleted_accounts: list[str]
+    erased_listeners: list[str]
 
 
 def find(database: Path, before: Path, *, now: int) -> RegainedRights | None:
@@ -55,7 +68,8 @@ def find(database: Path, before: Path, *, now: int) -> RegainedRights | None:
             tokens = [int(row[0]) for row in connection.execute(TOKENS)]
             accounts = [str(row[0]) for row in connection.execute(ACCOUNTS)]
             share_links = [ShareLink(*row) for row in connection.execute(SHARE_LINKS, (now,))]
-            return RegainedRights(tokens, accounts, share_links)
+            deleted, erased = ([str(row[0]) for row in connection.execute(query)] for query in (DELETED, ERASED))
+            return RegainedRights(tokens, accounts, share_links, deleted, erased)
         finally:
             connection.close()
     except apsw.Error:

@@ -36,15 +36,18 @@ MOVE = f"""
 
 @dataclass(slots=True)
 class CommentRow:
-    """A comment with its author. `position`: percent of the track. `depth`: 0 for a comment, 1 for a reply, etc."""
+    """A comment with its author, who is None if the account is deleted.
+
+    `position`: percent of the track. `depth`: 0 for a comment, 1 for a reply, etc.
+    """
 
     id: int
     content: str
     position: int
     depth: int
     deleted: bool
-    user_id: int
-    display_name: str
+    user_id: int | None
+    display_name: str | None
     avatar: str | None
     created_at: int
 
@@ -58,7 +61,7 @@ def list_by_track(track_id: int, page: Page) -> Listing[CommentRow]:
 
 
 def _by_track(track_id: int) -> ListQuery:
-    rows = Comment.select(*COLUMNS).join(User)
+    rows = Comment.select(*COLUMNS).join(User, "LEFT JOIN")
     keys = Comment.select(Comment.id).where(Comment.track == track_id)
     return ListQuery(keys, rows, [Comment.place, Comment.id])
 
@@ -143,6 +146,14 @@ def delete(comment: Comment) -> None:
         # A thread may be deeper than the 1,000 levels of SQLite's cascades.
         Comment.update(parent=None).where(removed).execute()
     Comment.delete().where(removed).execute()
+
+
+def delete_all(user_id: int) -> None:
+    """Delete all comments of an account, which is about to be deleted. Those with replies lose text and author."""
+    written = Comment.select(Comment.id, Comment.track).where(Comment.user == user_id, ~Comment.deleted)
+    for comment in list(written.order_by(Comment.track, Comment.place.desc())):
+        delete(comment)
+    Comment.update(user=None).where(Comment.user == user_id).execute()
 
 
 def _first_removable_place(comment: Comment, depth_after: int) -> int:

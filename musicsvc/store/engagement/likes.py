@@ -30,6 +30,13 @@ def remove(kind: Kind, track_id: int, *, actor: Identity) -> None:
         _add(kind, track_id, given_at, -1)
 
 
+def remove_all(user_id: int) -> None:
+    """Remove all likes and reposts of an account. The caller must hold the lock `engagement_days.lock`."""
+    for kind in (LIKE, REPOST):
+        for track_id, given_at in sorted(_delete_all(user_id, kind=kind)):
+            _add(kind, track_id, given_at, -1)
+
+
 def _add(kind: Kind, track_id: int, given_at: int, change: int) -> None:
     with counting():
         _count(track_id, change, kind=kind)
@@ -44,6 +51,11 @@ def _insert(track_id: int, user_id: int, now: int, *, kind: Kind) -> Any:
 @compiled
 def _delete(track_id: int, user_id: int, *, kind: Kind) -> Any:
     return kind.delete().where(kind.track == track_id, kind.user == user_id).returning(kind.created_at)
+
+
+@compiled
+def _delete_all(user_id: int, *, kind: Kind) -> Any:
+    return kind.delete().where(kind.user == user_id).returning(kind.track, kind.created_at)
 
 
 @compiled

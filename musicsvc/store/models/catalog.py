@@ -145,7 +145,7 @@ class Comment(Table):
 
     id = BigAutoField()
     track = link(Track, index=False)
-    user = link(User)
+    user = link(User, null=True, on_delete="SET NULL")  # None: a deleted comment of a deleted account
     parent = ForeignKeyField("self", null=True, on_delete="CASCADE", lazy_load=False, backref="+")
     content = TextField()
     position = IntegerField()

@@ -9,7 +9,10 @@ from musicsvc.store.models.table import Table
 
 
 class Listener(Table):
-    """A listener. `key` contains an account id (`account:7`) or a name chosen by an API client (`opaque:NAME`)."""
+    """A listener. `key` contains an account id (`account:7`) or a name chosen by an API client (`opaque:NAME`).
+
+    If the listener was erased, it is random (`erased:…`, `erased:account:…`).
+    """
 
     id = BigAutoField()
     key = TextField(unique=True)

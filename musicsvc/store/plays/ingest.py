@@ -8,6 +8,8 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY, MINUTE
+from musicsvc.errors import Unauthenticated
+from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import bulk
@@ -102,6 +104,8 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity, own_acce
             valid.append(play)
             places.append(index)
     keys = {play.listener: _listener_key(play, actor) for play in valid}
+    if None in keys and not listeners.find([keys[None]]) and users.missing([actor.user_id]):
+        raise Unauthenticated("unknown")  # the account was deleted after its token was checked
     ids = listeners.ensure(keys.values())
     rows = [_row(play, ids[keys[play.listener]], actor, now) for play in valid]
     second: list[int] = []

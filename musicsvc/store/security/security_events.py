@@ -7,8 +7,12 @@ from musicsvc.store.models import SecurityEvent
 
 Kind = Literal[
     "account.created",
+    "account.edited",
+    "account.deleted",
     "account.suspended",
     "account.reinstated",
+    "admin.granted",
+    "admin.revoked",
     "password.set",
     "password.link_created",
     "access.requested",
@@ -40,6 +44,7 @@ Kind = Literal[
     "plays.withdrawal_started",
     "plays.withdrawn",
     "plays.pruned",
+    "listener.erased",
     "db.restored",
     "activity.lost",
 ]

@@ -10,6 +10,7 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.store.accounts import api_access, tokens, users
+from musicsvc.store.people import deletion
 from tests.conftest import NOW
 from tests.support.query_count import queries
 from tests.support.serving import Client, person, running
@@ -32,13 +33,13 @@ async def test_a_revoked_token_is_refused_everywhere_within_a_second_with_few_lo
         command_line, *nodes = [stores.enter_context(PostgresStore(store_url, folder)) for folder in machines]
         async with AsyncExitStack() as serving:
             servers = [await serving.enter_async_context(running(node, clock)) for node in nodes]
-            for number, end in enumerate((revoke, suspend, withdraw)):
+            for number, end in enumerate((revoke, suspend, withdraw, delete)):
                 account, token = person(command_line, clock, f"ann{number}@label.test")
                 clients = [server.holding(token) for server in servers]
                 await used_with_few_look_ups(clients, nodes)
                 command_line.write(partial(end, account, clock.now())).result()
                 ended = time.monotonic()
-                refused = 401 if end is revoke else 403
+                refused = 401 if end in {revoke, delete} else 403
                 assert [(await client.get("users/me")).status for client in clients[:2]] == [refused, refused]
                 async with asyncio.timeout(30):
                     while (await clients[2].get("users/me")).status == 200:  # noqa: ASYNC110 - as asked
@@ -64,6 +65,10 @@ async def used_with_few_look_ups(clients: list[Client], nodes: list[PostgresStor
 def revoke(account_id: int, now: int) -> None:
     (token,) = tokens.list(users.get(account_id))
     tokens.revoke(token.id, "test", now=now)
+
+
+def delete(account_id: int, now: int) -> None:
+    deletion.delete(account_id, now=now)
 
 
 def suspend(account_id: int, now: int) -> None:

@@ -11,7 +11,7 @@ import apsw
 import peewee
 import pytest
 
-from musicsvc.errors import Failure
+from musicsvc.errors import Failure, MissingReference
 from musicsvc.store import models, opening
 from musicsvc.store.engine.sql import current, fetch
 from musicsvc.store.engine.sqlite import files
@@ -242,7 +242,6 @@ TRACK = {"name": "Air", "duration": 1, "created_at": 0}
         (models.Track, TRACK | {"price": -0.5}),
         (models.Track, TRACK | {"licensing_type": "none"}),
         (models.Track, TRACK | {"fingerprint_status": "done"}),
-        (models.Track, TRACK | {"album": 12}),
         (models.Track, TRACK | {"name": None}),
         (models.Token, {"user": 1, "name": "t", "digest": b"", "last_four": "abcd", "created_at": 0, "expires_at": 0}),
     ],
@@ -252,3 +251,8 @@ def test_the_database_refuses_rows_that_break_a_rule(
 ) -> None:
     with pytest.raises(peewee.IntegrityError):
         store.write(lambda: table.insert(**row).execute() and None).result()
+
+
+def test_the_database_refuses_references_to_missing_rows(store: Store) -> None:
+    with pytest.raises(MissingReference):
+        store.write(lambda: models.Track.insert(**TRACK | {"album": 12}).execute() and None).result()

@@ -9,7 +9,7 @@ import psycopg
 from psycopg import conninfo
 from psycopg import errors as pg
 
-from musicsvc.errors import Failure, Unavailable
+from musicsvc.errors import Failure, MissingReference, Unavailable
 from musicsvc.store.engine.tables import Noting, Tables, note
 
 SESSION_OPTIONS = "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=60000 -c timezone=UTC"
@@ -87,8 +87,13 @@ def driver_error(error: BaseException) -> psycopg.Error | None:
 
 
 def translate(error: BaseException) -> BaseException:
-    """Return Unavailable for a server fault, Peewee's IntegrityError for a violated constraint, else `error` itself."""
+    """Return Unavailable for a server fault, MissingReference or Peewee's IntegrityError for a violated constraint.
+
+    Return all other errors unchanged.
+    """
     inner = driver_error(error)
+    if isinstance(inner, pg.ForeignKeyViolation):
+        return MissingReference()
     if isinstance(inner, (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)):
         return Unavailable(here=f"The database is busy or cannot be used: {reason(inner)}.")
     if isinstance(error, psycopg.IntegrityError):

@@ -16,7 +16,7 @@ from peewee import __exception_wrapper__ as peewee_errors  # type: ignore[attr-d
 from playhouse.apsw_ext import APSWDatabase
 
 from musicsvc import permissions
-from musicsvc.errors import Damaged, Failure, Unavailable
+from musicsvc.errors import Damaged, Failure, MissingReference, Unavailable
 from musicsvc.store.engine.bulk import NOTED, note_row
 from musicsvc.store.engine.tables import Noting, Tables, note
 from musicsvc.store.engine.url import path_of
@@ -301,8 +301,10 @@ def refused_by_query_only(error: BaseException) -> bool:
 
 
 def translate(error: BaseException, file: str | Path) -> BaseException:
-    """Return Unavailable, Damaged or Peewee's IntegrityError for an error of SQLite, else `error` itself."""
+    """Return Unavailable, Damaged, MissingReference or Peewee's IntegrityError for an error of SQLite, else `error`."""
     inner = driver_error(error)
+    if getattr(inner, "extendedresult", None) == apsw.SQLITE_CONSTRAINT_FOREIGNKEY:
+        return MissingReference()
     if isinstance(inner, (*DISK_FAULTS, *TRANSIENT)):
         cause = next(
             (

@@ -211,7 +211,7 @@ def _record(matched: Collection[tuple[Listen, int]], scope: Scope) -> int:
 
 
 def _row(listen: Listen, track: int, listener: int, scope: Scope) -> PlayRow:
-    key, slot = repeats.client_key(listen, track), listen.played_at // SLOT
+    key, slot = repeats.client_key(listen, track, listener), listen.played_at // SLOT
     names = repeats.hash_names(listen)
     return PlayRow(slot, track, listener, key, listen.played_at, listen.duration_ms, 0, scope.run, names, scope.now)
 

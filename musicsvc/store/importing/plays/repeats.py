@@ -21,13 +21,15 @@ HAS = "SELECT 1 FROM seen WHERE key = ?"
 MAX_IN_MEMORY = 100_000
 # Plays of the same file are left to the primary key: two of its rows may name two tracks of the same name.
 STORED = """
-    SELECT p.slot, l.key, p.track_id, p.client_key, p.names_hash FROM play p JOIN listener l ON l.id = p.listener_id
+    SELECT p.slot, l.key, p.track_id, p.listener_id, p.client_key, p.names_hash
+    FROM play p JOIN listener l ON l.id = p.listener_id
     WHERE p.slot {slots} AND l.key {keys} AND p.reporter = 0 AND p.import_id IS DISTINCT FROM ?
 """
 
 
 class StoredPlay(NamedTuple):
     track: int
+    listener: int
     client_key: bytes
     names_hash: int | None
 
@@ -57,7 +59,7 @@ class KnownPlays:
                 return play.track
         alike = lookup.alike(listen)
         for play in stored:
-            if play.track in alike and play.client_key == client_key(listen, play.track):
+            if play.track in alike and play.client_key == client_key(listen, play.track, play.listener):
                 return play.track
         return None
 
@@ -76,14 +78,15 @@ def _digest(named: tuple[object, ...], when: tuple[str, int] | None) -> int:
     return int.from_bytes(hashlib.blake2b(repr((named, when)).encode(), digest_size=8).digest()) >> 1
 
 
-def client_key(listen: Listen, track: int) -> bytes:
+def client_key(listen: Listen, track: int, listener: int) -> bytes:
     """Return the key that is stored with the row's play of this track: a hash of client_id, listener, track and time.
 
-    A client_id is unique only in its file, so the client_id alone does not identify a play.
+    A client_id is unique only in its file, so the client_id alone does not identify a play. `listener`: the id of the
+    row's listener. Its name is not hashed, as nobody must find an erased listener by a guessed name.
     """
     if listen.client_id is None:
         return WITHOUT_ID
-    return ingest.client_key("import", repr((track, listen.played_at, listen.listener, listen.client_id)))
+    return ingest.client_key("import", repr((track, listen.played_at, listener, listen.client_id)))
 
 
 class SeenIds:

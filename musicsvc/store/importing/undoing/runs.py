@@ -10,6 +10,7 @@ import orjson
 from peewee import Model
 
 from musicsvc.errors import Failure, NotFound
+from musicsvc.store.accounts import users
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import fetch, run_many
@@ -104,10 +105,13 @@ def _to_json(counts: Mapping[str, Counts]) -> str:
 
 
 def begin_batch(run: int) -> None:
-    """Lock out other imports until the transaction ends. Raise Failure if the import was undone."""
+    """Lock out other imports until the transaction ends. Raise Failure if the import or its account is gone."""
     lock_imports()
-    if ImportRun.get_by_id(run).state != "running":
+    row = ImportRun.get_by_id(run)
+    if row.state != "running":
         raise Failure(f"Import {run} was undone while it ran.")
+    if row.user is not None and users.missing([row.user]):
+        raise Failure(f"The account of import {run} was deleted while it ran.")
 
 
 def add_slots(run: int, slots: Sequence[int]) -> None:

@@ -115,7 +115,7 @@ CREATE INDEX album_tag_tag_id ON album_tag (tag_id);
 CREATE TABLE comment (
     id BIGSERIAL PRIMARY KEY,
     track_id BIGINT NOT NULL REFERENCES track (id) ON DELETE CASCADE,
-    user_id BIGINT NOT NULL REFERENCES account (id) ON DELETE CASCADE,
+    user_id BIGINT REFERENCES account (id) ON DELETE SET NULL,
     parent_id BIGINT REFERENCES comment (id) ON DELETE CASCADE,
     content TEXT NOT NULL,
     position INTEGER NOT NULL CHECK (position BETWEEN 0 AND 100),

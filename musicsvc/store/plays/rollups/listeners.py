@@ -5,6 +5,7 @@ A set is a sequence of 4-byte integers, possibly repeated. In a large set, a roa
 
 from __future__ import annotations
 
+import secrets
 import sys
 from array import array
 from collections.abc import Iterable, Sequence
@@ -18,17 +19,32 @@ INTEGERS = "I" if array("I").itemsize == 4 else "L"  # noqa: PLR2004 - bytes
 WIDTH = 4
 FEW = 32  # up to this number, integers are smaller than a bitmap
 KEYS_PER_QUERY = 5000
+ACCOUNT = "account:"
+ERASED = "erased:"
+ERASED_BYTES = 16
+# A condition: the listener is or was an account, so its reported plays are own plays.
+IS_ACCOUNT = f"(substr(key, 1, 8) = '{ACCOUNT}' OR substr(key, 1, 15) = '{ERASED}{ACCOUNT}')"
 INSERT = "INSERT INTO listener (key) {rows} ON CONFLICT DO NOTHING RETURNING key, id"
 
 
 def account_key(user_id: int) -> str:
     """Return the key under which the listener table stores an account."""
-    return f"account:{user_id}"
+    return f"{ACCOUNT}{user_id}"
 
 
 def opaque_key(name: str) -> str:
     """Return the key under which the listener table stores a name that an API client gave to a listener."""
     return f"opaque:{name}"
+
+
+def erase(key: str) -> int | None:
+    """Replace the key of a listener by a random one, and return the listener's id, or None if there is none.
+
+    Plays and sets of listeners refer to the id, so all figures stay. The same key is a new listener from then on.
+    """
+    marked = ERASED + (ACCOUNT if key.startswith(ACCOUNT) else "") + secrets.token_urlsafe(ERASED_BYTES)
+    rows = fetch("UPDATE listener SET key = ? WHERE key = ? RETURNING id", marked, key)
+    return int(rows[0][0]) if rows else None
 
 
 def pack(some: Iterable[int]) -> bytes:

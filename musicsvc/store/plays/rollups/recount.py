@@ -12,19 +12,17 @@ from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch, stream_rows
 from musicsvc.store.plays import subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import blocks, counts
+from musicsvc.store.plays.rollups import blocks, counts, listeners
 from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32, DAY, Counts
 from musicsvc.store.plays.subjects import KINDS, TRACK, Subject
 
-# Own plays are those of a listener that is the reporting account.
-PLAYS = """
+# Own plays are those of a listener that is an account; only this account reports them.
+PLAYS = f"""
     SELECT p.slot, p.track_id, p.listener_id, p.duration_ms, COALESCE(t.duration, d.duration, 0),
-        p.reporter > 0 AND EXISTS (
-            SELECT 1 FROM listener l WHERE l.id = p.listener_id AND l.key = 'account:' || p.reporter
-        )
-    FROM {source}play p LEFT JOIN track t ON t.id = p.track_id
-    LEFT JOIN deleted_track d ON d.kind = 1 AND d.subject = p.track_id WHERE {which}
-"""
+        p.reporter > 0 AND EXISTS (SELECT 1 FROM listener l WHERE l.id = p.listener_id AND {listeners.IS_ACCOUNT})
+    FROM {{source}}play p LEFT JOIN track t ON t.id = p.track_id
+    LEFT JOIN deleted_track d ON d.kind = 1 AND d.subject = p.track_id WHERE {{which}}
+"""  # noqa: S608 - constants
 OF_DAY = PLAYS.format(source="", which="p.slot >= ? AND p.slot < ?")
 OF_TRACKS = f"p.slot / {SLOTS_PER_DAY} = given.value AND p.track_id = chosen.value"  # reads the index play_of_day
 

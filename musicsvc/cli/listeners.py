@@ -1,0 +1,46 @@
+"""`musicsvc listener`: erase the names of listeners."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from musicsvc.cli import output
+from musicsvc.cli.options import AsJson, Yes, group
+from musicsvc.cli.session import Session
+from musicsvc.errors import Failure
+
+app = group("Erase the names of listeners.", "listener erase fan-7", "listener erase fan-7 --yes --json")
+
+
+@app.callback()
+def _() -> None:
+    """Keep the name of the only command."""
+
+
+@app.command()
+def erase(
+    context: typer.Context,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY", help="The listener, as API clients and imports name it in plays.", show_default=False
+        ),
+    ],
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Replace the name of a listener by a random one. Its plays and all figures stay.
+
+    Later plays with this name are those of a new listener. There is no undo; older backups still have the name.
+    """
+    from musicsvc.store.people import deletion
+
+    session, now = Session.begin(context)
+    if not yes and not sys.stdin.isatty():
+        raise Failure("This erases the name of a listener. To confirm this without a terminal, add --yes.")
+    if not yes:
+        typer.confirm(f"Erase the listener {name}? There is no undo.", abort=True, err=True)
+    erased = session.write(lambda: deletion.erase_listener(name, now=now), urgent=True)
+    message = f"The listener {name} is erased. Figures stay; older backups still have the name."
+    output.print_result(session, message, {"listener_id": erased}, json=json)
