@@ -119,9 +119,9 @@ FANS = 2_000  # accounts that like and follow
 RELEASED_DAYS = 45  # before today: all albums, so that releases can be compared
 
 
-def figures(store: Store, count: int, gap: int = 0) -> Made:
+def figures(store: Store, count: int, gap: int = 0, tracks_an_artist: int = TRACKS_AN_ARTIST) -> Made:
     """Plays of 100,000 tracks (Zipf) by 200,000 listeners in order of time: a year until now or `gap` days ago."""
-    made = store.write(_label).result()
+    made = store.write(partial(_label, tracks_an_artist)).result()
     stream = Stream(count, FIGURE_DAYS * DAY, gap * DAY)
     for _ in range(count // BATCH):
         store.write(partial(record, stream.batch(BATCH))).result()
@@ -158,18 +158,19 @@ def record(rows: Sequence[ingest.PlayRow]) -> int:
     return taken
 
 
-def _label() -> tuple[str, str]:
+def _label(tracks_an_artist: int) -> tuple[str, str]:
     manager = users.create("manager@label.test", api_access=True, now=NOW)
     api_access.grant(manager, plays=True, now=NOW)
     fans = [users.create(f"p{number}@label.test", now=NOW).id for number in range(FANS)]
     tracks = range(1, FIGURE_TRACKS + 1)
-    artists = {each: _artist_of(each) for each in tracks}
-    albums = {_album_of(each): artists[each] for each in tracks}
+    artists = {each: _artist_of(each, tracks_an_artist) for each in tracks}
+    on = {each: _album_of(each, tracks_an_artist) for each in tracks}
+    albums = {on[each]: artists[each] for each in tracks}
     released = to_date(NOW - RELEASED_DAYS * DAY).isoformat()
     _add(Artist, "id name manager created_at", ((n, f"Artist {n}", manager.id, NOW) for n in {*artists.values()}))
     _add(Album, "id name release_date created_at", ((n, f"Album {n}", released, NOW) for n in albums))
     _add(AlbumArtist, "album artist position", ((*pair, 0) for pair in albums.items()))
-    rows = ((n, f"Track {n}", LENGTH, _album_of(n), NOW) for n in tracks)
+    rows = ((n, f"Track {n}", LENGTH, on[n], NOW) for n in tracks)
     _add(Track, "id name duration album created_at", rows)
     _add(TrackArtist, "track artist position", ((*pair, 0) for pair in artists.items()))
     _add(models.Follow, "follower followed created_at", ((each, manager.id, NOW) for each in fans))
@@ -186,14 +187,16 @@ def _add(table: type[Model], columns: str, rows: Iterable[tuple[Any, ...]]) -> N
         bulk.insert(table, columns.split(), some)
 
 
-def _artist_of(track: int) -> int:
+def _artist_of(track: int, tracks_an_artist: int) -> int:
     rank = track - 1
-    return rank // (ARTISTS_IN_TURN * TRACKS_AN_ARTIST) * ARTISTS_IN_TURN + rank % ARTISTS_IN_TURN + 1
+    return rank // (ARTISTS_IN_TURN * tracks_an_artist) * ARTISTS_IN_TURN + rank % ARTISTS_IN_TURN + 1
 
 
-def _album_of(track: int) -> int:
-    place = (track - 1) // ARTISTS_IN_TURN % TRACKS_AN_ARTIST
-    return (_artist_of(track) - 1) * (TRACKS_AN_ARTIST // TRACKS_AN_ALBUM) + place // TRACKS_AN_ALBUM + 1
+def _album_of(track: int, tracks_an_artist: int) -> int:
+    place = (track - 1) // ARTISTS_IN_TURN % tracks_an_artist
+    return (
+        (_artist_of(track, tracks_an_artist) - 1) * (tracks_an_artist // TRACKS_AN_ALBUM) + place // TRACKS_AN_ALBUM + 1
+    )
 
 
 FIRST = 900_000  # of the ids

@@ -42,21 +42,21 @@ def assign(
 ) -> None:
     """Assign an artist, or all artists of an account, to another account."""
     from musicsvc.store.accounts import users
-    from musicsvc.store.catalog import artists
+    from musicsvc.store.editing import assignments
 
     session, now = Session.begin(context)
     if all_of is not None:
         if artist_id is not None or email or session.user:
             raise typer.BadParameter("--all-of takes two accounts and nothing else: --all-of FROM TO.")
         former, manager = all_of
-        moved = session.write(lambda: artists.assign_all(users.by_email(former), users.by_email(manager), now=now))
+        moved = session.write(lambda: assignments.assign_all(users.by_email(former), users.by_email(manager), now=now))
         message = f"{quantity(moved, 'artist')} moved from {former} to {manager}."
         output.print_result(session, message, {"from": former, "to": manager, "artists": moved}, json=json)
         return
     if artist_id is None:
         raise typer.BadParameter("Name an artist and an account (ARTIST_ID EMAIL), or use --all-of FROM TO.")
     email = one_account(context, email)
-    artist = session.write(lambda: artists.assign(artist_id, users.by_email(email), now=now))
+    artist = session.write(lambda: assignments.assign(artist_id, users.by_email(email), now=now))
     message = f"{artist.name} (artist {artist.id}) is managed by {email}."
     output.print_result(session, message, artist_json(artist), json=json)
 

@@ -1,4 +1,4 @@
-"""Create, load and verify artists, and assign the accounts that manage them."""
+"""Create, load and verify artists."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -6,26 +6,16 @@ from typing import Any
 
 from peewee import fn
 
-from musicsvc.errors import Failure, NotFound
+from musicsvc.errors import NotFound
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.list_blocks import LongList
 from musicsvc.store.engine.name_index import ARTISTS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.engine.sql import compiled, lock_rows, run
-from musicsvc.store.models import AlbumArtist, Artist, ListBlock, Track, TrackArtist, User
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.models import AlbumArtist, Artist, ListBlock, Track, TrackArtist
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor, Kind
-from musicsvc.wording import quantity
-
-MOVE_EXTERNAL_IDS = tuple(
-    f"""
-    UPDATE {noun} SET imported_for = ? WHERE imported_for = ? AND external_id IS NOT NULL AND id IN (
-        SELECT l.{noun}_id FROM {noun}_artist l JOIN artist a ON a.id = l.artist_id WHERE a.manager_id = ?
-    ) AND NOT EXISTS (SELECT 1 FROM {noun} o WHERE o.external_id = {noun}.external_id AND o.imported_for = ?)
-    """  # noqa: S608 - our own names
-    for noun in ("track", "album")
-)
 
 
 @dataclass(slots=True)
@@ -133,42 +123,8 @@ def create(name: str, description: str | None, image_small: str | None, *, now: 
     return get(artist.id)
 
 
-def assign(artist_id: int, user: User, *, now: int, actor: Actor = "cli") -> ArtistRow:
-    """Make `user` the manager of an artist, instead of the former manager. Raises NotFound."""
-    lock_rows(Artist.select(Artist.id).where(Artist.id == artist_id)).first()
-    artist = get(artist_id)
-    if artist.manager_id != user.id:
-        Artist.update(manager=user.id).where(Artist.id == artist_id).execute()
-        _log_move(_about(artist), artist.manager_id, user.id, now=now, actor=actor)
-    return get(artist_id)
-
-
-def assign_all(former: User, user: User, *, now: int, actor: Actor = "cli") -> int:
-    """Make `user` the manager of all artists that `former` manages. Return the number of artists.
-
-    Later imports for `user` find the moved tracks and albums by external id, unless `user` has others with these ids.
-    """
-    if former.id == user.id:
-        raise Failure(f"Both accounts are {user.email}. Name two accounts.")
-    lock_rows(Artist.select(Artist.id).where(Artist.manager == former.id).order_by(Artist.id)).execute()
-    for statement in MOVE_EXTERNAL_IDS:
-        run(statement, user.id, former.id, former.id, user.id)
-    moved: int = Artist.update(manager=user.id).where(Artist.manager == former.id).execute()
-    if moved:
-        _log_move(f"all {quantity(moved, 'artist')}", former.id, user.id, now=now, actor=actor)
-    return moved
-
-
-def _log_move(about: str, former: int | None, manager: int, *, now: int, actor: Actor) -> None:
-    """Log the move of artists to another manager, for both accounts. `about`: the artists."""
-    source = "" if former is None else f", from account {former}"
-    security_events.add("artist.assigned", account_id=manager, reason=f"{about}{source}", now=now, actor=actor)
-    if former is not None:
-        about = f"{about}, to account {manager}"
-        security_events.add("artist.unassigned", account_id=former, reason=about, now=now, actor=actor)
-
-
-def _about(artist: ArtistRow) -> str:
+def about(artist: ArtistRow) -> str:
+    """Return the id and the name of an artist, for a security event."""
     return f"artist {artist.id} ({artist.name})"
 
 
@@ -178,7 +134,7 @@ def verify(artist_id: int, *, verified: bool = True, now: int, actor: Actor = "c
     artist = get(artist_id)
     if changed:
         kind: Kind = "artist.verified" if verified else "artist.unverified"
-        security_events.add(kind, account_id=artist.manager_id, reason=_about(artist), now=now, actor=actor)
+        security_events.add(kind, account_id=artist.manager_id, reason=about(artist), now=now, actor=actor)
     return artist
 
 

@@ -25,7 +25,7 @@ KEEP = f"""
     INSERT INTO deleted_track (kind, subject, track_id, duration)
     SELECT s.kind, s.subject, t.id, t.duration
     FROM ({engagement_days.SUBJECTS}) AS s JOIN track t ON t.id = s.track_id JOIN track_plays p ON p.track_id = t.id
-    WHERE s.track_id = ?
+    WHERE s.track_id = ? AND s.kind > 0
 """  # noqa: S608 - a constant
 FORGET = "DELETE FROM deleted_track WHERE kind = ? AND subject = ?"
 ONLY_ARTIST = """

@@ -1,6 +1,7 @@
 """Daily numbers of likes and reposts of tracks, albums and artists, stored so that figures are fast to read.
 
-A like counts on the day on which it was given, for the track, its album and its artists, until it is withdrawn.
+A like counts on the day on which it was given, until it is withdrawn: for the track, its album, its artists, and once
+for each account that manages one of these.
 """
 
 from collections.abc import Iterable
@@ -11,11 +12,16 @@ from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch, run
 
 LOCK = 0x4C494B45  # "LIKE"
-# Kinds 1, 2 and 3 are tracks, albums and artists (store/plays/subjects.py), which all rollups have.
+# Kinds 0 to 3 are accounts, tracks, albums and artists (store/plays/subjects.py), which all rollups have.
 SUBJECTS = """
     SELECT 1 AS kind, id AS subject, id AS track_id FROM track
     UNION ALL SELECT 2, album_id, id FROM track WHERE album_id IS NOT NULL
     UNION ALL SELECT 3, artist_id, track_id FROM track_artist
+    UNION ALL SELECT 0, a.manager_id, l.track_id FROM artist a JOIN track_artist l ON l.artist_id = a.id
+    WHERE a.manager_id IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM track_artist o JOIN artist b ON b.id = o.artist_id
+        WHERE o.track_id = l.track_id AND b.manager_id = a.manager_id AND o.artist_id < l.artist_id
+    )
 """
 ADD = f"""
     INSERT INTO engagement_day (kind, subject, day, likes, reposts)

@@ -14,7 +14,7 @@ from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import engagement
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import PlayStats, Reader
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
+from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, KINDS, NOUNS, TRACK, Subject
 
 NOT_YOURS = "These are another account's figures."
 # Whether the account manages the subject; no row if the subject does not exist.
@@ -35,6 +35,7 @@ MANAGED_ALBUMS = """
                 WHERE l.album_id = t.id AND a.manager_id = ?)
 """
 NAMES = {kind: f"SELECT name FROM {noun} WHERE id = ?" for noun, kind in KINDS.items()}  # noqa: S608 - our own nouns
+NAMES[ACCOUNT] = "SELECT display_name FROM account WHERE id = ?"
 ARTIST_COUNTS = """
     SELECT (SELECT COUNT(*) FROM follow f WHERE f.followed_id = a.manager_id),
            (SELECT COUNT(*) FROM track_artist l WHERE l.artist_id = a.id),
@@ -155,12 +156,12 @@ def check_albums(ids: Collection[int], *, actor: Identity) -> None:
 
 
 def noun(subject: Subject) -> str:
-    """Return `track`, `album` or `artist`."""
-    return next(word for word, kind in KINDS.items() if kind == subject.kind)
+    """Return `track`, `album`, `artist` or `account`."""
+    return NOUNS[subject.kind]
 
 
 def name(subject: Subject) -> str:
-    """Return the name of a track, album or artist. Raises NotFound if it does not exist."""
+    """Return the name of a track, album, artist or account. Raises NotFound if it does not exist."""
     for (found,) in fetch(NAMES[subject.kind], subject.id):
         return str(found)
     raise NotFound(f"There is no {noun(subject)} {subject.id}.")

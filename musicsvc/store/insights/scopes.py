@@ -13,7 +13,7 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
+from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, TRACK, Subject
 
 T = TypeVar("T")
 EVERY = {TRACK: "SELECT id FROM track", ALBUM: "SELECT id FROM album", ARTIST: "SELECT id FROM artist"}
@@ -29,14 +29,8 @@ WITHIN = {
     (TRACK, TRACK): "SELECT id FROM track WHERE id = ?",
 }
 NONE = "SELECT id FROM track WHERE FALSE"
-# Tracks with several of the scope's artists, and of the whole catalog also those without any; deleted ones too.
+# Tracks with several artists, or without any; deleted ones too.
 UNEVEN = """
-    SELECT l.track_id, COUNT(*) FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}
-    GROUP BY l.track_id HAVING COUNT(*) > 1
-    UNION ALL SELECT d.track_id, COUNT(*) FROM deleted_track d JOIN artist a ON a.id = d.subject
-    WHERE d.kind = 3 AND {which} GROUP BY d.track_id HAVING COUNT(*) > 1 ORDER BY 1
-"""
-UNEVEN_OF_ALL = """
     SELECT t.id, COUNT(l.artist_id) FROM track t LEFT JOIN track_artist l ON l.track_id = t.id
     GROUP BY t.id HAVING COUNT(l.artist_id) <> 1
     UNION ALL SELECT track_id, COUNT(CASE kind WHEN 3 THEN 1 END) FROM deleted_track
@@ -84,13 +78,6 @@ class Scope(NamedTuple):
         several = f"SELECT DISTINCT * FROM ({statement}) AS tracks LIMIT ?"  # noqa: S608 - our own statement
         return len(fetch(several, *values, FEW_TRACKS + 1)) <= FEW_TRACKS
 
-    def uneven(self) -> dict[int, BitMap64]:
-        """Return the ids of tracks with several artists in the scope, or with none, by the number of artists."""
-        found: dict[int, BitMap64] = defaultdict(BitMap64)
-        for track, count in sql.stream_rows(*self._query(UNEVEN, UNEVEN_OF_ALL)):
-            found[count].add(track)
-        return found
-
     def newest_albums(self, until: date, count: int) -> list[int]:
         """Return the ids of the newest albums that were released on this day or before it, newest first."""
         statement, *values = self._select(ALBUM)
@@ -114,7 +101,7 @@ class Scope(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Tracks, albums or artists (`kind`) whose plays are added to a sum `times` times, or subtracted if it is < 0."""
+    """Subjects of one kind, whose plays are added to a sum `times` times, or subtracted if it is negative."""
 
     kind: int
     ids: BitMap64
@@ -122,17 +109,29 @@ class Part(NamedTuple):
 
 
 def parts(scope: Scope, artists: BitMap64) -> Iterator[Part]:
-    """Yield parts whose plays, added up, are the plays of the scope: its artists, and tracks to correct the sum.
+    """Yield parts whose plays, added up, are the plays of the scope.
 
-    Of an album or a track, yield that. The sum over the artists has the plays of a track once for each of its artists.
-    So tracks of several artists are subtracted, and tracks without artist are added.
+    Of an account, an artist, an album or a track this is one part. The whole catalog has its artists, and tracks to
+    correct the sum, which has the plays of a track once for each of its artists: tracks of several artists are
+    subtracted, and tracks without artist are added.
     """
     if scope.subject is not None and scope.subject.kind != ARTIST:
         yield Part(scope.subject.kind, BitMap64([scope.subject.id]), 1)
-        return
-    yield Part(ARTIST, artists, 1)
-    for count, tracks in scope.uneven().items():
-        yield Part(TRACK, tracks, 1 - count)
+    elif scope.manager is not None and scope.subject is None:
+        yield Part(ACCOUNT, BitMap64([scope.manager]), 1)
+    else:
+        yield Part(ARTIST, artists, 1)
+    if scope == Scope():
+        for count, tracks in _uneven().items():
+            yield Part(TRACK, tracks, 1 - count)
+
+
+def _uneven() -> dict[int, BitMap64]:
+    """Return the ids of tracks with several artists, or with none, by the number of artists."""
+    found: dict[int, BitMap64] = defaultdict(BitMap64)
+    for track, count in sql.stream_rows(UNEVEN):
+        found[count].add(track)
+    return found
 
 
 def name(scope: Scope) -> str | None:

@@ -18,7 +18,7 @@ from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
 from musicsvc.store.plays.reported import own_plays
 from musicsvc.store.plays.rollups import blocks, counts, listeners
 from musicsvc.store.plays.rollups.counts import ID_BITS, LAST_ID, REST_BITS
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, TRACK
 
 OLDEST = 400 * DAY
 AHEAD = 5 * MINUTE
@@ -38,7 +38,9 @@ ADD_TOTALS = """
     INSERT INTO track_plays (track_id, plays) {rows}
     ON CONFLICT (track_id) DO UPDATE SET plays = track_plays.plays + excluded.plays
 """
-FIRST_OF_TRACKS, FIRST_OF_ALBUMS, FIRST_OF_ARTISTS = (kind << ID_BITS for kind in (TRACK, ALBUM, ARTIST))
+FIRST_OF_TRACKS, FIRST_OF_ALBUMS, FIRST_OF_ARTISTS, FIRST_OF_ACCOUNTS = (
+    kind << ID_BITS for kind in (TRACK, ALBUM, ARTIST, ACCOUNT)
+)
 DAY_0 = counts.start(counts.DAY, 0) + FIRST_OF_TRACKS
 PLAYED_AT = itemgetter(4)  # of a row; the earliest of repeats is kept
 ROLLED_UP_PER_PLAY = 4  # subjects, more than a new play is likely to bring
@@ -182,6 +184,7 @@ def _count(plays: Sequence[PlayRow | tuple[Any, ...]], own: int | None) -> None:
         track = key & LAST_ID
         day = key - FIRST_OF_TRACKS - track
         others = [day + FIRST_OF_ARTISTS + artist for artist in played.artists[track]]
+        others += [day + FIRST_OF_ACCOUNTS + account for account in played.accounts[track]]
         if (album := played.albums[track]) is not None:
             others.append(day + FIRST_OF_ALBUMS + album)
         for other in others:

@@ -1,6 +1,7 @@
-"""Rebuild counts after tracks were assigned to other albums or artists, or after their lengths changed."""
+"""Rebuild counts after tracks were assigned to other albums, artists or accounts, or after their lengths changed."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from musicsvc.store.engagement import engagement_days
@@ -11,7 +12,7 @@ from musicsvc.store.plays.subjects import TRACK, Subject
 
 @contextmanager
 def rebuilding(tracks: Collection[int]) -> Iterator[None]:
-    """After the `with` block, recount the plays, likes and reposts of albums and artists that gained or lost a track.
+    """After the `with` block, recount plays, likes and reposts of albums, artists and accounts with other tracks.
 
     `tracks`: the tracks that the block may change. If the block changes the length of a track, the completion of the
     track's plays is recomputed, except on days whose single plays were deleted.
@@ -24,26 +25,33 @@ def rebuilding(tracks: Collection[int]) -> Iterator[None]:
     before = subjects.of_tracks(tracks)
     yield
     after = subjects.of_tracks(tracks)
-    belonged, belong = before.subjects(), after.subjects()
-    engagement_days.rebuild(_changed(belonged, belong, tracks))
+    belong = after.subjects()
+    changed = _changed(before.subjects(), belong)
+    engagement_days.rebuild(changed)
     kept_from = blocks.progress().kept_from
     played = reader.all_time_plays(TRACK, tracks)
-    measured = [track for track in played if after.lengths[track] != before.lengths[track]]
-    for track in measured:
-        kept = (day for day in _days(TRACK, [track]) if day >= kept_from)
-        recount.renew({counts.key(counts.DAY, day, TRACK, track) for day in kept})
-    others = {each for track in measured for each in belong[track] if each.kind != TRACK}
-    for kind, subject in sorted(_changed(belonged, belong, played) | others):
-        days = _days(kind, [subject]) | _days(TRACK, subjects.tracks_of(kind, [subject]))
+    for track in played:
+        if after.lengths[track] != before.lengths[track]:
+            kept = (day for day in _days([track]) if day >= kept_from)
+            recount.renew({counts.key(counts.DAY, day, TRACK, track) for day in kept})
+            for each in belong[track][1:]:
+                changed[each].append(track)
+    for (kind, subject), some in sorted(changed.items()):
+        days = _days([track for track in some if track in played])
         recount.renew({counts.key(counts.DAY, day, kind, subject) for day in days})
 
 
 def _changed(
-    before: Mapping[int, list[Subject]], after: Mapping[int, list[Subject]], tracks: Iterable[int]
-) -> set[Subject]:
-    return {each for track in tracks for each in {*before.get(track, ())} ^ {*after.get(track, ())}}
+    before: Mapping[int, list[Subject]], after: Mapping[int, list[Subject]]
+) -> defaultdict[Subject, list[int]]:
+    """Return the tracks that each album, artist or account has gained or lost."""
+    found: defaultdict[Subject, list[int]] = defaultdict(list)
+    for track in before.keys() | after.keys():
+        for each in {*before.get(track, ())} ^ {*after.get(track, ())}:
+            found[each].append(track)
+    return found
 
 
-def _days(kind: int, ids: Collection[int]) -> set[int]:
-    """Return the days (since 1970-01-01) on which one of the tracks, albums or artists may have plays."""
-    return {day for days, some in reader.spans(kind, ids) if some for day in days}
+def _days(tracks: Collection[int]) -> set[int]:
+    """Return the days (since 1970-01-01) on which one of the tracks may have plays."""
+    return {day for days, some in reader.spans(TRACK, tracks) if some for day in days}

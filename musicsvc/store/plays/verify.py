@@ -12,7 +12,7 @@ from musicsvc.store.plays import ranks
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
 from musicsvc.store.plays.rollups import blocks, counts, histograms, listeners, recount
 from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32, DAY, Counts
-from musicsvc.store.plays.subjects import KINDS, TRACK
+from musicsvc.store.plays.subjects import NOUNS, TRACK
 
 SHOWN = 100
 KEYS_PER_BATCH = 2000
@@ -39,7 +39,6 @@ WRONG_TOTALS = f"""
     WHERE track_id NOT IN (SELECT {counts.SUBJECT} FROM play_count WHERE {OF_TRACKS})
     ORDER BY 1
 """  # noqa: S608 - our own names
-NOUNS = {kind: noun for noun, kind in KINDS.items()}
 NONE: Counts = (0, 0, b"", b"")
 
 

@@ -8,6 +8,7 @@ import pytest
 from musicsvc.errors import Conflict, Failure
 from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.catalog import artists
+from musicsvc.store.editing import assignments
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, SecurityEvent
 from musicsvc.store.security import security_events
@@ -97,7 +98,7 @@ def test_the_default_actor_is_the_command_line(store: Store, token_id: int) -> N
             api_access.request(email, "to see it work", "small", "Label", now=2)
         api_access.approve("ivo@example.test", now=2)
         api_access.deny("uma@example.test", "no reason", now=2)
-        artists.assign(Artist.create(name="Ann", manager=1, created_at=1).id, user, now=2)
+        assignments.assign(Artist.create(name="Ann", manager=1, created_at=1).id, user, now=2)
         artists.verify(1, now=2)
         artists.verify(1, verified=False, now=2)
 

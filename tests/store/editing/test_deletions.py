@@ -261,10 +261,10 @@ def test_whatever_is_deleted_edited_and_merged_figures_equal_a_recount(
 def test_a_deleted_track_takes_all_that_is_about_it_along(store: Store) -> None:
     store.write(world).result()
     fan = store.write(lambda: account(reports_plays=True)).result()
+    store.write(lambda: Artist.update(manager=fan.user_id).execute()).result()
     report(store, [ReportedPlay(track, NOW - DAY, listener="ann") for track in (2, 3)], fan)
 
     def use() -> None:
-        Artist.update(manager=fan.user_id).execute()
         for track in (2, 3):
             likes.add(likes.LIKE, track, now=NOW, actor=fan)
         reply: int | None = None

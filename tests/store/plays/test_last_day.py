@@ -9,9 +9,10 @@ from hypothesis import strategies as some
 from musicsvc.clock import DAY, SECOND
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
+from musicsvc.store.plays import subjects
 from musicsvc.store.plays.periods import SLOT, Window
 from musicsvc.store.plays.rollups import listeners, reader
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
 from tests.support.listening_world import Catalog, catalog, record, withdraw
 
@@ -43,8 +44,15 @@ def test_a_part_of_a_day_ends_with_its_last_microsecond(store: Store, seconds: i
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(cuts=some.lists(some.integers(1, DAY // SECOND - 1), min_size=3, max_size=5), seed=some.integers(0, 9))
-def test_a_part_of_a_day_has_its_single_plays_at_any_second(store: Store, cuts: list[int], seed: int) -> None:
+@given(
+    cuts=some.lists(some.integers(1, DAY // SECOND - 1), min_size=3, max_size=5),
+    seed=some.integers(0, 9),
+    many=some.sampled_from((0, subjects.MANY)),
+)
+def test_a_part_of_a_day_has_its_single_plays_at_any_second(
+    store: Store, monkeypatch: pytest.MonkeyPatch, cuts: list[int], seed: int, many: int
+) -> None:
+    monkeypatch.setattr(subjects, "MANY", many)  # tracks of an account that is read in the other way
     made = store.write(partial(catalog, NOW)).result()
     first = (TODAY - 1) * DAY
     drawn = made.draw(seed, 400, lambda chance: first + chance.randrange(DAY))
@@ -59,10 +67,11 @@ def test_a_part_of_a_day_has_its_single_plays_at_any_second(store: Store, cuts: 
             ("track", TRACK, made.tracks),
             ("album", ALBUM, made.albums),
             ("artist", ARTIST, made.artists),
+            ("artist", ACCOUNT, [made.manager.user_id]),
         ):
             found = store.read(partial(reader.of_last_day, kind, ids, part)).result()
             for subject in ids:
-                tracks = made.past.tracks(noun, subject)
+                tracks = made.tracks if kind == ACCOUNT else made.past.tracks(noun, subject)
                 plays = [p for p in made.past.plays if p.track in tracks and 0 <= p.at - first < seconds * SECOND]
                 heard = found.get(subject, [])
                 assert sum(count for count, _ in heard) == len(plays)
@@ -78,11 +87,12 @@ def test_a_part_of_a_day_is_empty_before_its_first_second(store: Store) -> None:
 
 def plan_of(kind: int, time: str, values: tuple[int, ...]) -> list[str]:
     """Return the steps in which SQLite reads the plays of a subject."""
-    return [str(row[-1]) for row in fetch(f"EXPLAIN QUERY PLAN {reader.query(kind, '= ?', time)}", 1, *values)]
+    statement = reader.query(subjects.PLAYS[kind], "= ?", time)
+    return [str(row[-1]) for row in fetch(f"EXPLAIN QUERY PLAN {statement}", 1, *values)]
 
 
 @pytest.mark.only_on("sqlite")
-@pytest.mark.parametrize("kind", [TRACK, ALBUM, ARTIST])
+@pytest.mark.parametrize("kind", [TRACK, ALBUM, ARTIST, ACCOUNT])
 def test_only_the_plays_of_the_subject_on_that_day_are_read(store: Store, kind: int) -> None:
     for time, values, index in (
         (
@@ -94,5 +104,5 @@ def test_only_the_plays_of_the_subject_on_that_day_are_read(store: Store, kind: 
     ):
         plan = store.read(partial(plan_of, kind, time, values)).result()
         assert plan[-1] == f"SEARCH p {index}"
-        # Of an album or artist, `members` are its tracks, which the steps before have found.
+        # `members` are the tracks, which the steps before have found.
         assert not [step for step in plan if step.startswith("SCAN") and step != "SCAN members"]

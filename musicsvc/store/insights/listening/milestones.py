@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 from musicsvc.clock import DAY, HOUR
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
+from musicsvc.store.plays import subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks, counts, histograms, reader
 from musicsvc.store.plays.rollups.histograms import SLOTS_PER_HOUR
-from musicsvc.store.plays.subjects import PLAYS, Subject
+from musicsvc.store.plays.subjects import Subject
 
 FIRST, FACTOR = 100, 10
 DAYS = f"SELECT {counts.SUBJECT}, {counts.OF_DAY}, plays FROM {{rows}} ORDER BY key"  # noqa: S608 - our own names
@@ -204,6 +205,9 @@ def _find_slots(kind: int, among: Mapping[int, Slots]) -> dict[int, Slots]:
 
 def _fetch_each(statement: str, kind: int, asked: Mapping[int, tuple[int, int, int]]) -> list[Any]:
     """Return one row for each key of `asked`, whose values are (subject, first slot, the statement's last value)."""
-    parts = [statement.format(key=key, plays=PLAYS[kind][1].format(among="= ?")) for key in asked]
+    if not asked:
+        return []
+    plays = subjects.plays(kind, {subject for subject, *_ in asked.values()})[1].format(among="= ?")
+    parts = [statement.format(key=key, plays=plays) for key in asked]
     values = [value for subject, slot, last in asked.values() for value in (subject, slot // SLOTS_PER_DAY, slot, last)]
-    return fetch(" UNION ALL ".join(parts), *values) if parts else []
+    return fetch(" UNION ALL ".join(parts), *values)

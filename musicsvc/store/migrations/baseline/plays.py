@@ -63,7 +63,7 @@ CREATE TABLE track_plays (
 );
 
 CREATE TABLE engagement_day (
-    kind INTEGER NOT NULL CHECK (kind IN (1, 2, 3)),
+    kind INTEGER NOT NULL CHECK (kind IN (0, 1, 2, 3)),
     subject BIGINT NOT NULL,
     day INTEGER NOT NULL,
     likes BIGINT NOT NULL,

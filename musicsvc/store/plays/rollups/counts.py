@@ -1,10 +1,11 @@
 """The table of play counts: rows of days, of blocks of 8 days and of blocks of 32 days.
 
-A row has the number of plays of a track, album or artist in this time, how many of them are plays that listeners' own
-accounts reported, the set of listener ids, and the histogram. One integer is the key of a row. From its highest bits
-down it has the level (0 is a day, 1 are 8 days, 2 are 32 days), the number of the period, the kind, and the id of the
-track, album or artist, so rows of one day are neighbours, whatever the id. With a key of several columns, SQLite would
-need an index beside the table: a second search for each row, and a third more pages to write with each batch of plays.
+A row has the number of plays of a subject (a track, album, artist or account) in this time, how many of them are plays
+that listeners' own accounts reported, the set of listener ids, and the histogram. One integer is the key of a row. From
+its highest bits down it has the level (0 is a day, 1 are 8 days, 2 are 32 days), the number of the period, the kind,
+and the id of the subject, so rows of one day are neighbours, whatever the id. With a key of several columns, SQLite
+would need an index beside the table: a second search for each row, and a third more pages to write with each batch of
+plays.
 """
 
 from array import array

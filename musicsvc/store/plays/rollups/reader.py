@@ -254,19 +254,21 @@ def of_last_day(kind: int, ids: Collection[int], window: Window) -> dict[int, li
     if rest:
         times.append((PART_OF_SLOT, (slot, window.ends)))
     among, value = subjects.among(ids)
+    selected = subjects.plays(kind, ids)
     for time, values in times:
-        for each, some in fetch(query(kind, among, time), value, *values):
+        for each, some in fetch(query(selected, among, time), value, *values):
             heard = sql.gathered(some)
             found[each].append((len(heard), listeners.pack(heard)))
     return found
 
 
-def query(kind: int, among: str, time: str) -> str:
-    """Return SQL that selects the listeners of single plays, by track, album or artist id.
+def query(selected: tuple[str, str], among: str, time: str) -> str:
+    """Return SQL that selects the listeners of single plays, by track, album, artist or account id.
 
-    `among` is the SQL condition on these ids, `time` the one on the time of the plays.
+    `selected`: the subject and the plays (`subjects.plays`). `among` is the SQL condition on these ids, `time` the one
+    on the time of the plays.
     """
-    subject, plays = subjects.PLAYS[kind]
+    subject, plays = selected
     gathered = sql.gather("p.listener_id")
     return LISTENERS.format(subject=subject, listeners=gathered, plays=plays.format(among=among), time=time)
 

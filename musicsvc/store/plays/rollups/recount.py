@@ -1,7 +1,7 @@
-"""Make play counts again after plays were deleted or tracks were assigned to other albums or artists.
+"""Make play counts again after plays were deleted or tracks were assigned to other albums, artists or accounts.
 
-Days of tracks are counted from single plays, days of albums and artists from those of their tracks (which are kept when
-single plays are deleted), and blocks from days.
+Days of tracks are counted from single plays, days of others from those of their tracks (which are kept when single
+plays are deleted), and blocks from days.
 """
 
 from collections import Counter, defaultdict
@@ -14,7 +14,7 @@ from musicsvc.store.plays import subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks, counts, listeners
 from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32, DAY, Counts
-from musicsvc.store.plays.subjects import KINDS, TRACK, Subject
+from musicsvc.store.plays.subjects import NOUNS, TRACK, Subject
 
 # Own plays are those of a listener that is an account; only this account reports them.
 PLAYS = f"""
@@ -25,6 +25,7 @@ PLAYS = f"""
 """  # noqa: S608 - constants
 OF_DAY = PLAYS.format(source="", which="p.slot >= ? AND p.slot < ?")
 OF_TRACKS = f"p.slot / {SLOTS_PER_DAY} = given.value AND p.track_id = chosen.value"  # reads the index play_of_day
+DAYS_AT_ONCE = 8  # of which the rows of all tracks of an account are in memory
 
 
 def recount(level: int, keys: Collection[int]) -> dict[int, Counts]:
@@ -35,7 +36,7 @@ def recount(level: int, keys: Collection[int]) -> dict[int, Counts]:
     if level != DAY:
         return blocks.from_days(keys)
     found: dict[int, Counts] = {}
-    for kind in KINDS.values():
+    for kind in NOUNS:
         if some := {key for key in keys if key >> counts.ID_BITS & counts.LAST_KIND == kind}:
             found |= _days_of_tracks(some) if kind == TRACK else _days_of_others(kind, some)
     return found
@@ -43,7 +44,9 @@ def recount(level: int, keys: Collection[int]) -> dict[int, Counts]:
 
 def renew(keys: Collection[int]) -> None:
     """Count these rows of days again, then the blocks that contain them. Days of tracks come before those of others."""
-    renew_days(keys)
+    ordered = sorted(keys)
+    for first in range(0, len(ordered), DAYS_AT_ONCE):
+        renew_days(ordered[first : first + DAYS_AT_ONCE])
     renew_blocks(keys)
 
 
@@ -69,7 +72,7 @@ def of_day(day: int) -> tuple[dict[int, Counts], int]:
 
 
 def owners(tracks: Mapping[int, Any]) -> Iterable[tuple[Any, ...]]:
-    """Yield the rows of days of tracks, given by key, each also with the keys of the track's album and artists.
+    """Yield the rows of days of tracks, given by key, each also with the keys of the track's other subjects.
 
     A track that is unknown counts only for itself.
     """
@@ -89,10 +92,12 @@ def _days_of_tracks(keys: Collection[int]) -> dict[int, Counts]:
 
 
 def _days_of_others(kind: int, keys: Collection[int]) -> dict[int, Counts]:
-    """Count days of albums or artists (`kind`) from those of their tracks."""
-    tracks = subjects.tracks_of(kind, {key & counts.LAST_ID for key in keys})
-    days = {key - (key & counts.REST) for key in keys}
-    stored = {key: some for key, *some in counts.fetch_rows(counts.ROWS, days, TRACK, tracks)}
+    """Count days of albums, artists or accounts (`kind`) from those of their tracks."""
+    tracks = sorted(subjects.tracks_of(kind, {key & counts.LAST_ID for key in keys}))
+    if not tracks:
+        return {}
+    rows, values = counts.dense_rows({key - (key & counts.REST) for key in keys}, TRACK, tracks)
+    stored = {key: some for key, *some in fetch(counts.ROWS.format(rows=rows), *values)}
     return counts.add_up((key, *some) for key, *some in owners(stored) if key in keys)
 
 
