@@ -57,7 +57,7 @@ def demo_session(store: Store, clock: MovableClock) -> Sample:
         Track.update(name="M" * 255).where(Track.id == 1).execute()
         demo = users.by_email(fixtures.DEMO_EMAIL)
         User.update(admin=True).where(User.id == demo.id).execute()
-        report = report_links.create(Subject(ARTIST, 1), window("30-days", now), user_id=demo.id, now=now)
+        report = report_links.create([Subject(ARTIST, 1)], window("30-days", now), user_id=demo.id, now=now)
         other = users.create("other@label.test", now=now)
         api_access.request(other.email, "Charts", "100 a day", "Label & Daughters", now=now)
         tokens.revoke(1, "abuse: 100 requests refused", now=now, actor="abuse")

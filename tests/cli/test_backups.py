@@ -113,7 +113,7 @@ def test_a_restore_is_an_event_and_lists_share_links_that_work_again(
         users.create("ann@label.test", now=now)
         users.create("ben@label.test", now=now)
         for number, lifetime in enumerate((DAY, DAY, 2 * DAY, DAY, 0), 1):
-            report_links.create(Subject(1, number), days, user_id=1 + number % 2, now=now, lifetime=lifetime)
+            report_links.create([Subject(1, number)], days, user_id=1 + number % 2, now=now, lifetime=lifetime)
 
     def end(*links: int) -> None:
         for link in links:

@@ -114,7 +114,7 @@ def _create(kind: str, user_id: int) -> int:
 def report_link(world: PageWorld) -> Mapping[str, Any]:
     """Create a link of the owner to the report of a track."""
     subject, now = Subject(TRACK, _create("track", world.ids[OWNER])), world.shared.clock.now()
-    row = report_links.create(subject, window("7-days", now), user_id=world.ids[OWNER], now=now)
+    row = report_links.create([subject], window("7-days", now), user_id=world.ids[OWNER], now=now)
     return {"id": row.id, "link": share_links.address(row.id, row.created_at, Site("")).rpartition("/")[2]}
 
 
@@ -190,6 +190,8 @@ PAGES: Mapping[str, PageRight] = {
     "POST /insights/artist/new": _act(lambda _: {}, {"name": "Trio"}),
     "POST /insights/album/new": _act(lambda _: {}, {"name": "Suite"}, status=422),  # without an artist
     "POST /insights/track/new": _act(lambda _: {}, {"name": "Air"}, status=422),
+    "GET /insights/compare": PageRight(query="?kind=album&q=a"),
+    "POST /insights/compare/share": PageRight(status=422),  # nothing is chosen
     "POST /insights/export/csv": DOWNLOAD,
     "POST /insights/export/json": DOWNLOAD,
     "POST /insights/export/xlsx": DOWNLOAD,

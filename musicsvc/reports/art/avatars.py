@@ -8,7 +8,7 @@ from musicsvc.reports import typesetting, writing
 from musicsvc.reports.art.chance import Chance
 from musicsvc.reports.designs import canvas
 
-SIDE = 256  # pixels
+SIDE, SMALL_SIDE = 256, 64  # pixels of an avatar, and of a thumbnail
 NAMELESS = "♪"
 INK = "#ffffff"
 # The light and the dark end of a gradient; white text on it has a contrast of at least 4.5 to 1.
@@ -36,11 +36,12 @@ _KEEP_APART = "\u2009"  # a thin space between two Arabic letters, which would j
 
 
 class Design(NamedTuple):
-    """The letters and colours of an avatar, which determine its picture."""
+    """The letters, the colours and the size of an avatar, which determine its picture."""
 
     initials: str
     light: str
     dark: str
+    side: int = SIDE
 
 
 def avatar(display_name: str, seed: int) -> bytes:
@@ -53,13 +54,13 @@ def design(display_name: str, seed: int) -> Design:
 
 
 def draw(design: Design) -> bytes:
-    letters, light, dark = design
+    letters, light, dark, side = design
     # Drawn as SVG: Typst's own gradients take five times as long.
     ground = canvas.svg(
         f"<defs>{canvas.gradient('fall', light, dark, slope=(0.4, 1))}</defs>", canvas.ground("url(#fall)")
     )
     data = {"initials": letters, "rtl": writing.is_rtl(letters), "ground": ground, "ink": INK}
-    return typesetting.png("avatar.typ", data)
+    return typesetting.png("avatar.typ", data, side / SIDE)
 
 
 def initials(display_name: str) -> str:

@@ -1,4 +1,4 @@
-"""Generated pictures: cover-art previews, templates and avatars."""
+"""Generated pictures: cover-art previews, templates, avatars and thumbnails."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,6 +7,7 @@ from typing import NamedTuple
 from musicsvc.clock import DAY, SECOND
 from musicsvc.errors import NotFound
 from musicsvc.reports.art import avatars, covers
+from musicsvc.reports.art.avatars import Design
 from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.schemas.art import PreviewIn
 from musicsvc.server.schemas.fields import parse_id
@@ -14,6 +15,8 @@ from musicsvc.server.shapes import signed_urls
 from musicsvc.server.shapes.envelope import JSON, Download, Representation, Site, ok
 from musicsvc.store import security
 from musicsvc.store.accounts import users
+from musicsvc.store.insights import figures
+from musicsvc.store.plays.subjects import Subject
 
 PURPOSE = "cover-art preview"
 SUFFIX = ".png"
@@ -78,16 +81,36 @@ def show_template(name: str, pictures: Drawings) -> Picture | Download:
 
 def show_avatar(id: str, pictures: Drawings) -> Picture | Download:  # noqa: A002 - the parameter's name in the path
     """Show the avatar of an account."""
-    user_id = parse_id(id)
-    if user_id is None:
-        raise NotFound(GONE)
-    design = avatars.design(users.get(user_id).display_name, user_id)
-    return _cached_or_pending(Picture(design, partial(avatars.draw, design), AVATAR_MAX_AGE), pictures)
+    user_id = _number(id)
+    return _initials(avatars.design(users.get(user_id).display_name, user_id), pictures)
+
+
+def show_thumbnail(kind: int) -> Callable[[str, Drawings], Picture | Download]:
+    """Return a handler that shows the thumbnail of a track, album or artist (`kind`): initials, as of an avatar."""
+
+    def handle(id: str, pictures: Drawings) -> Picture | Download:  # noqa: A002 - the parameter's name in the path
+        number = _number(id)
+        design = avatars.design(figures.name(Subject(kind, number)), number)
+        return _initials(design._replace(side=avatars.SMALL_SIDE), pictures)
+
+    handle.__doc__ = "Show the thumbnail of a track, album or artist."
+    return handle
 
 
 def draw(drawing: Picture, pictures: Drawings) -> Download:
     """Draw the picture, outside the transaction because it is slow."""
     return _png(pictures.draw(drawing.key, drawing.paint, constant=drawing.constant), drawing.max_age)
+
+
+def _number(text: str) -> int:
+    number = parse_id(text)
+    if number is None:
+        raise NotFound(GONE)
+    return number
+
+
+def _initials(design: Design, pictures: Drawings) -> Picture | Download:
+    return _cached_or_pending(Picture(design, partial(avatars.draw, design), AVATAR_MAX_AGE), pictures)
 
 
 def _cached_or_pending(picture: Picture, pictures: Drawings) -> Picture | Download:

@@ -30,7 +30,7 @@ from musicsvc.server.schemas.pages.accounts import (
 )
 from musicsvc.server.schemas.pages.admin import OlderQuery
 from musicsvc.server.schemas.pages.editing import FieldsForm, NewQuery
-from musicsvc.server.schemas.pages.insights import ArtistsQuery, ExportForm, PagePeriod, ShareForm
+from musicsvc.server.schemas.pages.insights import ArtistsQuery, CompareQuery, ExportForm, PagePeriod, ShareForm
 from musicsvc.store.accounts import password_links, tokens
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.editing import edits
@@ -40,6 +40,7 @@ from musicsvc.store.security import sessions
 OPEN, SESSION = Access.OPEN, Access.SESSION
 PASSWORD = "/password/{link}"  # noqa: S105 - a path
 SETTINGS = "/settings"
+COMPARE = "/insights/compare"
 DEVELOPERS = "/settings/developers"
 TOKEN = f"{DEVELOPERS}/tokens/{{id}}"
 
@@ -102,6 +103,9 @@ ROUTES: tuple[Route, ...] = (
          figures=True),
     *(page("GET", path, insights.show, SESSION, find=find, query=PagePeriod, form=path, figures=True)
       for path, find in KINDS.items()),
+    page("GET", COMPARE, insights.compare, SESSION, query=CompareQuery, form=COMPARE, figures=True),
+    page("POST", f"{COMPARE}/share", insights.share_comparison, SESSION, query=CompareQuery, body=ShareForm,
+         form=COMPARE),
     page("GET", "/insights/track/{id}/realtime", insights.show_realtime, SESSION, find=track_of),
     *(page("POST", f"{path}/share", insights.share, SESSION, find=find, query=PagePeriod, body=ShareForm, form=path)
       for path, find in KINDS.items()),

@@ -86,6 +86,20 @@ def replace_null(value: Any, kind: Any) -> BeforeValidator:
     return BeforeValidator(lambda sent: value if sent is None else sent, json_schema_input_type=kind | None)
 
 
+def id_list(most: int, nouns: str) -> BeforeValidator:
+    """Return a validator of query parameters: ids separated by commas, at most `most`."""
+
+    def parse(value: str) -> tuple[int | None, ...]:
+        ids = [parse_id(part) for part in value.split(",")] if value else []
+        if None in ids:
+            raise ValueError(f"Must be ids of {nouns}, separated by commas.")
+        if len(ids) > most:
+            raise ValueError(f"Must have at most {most} entries.")
+        return tuple(ids)
+
+    return BeforeValidator(parse)
+
+
 TRIMMED = BeforeValidator(_trimmed)  # for literals; `Text` trims by itself
 DIGITS_ONLY = BeforeValidator(_digits)  # integers of a query string: ASCII digits, no sign, no leading zero
 Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
@@ -189,11 +203,13 @@ class Query(Input):
     """Base of query string schemas; unknown parameters are ignored.
 
     `other_names` maps alternative names of parameters to the names of fields; a request may use only one of the two.
-    `names_to_check`: parameters that are not fields, but take part in rules about several parameters.
+    `names_to_check`: parameters that are not fields, but take part in rules about several parameters. `lists`: fields
+    that a form may send several times, as it does for checkboxes; the values are joined by commas.
     """
 
     other_names: ClassVar[Mapping[str, str]] = {}
     names_to_check: ClassVar[Collection[str]] = ()
+    lists: ClassVar[Collection[str]] = ()
 
 
 class Pages(Query):

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field, WithJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Date, Timestamp
-from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, parse_id
+from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, id_list
 from musicsvc.server.schemas.insights import Period, with_figures
 from musicsvc.store.insights.listening import DEFAULT_DAYS, MOST_ALBUMS, MOST_DAYS
 from musicsvc.store.insights.listening.listening import LISTENING
@@ -17,19 +17,10 @@ AGAINST = {
 }
 
 
-def _ids(value: str) -> tuple[int | None, ...]:
-    ids = [parse_id(part) for part in value.split(",")] if value else []
-    if None in ids:
-        raise ValueError("Must be ids of albums, separated by commas.")
-    if len(ids) > MOST_ALBUMS:
-        raise ValueError(f"Must have at most {MOST_ALBUMS} entries.")
-    return tuple(ids)
-
-
 class ReleaseQuery(Query):
     """Query string with the albums to compare with, and the number of days."""
 
-    against: Annotated[tuple[int, ...], BeforeValidator(_ids), WithJsonSchema(AGAINST)] = ()
+    against: Annotated[tuple[int, ...], id_list(MOST_ALBUMS, "albums"), WithJsonSchema(AGAINST)] = ()
     days: Annotated[int, Field(ge=1, le=MOST_DAYS), DIGITS_ONLY] = Field(
         DEFAULT_DAYS, description="Days since the release, the release date included."
     )

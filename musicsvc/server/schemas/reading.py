@@ -112,7 +112,9 @@ def check_query(schema: type[Q], pairs: Iterable[tuple[str, str]], *, now: int) 
                 values[known] = value
             continue
         first = sent.setdefault(known, name)
-        if known in values:
+        if known in values and known in schema.lists:
+            value = f"{values[known]},{value}"  # noqa: PLW2901 - joined
+        elif known in values:
             errors[name] = "Must be given only once." if name == first else f"Must not be given together with {first}."
         values[known] = value
     result, faults = check(schema, values, {"now": now})

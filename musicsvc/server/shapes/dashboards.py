@@ -110,13 +110,9 @@ def _data(found: Dashboard) -> JSON:
 
 
 def _days(found: Dashboard, today: int) -> list[JSON]:
-    """Return the figures of each day, with the plays of the corresponding day of the preceding period.
-
-    A period of more than a year begins with the first day that has plays, so that the page stays small.
-    """
+    """Return the figures of each day, with the plays of the corresponding day of the preceding period."""
     rows = list(zip_longest(found.chart.points, found.before))
-    first = next((place for place, (point, before) in enumerate(rows) if point.plays or before), len(rows))
-    first = max(0, min(first, len(rows) - A_YEAR))
+    first = first_shown([bool(point.plays or before) for point, before in rows])
     return [
         {
             "date": to_date(day).isoformat(),
@@ -127,6 +123,15 @@ def _days(found: Dashboard, today: int) -> list[JSON]:
         }
         for day, (point, before) in enumerate(rows[first:], found.chart.window.first + first)
     ]
+
+
+def first_shown(played: Sequence[bool]) -> int:
+    """Return the place of the first day to show, given for each day whether it has plays.
+
+    A period of more than a year begins with the first day that has plays, so that the page stays small.
+    """
+    first = next((place for place, has_plays in enumerate(played) if has_plays), len(played))
+    return max(0, min(first, len(played) - A_YEAR))
 
 
 def _related(found: Related | Result) -> JSON:

@@ -28,12 +28,16 @@ def parse(text: str) -> tuple[int, int]:
 
 def link(row: LinkRow, site: Site) -> JSON:
     """Return a share link as its owner sees it, with its URL."""
+    kind = figures.noun(row.subjects[0])
+    names = [f"a deleted {kind}" if name is None else name for name in row.names]
     return {
         "id": row.id,
         "url": address(row.id, row.created_at, site),
-        "kind": figures.noun(row.subject),
-        "subject": row.subject.id,
-        "name": row.name,
+        "kind": kind,
+        "ids": [each.id for each in row.subjects],
+        "names": names,
+        "title": ", ".join(names),
+        "works": any(row.names),
         "start": to_date(row.window.first).isoformat(),
         "end": to_date(row.window.end - 1).isoformat(),
         "created_at": row.created_at,

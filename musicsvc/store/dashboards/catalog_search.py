@@ -1,6 +1,6 @@
 """Search for tracks, albums and artists by name, ISRC or UPC, among those that an account manages."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from musicsvc.store.catalog import identifiers, names
@@ -49,7 +49,9 @@ class ResultPage(NamedTuple):
     more: bool
 
 
-def find(text: str, user_id: int, window: Window, page: int = 1) -> ResultPage:
+def find(
+    text: str, user_id: int, window: Window, page: int = 1, *, kinds: Iterable[int] = tuple(INDEXES)
+) -> ResultPage:
     """Return a page of the artists, albums and tracks of the account that match the text.
 
     Of each kind, results with the text as their ISRC (with or without hyphens) or UPC come first, then names in the
@@ -57,7 +59,7 @@ def find(text: str, user_id: int, window: Window, page: int = 1) -> ResultPage:
     """
     found: list[Result] = []
     more = False
-    for kind in INDEXES:
+    for kind in kinds:
         ids = _ids(kind, text, user_id, page * PER_PAGE + 1)
         more = more or len(ids) > page * PER_PAGE
         found += _results(kind, ids[(page - 1) * PER_PAGE : page * PER_PAGE], window)

@@ -1,16 +1,19 @@
-"""Share links, which show the figures of a track, album or artist on fixed days to anybody, until the link expires.
+"""Share links, which show figures on fixed days to anybody, until the link expires.
 
-A link works as long as the account that created it may read these figures. The link contains a signed id.
+A link shows a track, album or artist, or compares several of one kind. Each is shown as long as the account that
+created the link may read its figures; a link that shows nothing any more does not work. It contains a signed id.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
+from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch, lock_rows
-from musicsvc.store.insights import figures
-from musicsvc.store.models import ReportLink, User
+from musicsvc.store.insights import export_rows, figures
+from musicsvc.store.models import ReportLink, ReportLinkSubject, User
 from musicsvc.store.plays import history
 from musicsvc.store.plays.periods import CUSTOM, Window, between, to_date
 from musicsvc.store.plays.subjects import Subject
@@ -23,20 +26,23 @@ MOST = 100  # links of an account that have not expired
 MOST_DAYS = 3_660  # of a shared report
 GONE = "This link does not work. It may have expired, or its owner has ended it. Ask the person who sent it."
 OPEN = """
-    SELECT l.kind, l.subject, l.first_day, l.end_day, l.user_id, l.expires_at, a.display_name
+    SELECT l.kind, l.first_day, l.end_day, l.user_id, l.expires_at, a.display_name
     FROM report_link l JOIN account a ON a.id = l.user_id
     WHERE l.id = ? AND l.created_at = ? AND l.expires_at > ? AND a.suspended_at IS NULL
 """
+SUBJECTS = "SELECT report_link_id, subject FROM report_link_subject WHERE report_link_id {among} ORDER BY position"
 
 
 class SharedReport(NamedTuple):
-    """The report that a link shares: the track, album or artist, the days, and the time when the link expires.
+    """The report that a link shares: its subjects, the days, and the time when the link expires.
 
-    `owner`: the display name of the account that created the link.
+    `subjects`: the tracks, albums or artists that its owner may read; at least one. `compared`: whether the link was
+    made for several. `owner`: the display name of the account that created the link.
     `earlier_first`: the first day that the link was made for, if that is too long ago to be shown.
     """
 
-    subject: Subject
+    subjects: tuple[Subject, ...]
+    compared: bool
     window: Window
     expires_at: int
     owner: str
@@ -44,22 +50,29 @@ class SharedReport(NamedTuple):
 
 
 class LinkRow(NamedTuple):
-    """A link in its owner's list. `name`: the name of the track, album or artist, or None if it was deleted."""
+    """A link in its owner's list. `names`: those of its subjects, or None for one that was deleted."""
 
     id: int
-    subject: Subject
-    name: str | None
+    subjects: tuple[Subject, ...]
+    names: tuple[str | None, ...]
     window: Window
     created_at: int
     expires_at: int
 
 
 def create(
-    subject: Subject, window: Window, *, user_id: int, now: int, lifetime: int = LIFETIME, actor: Actor = "page"
+    subjects: Sequence[Subject],
+    window: Window,
+    *,
+    user_id: int,
+    now: int,
+    lifetime: int = LIFETIME,
+    actor: Actor = "page",
 ) -> LinkRow:
-    """Create a link to the figures of a track, album or artist, which the account must manage, in the window.
+    """Create a link to the figures of tracks, albums or artists in the window. The account must manage all of them.
 
-    Raises Invalid if the window is too long, Conflict if the account has too many links.
+    `subjects`: at least one, all of one kind. Raises Invalid if the window is too long, Conflict if the account has too
+    many links.
     """
     if window.days > MOST_DAYS:
         raise Invalid({"period": f"A shared report has at most {MOST_DAYS:,} days. Choose a shorter period first."})
@@ -69,45 +82,77 @@ def create(
         raise Conflict(f"You have {MOST} share links, the most that an account can have. End one first.")
     link: ReportLink = ReportLink.create(
         user=user_id,
-        kind=subject.kind,
-        subject=subject.id,
+        kind=subjects[0].kind,
         first_day=window.first,
         end_day=window.end,
         created_at=now,
         expires_at=now + lifetime,
     )
-    security_events.add("report.shared", account_id=user_id, reason=_about(link.id, subject), now=now, actor=actor)
-    return _row(link)
+    ReportLinkSubject.insert_many(
+        {"report_link": link.id, "position": place, "subject": each.id} for place, each in enumerate(subjects)
+    ).execute()
+    security_events.add("report.shared", account_id=user_id, reason=_about(link.id, subjects), now=now, actor=actor)
+    (row,) = _rows([link])
+    return row
 
 
 def open(link_id: int, created_at: int, *, now: int) -> SharedReport:  # noqa: A001 - the module is the namespace
     """Return the report of a link. Raises NotFound if the link has ended or its owner may not read the report."""
-    for kind, subject_id, first, end, user_id, expires_at, owner in fetch(OPEN, link_id, created_at, now):
-        subject = Subject(kind, subject_id)
-        try:
-            figures.check_manager(subject, user_id)
-        except (Forbidden, NotFound):
+    for kind, first, end, user_id, expires_at, owner in fetch(OPEN, link_id, created_at, now):
+        all_subjects = _subjects([link_id], kind)[link_id]
+        subjects = tuple(each for each in all_subjects if _may_read(each, user_id))
+        if not subjects:
             break
         shown = max(first, end - MOST_DAYS)  # links of earlier versions can have more days
-        return SharedReport(subject, _between(shown, end, now), expires_at, owner, first if first < shown else None)
+        earlier = first if first < shown else None
+        days = _between(shown, end, now)
+        return SharedReport(subjects, len(all_subjects) > 1, days, expires_at, owner, earlier)
     raise NotFound(GONE)
+
+
+def _may_read(subject: Subject, user_id: int) -> bool:
+    try:
+        figures.check_manager(subject, user_id)
+    except (Forbidden, NotFound):
+        return False
+    return True
 
 
 def list(user_id: int, *, now: int) -> Sequence[LinkRow]:  # noqa: A001 - the module is the namespace
     """Return the account's links that have not expired, newest first."""
     found = ReportLink.select().where(ReportLink.user == user_id, ReportLink.expires_at > now)
-    return [_row(link) for link in found.order_by(ReportLink.id.desc())]
+    return _rows([*found.order_by(ReportLink.id.desc())])
 
 
-def _row(link: ReportLink) -> LinkRow:
-    subject = Subject(link.kind, link.subject)
-    try:
-        name = figures.name(subject)
-    except NotFound:
-        name = None
-    return LinkRow(
-        link.id, subject, name, Window(CUSTOM, link.first_day, link.end_day), link.created_at, link.expires_at
-    )
+def _rows(links: Sequence[ReportLink]) -> Sequence[LinkRow]:
+    """Return links with the names of their subjects, read with one query for each kind."""
+    found: dict[int, tuple[Subject, ...]] = {}
+    names: dict[Subject, str] = {}
+    for kind in {link.kind for link in links}:
+        of_kind = _subjects([link.id for link in links if link.kind == kind], kind)
+        found |= of_kind
+        ids = {each.id for some in of_kind.values() for each in some}
+        names |= {Subject(kind, each): name for each, name in export_rows.names(kind, sorted(ids)).items()}
+    return [
+        LinkRow(
+            link.id,
+            found[link.id],
+            tuple(names.get(each) for each in found[link.id]),
+            Window(CUSTOM, link.first_day, link.end_day),
+            link.created_at,
+            link.expires_at,
+        )
+        for link in links
+    ]
+
+
+def _subjects(links: Sequence[int], kind: int) -> dict[int, tuple[Subject, ...]]:
+    """Return the subjects of links to this kind, by the link's id."""
+    found: dict[int, tuple[Subject, ...]] = defaultdict(tuple)
+    among, value = sql.in_list(links)
+    for link, subject in fetch(SUBJECTS.format(among=among), value):
+        found[link] += (Subject(kind, subject),)
+    return found
 
 
 def get_own(link_id: int, *, actor: SessionIdentity) -> ReportLink:
@@ -120,8 +165,8 @@ def get_own(link_id: int, *, actor: SessionIdentity) -> ReportLink:
 
 def end(link: ReportLink, *, user_id: int, now: int, actor: Actor = "page") -> None:
     """Delete the link, so that it no longer works."""
+    about = _about(link.id, _subjects([link.id], link.kind)[link.id])
     ReportLink.delete().where(ReportLink.id == link.id).execute()
-    about = _about(link.id, Subject(link.kind, link.subject))
     security_events.add("report.unshared", account_id=user_id, reason=about, now=now, actor=actor)
 
 
@@ -129,5 +174,6 @@ def _between(first: int, end: int, now: int) -> Window:
     return history.adapt(between(to_date(first), to_date(end - 1), now))
 
 
-def _about(link_id: int, subject: Subject) -> str:
-    return f"link {link_id} to {figures.noun(subject)} {subject.id}"
+def _about(link_id: int, subjects: Sequence[Subject]) -> str:
+    noun, numbers = figures.noun(subjects[0]), ", ".join(str(each.id) for each in subjects)
+    return f"link {link_id} to {noun} {numbers}"

@@ -169,9 +169,14 @@ def name(subject: Subject) -> str:
 
 def figures(subject: Subject, window: Window) -> Figures:
     """Return the figures of a track, album or artist in the window, with the growth since the earlier window."""
-    stats = Reader(window, window.before).read(subject.kind, [subject.id])
-    given = engagement.by_subject(subject.kind, [subject.id], window)
-    return build(window, stats[subject.id], given.likes.total(), given.reposts.total())
+    return of_several(subject.kind, [subject.id], window)[subject.id]
+
+
+def of_several(kind: int, ids: Sequence[int], window: Window) -> dict[int, Figures]:
+    """Return the figures of some tracks, albums or artists in the window, by id."""
+    stats = Reader(window, window.before).read(kind, ids)
+    given = engagement.by_subject(kind, ids, window)
+    return {each: build(window, stats[each], given.likes[each], given.reposts[each]) for each in ids}
 
 
 def stream(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> dict[int, Figures]:

@@ -1,6 +1,15 @@
 """Peewee models of the database tables."""
 
-from musicsvc.store.models.accounts import AccessRequest, PasswordLink, ReportLink, Secret, Session, Token, User
+from musicsvc.store.models.accounts import (
+    AccessRequest,
+    PasswordLink,
+    ReportLink,
+    ReportLinkSubject,
+    Secret,
+    Session,
+    Token,
+    User,
+)
 from musicsvc.store.models.activity import Activity, SecurityEvent
 from musicsvc.store.models.catalog import (
     Album,
@@ -81,6 +90,7 @@ __all__ = [
     "PlaylistInvite",
     "PlaylistTrack",
     "ReportLink",
+    "ReportLinkSubject",
     "Secret",
     "SecurityEvent",
     "Session",

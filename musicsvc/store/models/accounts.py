@@ -1,6 +1,15 @@
 """Tables of accounts, requests for API access, tokens, sessions, and links to shared reports and to set a password."""
 
-from peewee import SQL, BigAutoField, BigIntegerField, BlobField, BooleanField, IntegerField, TextField
+from peewee import (
+    SQL,
+    BigAutoField,
+    BigIntegerField,
+    BlobField,
+    BooleanField,
+    CompositeKey,
+    IntegerField,
+    TextField,
+)
 
 from musicsvc.store.models.table import Table, link
 
@@ -66,16 +75,26 @@ class Token(Table):
 
 
 class ReportLink(Table):
-    """A link that shows the figures of a track, album or artist on fixed days to anybody, until it expires."""
+    """A link that shows the figures of tracks, albums or artists on fixed days to anybody, until it expires."""
 
     id = BigAutoField()
     user = link(User)
-    kind = IntegerField()  # 1: track, 2: album, 3: artist
-    subject = BigIntegerField()  # the id of the track, album or artist
+    kind = IntegerField()  # 1: tracks, 2: albums, 3: artists
     first_day = IntegerField()  # since 1970-01-01
     end_day = IntegerField()  # the day after the last one
     created_at = BigIntegerField()
     expires_at = BigIntegerField()
+
+
+class ReportLinkSubject(Table):
+    """A track, album or artist that a link shows, by its id; it may have been deleted."""
+
+    report_link = link(ReportLink, index=False)
+    position = IntegerField()
+    subject = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("report_link", "position")
 
 
 class PasswordLink(Table):

@@ -10,6 +10,8 @@ from PIL import Image
 from musicsvc.clock import DAY
 from musicsvc.config import Server, Settings
 from musicsvc.server.shapes import signed_urls
+from musicsvc.store.models import Artist, Track
+from tests.rights import world as make
 from tests.rights.world import OWNER
 from tests.support.serving import Client, running
 from tests.support.shared_server import Shared, on_shared_loop
@@ -94,6 +96,26 @@ async def test_an_account_has_an_avatar_that_the_service_draws(member: Client) -
     assert known.status == 304
     for unknown in ("/avatars/999999", "/avatars/x", "/avatars/0"):
         assert (await member.get(unknown)).status == 404
+
+
+@on_shared_loop
+async def test_artists_albums_and_tracks_have_thumbnails_that_change_with_their_names(shared: Shared) -> None:
+    world, store = shared.world((OWNER,)), shared.store
+
+    def create() -> tuple[int, int]:
+        return make.artist(world, OWNER), make.track(world, OWNER)
+
+    artist, track = store.write(create).result()
+    for path, rename in (
+        (f"/thumbnails/artist/{artist}", Artist.update(name="Zoë Zapp").where(Artist.id == artist)),
+        (f"/thumbnails/track/{track}", Track.update(name="Zoë Zapp").where(Track.id == track)),
+    ):
+        picture = await shared.client.holding(None).get(path)
+        assert (picture.status, size_of(picture.body)) == (200, (64, 64))
+        store.write(rename.execute).result()
+        assert (await shared.client.holding(None).get(path)).body != picture.body
+    for unknown in ("/thumbnails/album/999999", "/thumbnails/artist/x", "/thumbnails/track/0"):
+        assert (await shared.client.holding(None).get(unknown)).status == 404
 
 
 @on_shared_loop

@@ -52,7 +52,7 @@ def played(store: Store, clock: MovableClock) -> tuple[Catalog, str, str]:
     window = between(first, last, now)
 
     def share() -> str:
-        link = report_links.create(Subject(TRACK, track), window, user_id=user_id, now=now)
+        link = report_links.create([Subject(TRACK, track)], window, user_id=user_id, now=now)
         return share_links.address(link.id, link.created_at, Site(""))
 
     return made, f"/insights/track/{track}?from={first}&to={last}", store.write(share).result()

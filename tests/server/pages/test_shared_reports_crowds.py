@@ -21,7 +21,7 @@ from musicsvc.store.dashboards import dashboards, report_links
 from musicsvc.store.engine.postgres import store as postgres
 from musicsvc.store.engine.sqlite import store as sqlite
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Artist, ReportLink
+from musicsvc.store.models import Artist, ReportLink, ReportLinkSubject
 from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.subjects import TRACK
 from tests.support.html_page import HtmlPage
@@ -45,11 +45,15 @@ class World(NamedTuple):
     def share(self, days: int = 7) -> str:
         """Create a link as earlier versions did, and return its path."""
         now = self.clock.now()
-        columns = {"kind": TRACK, "subject": self.made.tracks[0], "created_at": now, "expires_at": now + 30 * DAY}
+        columns = {"kind": TRACK, "created_at": now, "expires_at": now + 30 * DAY}
         days_of_link = {"first_day": now // DAY + 1 - days, "end_day": now // DAY + 1}
-        link = self.store.write(
-            lambda: ReportLink.create(user=self.made.manager.user_id, **columns, **days_of_link)
-        ).result()
+
+        def create() -> ReportLink:
+            link: ReportLink = ReportLink.create(user=self.made.manager.user_id, **columns, **days_of_link)
+            ReportLinkSubject.create(report_link=link.id, position=0, subject=self.made.tracks[0])
+            return link
+
+        link = self.store.write(create).result()
         return self.store.write(lambda: share_links.address(link.id, now, Site(""))).result()
 
     async def plays(self, link: str) -> int:

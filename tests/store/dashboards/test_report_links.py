@@ -9,7 +9,7 @@ from musicsvc.errors import Conflict, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import PlayProgress, Track
+from musicsvc.store.models import Artist, PlayProgress, Track
 from musicsvc.store.plays.periods import Window, window
 from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
 from musicsvc.store.security import security_events
@@ -28,7 +28,7 @@ def shared(store: Store, clock: MovableClock, made: Catalog) -> tuple[int, int]:
     subject, days = Subject(TRACK, made.tracks[1]), window("30-days", clock.now())
 
     def create() -> tuple[int, int]:
-        link = report_links.create(subject, days, user_id=made.manager.user_id, now=clock.now())
+        link = report_links.create([subject], days, user_id=made.manager.user_id, now=clock.now())
         return link.id, link.created_at
 
     return store.write(create).result()
@@ -44,7 +44,7 @@ def test_a_link_opens_its_report_on_fixed_days_until_it_expires(
     now = clock.now()
     report = opened(store, shared, now + 30 * DAY - 1)
 
-    assert report.subject == Subject(TRACK, made.tracks[1])
+    assert (report.subjects, report.compared) == ((Subject(TRACK, made.tracks[1]),), False)
     assert report.window[1:3] == window("30-days", now)[1:3]
     assert report.expires_at == now + 30 * DAY
     with pytest.raises(NotFound, match="does not work"):
@@ -71,15 +71,38 @@ def test_a_link_to_a_track_that_was_deleted_does_not_work_and_has_no_name_in_the
 ) -> None:
     first, end = window("30-days", clock.now())[1:3]
     number, created = shared
-    row = report_links.LinkRow(
-        number, Subject(TRACK, made.tracks[1]), "Track 1", Window("custom", first, end), created, created + 30 * DAY
-    )
+    subjects, days = (Subject(TRACK, made.tracks[1]),), Window("custom", first, end)
+    row = report_links.LinkRow(number, subjects, ("Track 1",), days, created, created + 30 * DAY)
     links = partial(report_links.list, made.manager.user_id, now=clock.now())
     assert store.read(links).result() == [row]
     store.write(partial(_delete, made, 1)).result()
-    assert store.read(links).result() == [row._replace(name=None)]
+    assert store.read(links).result() == [row._replace(names=(None,))]
     with pytest.raises(NotFound, match="does not work"):
         opened(store, shared, clock.now())
+
+
+def test_a_link_compares_those_of_its_subjects_that_its_owner_may_read(
+    store: Store, clock: MovableClock, made: Catalog
+) -> None:
+    subjects, now = [Subject(TRACK, made.tracks[each]) for each in (3, 0, 1)], clock.now()
+
+    def create() -> tuple[int, int]:
+        link = report_links.create(subjects, window("7-days", now), user_id=made.manager.user_id, now=now)
+        return link.id, link.created_at
+
+    shared = store.write(create).result()
+    assert (opened(store, shared, now).subjects, opened(store, shared, now).compared) == (tuple(subjects), True)
+    store.write(partial(_delete, made, 0)).result()
+    (row,) = store.read(lambda: report_links.list(made.manager.user_id, now=now)).result()
+    assert (row.subjects, row.names) == (tuple(subjects), ("Track 3", None, "Track 1"))
+    store.write(Artist.update(manager=None).where(Artist.id == made.artists[2]).execute).result()
+    assert opened(store, shared, now).subjects == (subjects[0], subjects[2])  # two managed artists are left on track 3
+    store.write(Artist.update(manager=None).where(Artist.id.in_(made.artists)).execute).result()
+    with pytest.raises(NotFound, match="does not work"):
+        opened(store, shared, now)
+    events = store.read(lambda: security_events.find(limit=9)).result()
+    numbers = ", ".join(str(each.id) for each in subjects)
+    assert f"link {shared[0]} to track {numbers}" in {each.reason for each in events}
 
 
 def session(user_id: int) -> SessionIdentity:
@@ -93,16 +116,16 @@ def test_only_its_owner_lists_and_ends_a_link(
     album = Subject(ALBUM, made.albums[1])
 
     def more() -> int:
-        report_links.create(album, Window("custom", 100, 131), user_id=owner, now=now - 40 * DAY)
+        report_links.create([album], Window("custom", 100, 131), user_id=owner, now=now - 40 * DAY)
         other = users.create("other@label.test", now=now).id
-        report_links.create(album, Window("custom", 100, 131), user_id=owner, now=now + 1)
+        report_links.create([album], Window("custom", 100, 131), user_id=owner, now=now + 1)
         return other
 
     other = store.write(more).result()
     listed = store.read(lambda: report_links.list(owner, now=now)).result()
-    assert [(row.subject, row.name, row.expires_at - row.created_at) for row in listed] == [
-        (album, "Album 1", 30 * DAY),
-        (Subject(TRACK, made.tracks[1]), "Track 1", 30 * DAY),
+    assert [(row.subjects, row.names, row.expires_at - row.created_at) for row in listed] == [
+        ((album,), ("Album 1",), 30 * DAY),
+        ((Subject(TRACK, made.tracks[1]),), ("Track 1",), 30 * DAY),
     ]
     assert listed[0].window[1:3] == (100, 131)
     assert store.read(lambda: report_links.list(other, now=now)).result() == []
@@ -134,7 +157,7 @@ def test_an_account_has_a_hundred_links_at_most_without_expired_ones(
 
     def create(at: int, times: int = 1) -> None:
         for _ in range(times):
-            report_links.create(Subject(TRACK, made.tracks[0]), Window("custom", 1, 2), user_id=owner, now=at)
+            report_links.create([Subject(TRACK, made.tracks[0])], Window("custom", 1, 2), user_id=owner, now=at)
 
     store.write(lambda: create(now, 100)).result()
     with pytest.raises(Conflict, match="100 share links"):

@@ -4,13 +4,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from musicsvc.server.responses.drawings import Drawings
+from musicsvc.server.shapes import comparisons as comparison_shapes
 from musicsvc.server.shapes import dashboards as shapes
 from musicsvc.server.shapes import share_links
-from musicsvc.server.shapes.envelope import Download
+from musicsvc.server.shapes.envelope import JSON, Download
 from musicsvc.server.shapes.pages import Redirect, View
-from musicsvc.store.dashboards import dashboards, report_links
+from musicsvc.store.dashboards import comparisons, dashboards, report_links
 from musicsvc.store.dashboards.report_links import SharedReport
 from musicsvc.store.engine.store import Store
+from musicsvc.store.insights import figures
 from musicsvc.store.models import ReportLink
 from musicsvc.store.security.sessions import SessionIdentity
 
@@ -37,10 +39,20 @@ def draw(
     shared = drawing.shared
 
     def render() -> bytes:
-        report = store.read(lambda: shapes.report(dashboards.report(shared.subject, shared.window), now)).result()
-        return render_page(View("insights/report.html", {"page": report | shapes.sharing(shared)}))
+        template, report = store.read(lambda: _report(shared, now)).result()
+        return render_page(View(template, {"page": report | shapes.sharing(shared)}))
 
     return Download.from_representation(drawn_reports.draw(drawing.key, render, now), {})
+
+
+def _report(shared: SharedReport, now: int) -> tuple[str, JSON]:
+    """Return the template of a shared report, and its figures."""
+    if shared.compared:
+        found = comparisons.build(shared.subjects, shared.window)
+        noun = figures.noun(shared.subjects[0])
+        return "insights/comparison.html", comparison_shapes.comparison(noun, found, shared.window, now)
+    (subject,) = shared.subjects
+    return "insights/report.html", shapes.report(dashboards.report(subject, shared.window), now)
 
 
 def end(subject: ReportLink, caller: SessionIdentity, now: int) -> Redirect:

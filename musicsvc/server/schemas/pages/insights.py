@@ -1,16 +1,18 @@
 """Queries and forms of the pages of figures."""
 
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from musicsvc.server.schemas.exports import SUBJECTS, ScopeFields, TypeName
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, Input, Query, Text
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, Input, Query, Text, id_list
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.server.schemas.periods import QueryDate, check_dates
+from musicsvc.store.dashboards import comparisons
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.subjects import KINDS, Subject
 
 LAST_PAGE = 50  # of results; a longer name leads to fewer
 FormId = Annotated[int | None, Field(ge=1, le=MAX_ID), DIGITS_ONLY]
@@ -49,6 +51,21 @@ class ArtistsQuery(PagePeriod):
 
     q: Annotated[str, Text(0, 255)] = ""
     page: Annotated[int, Field(ge=1, le=LAST_PAGE), DIGITS_ONLY] = 1  # of the results
+
+
+class CompareQuery(PagePeriod):
+    """Query string of a comparison: the subjects of one kind, and a part of the name of another one to find."""
+
+    lists: ClassVar = ("ids",)
+
+    kind: Literal["artist", "album", "track"] = "artist"
+    ids: Annotated[tuple[int, ...], id_list(comparisons.MOST, "artists, albums or tracks")] = ()
+    q: Annotated[str, Text(0, 255)] = ""
+
+    @property
+    def subjects(self) -> list[Subject]:
+        """The chosen tracks, albums or artists, each once."""
+        return [Subject(KINDS[self.kind], each) for each in dict.fromkeys(self.ids)]
 
 
 class ExportForm(ScopeFields, PeriodChoice, Form):

@@ -75,13 +75,19 @@ CREATE TABLE report_link (
     id BIGSERIAL PRIMARY KEY,
     user_id BIGINT NOT NULL REFERENCES account (id) ON DELETE CASCADE,
     kind INTEGER NOT NULL CHECK (kind IN (1, 2, 3)),
-    subject BIGINT NOT NULL,
     first_day INTEGER NOT NULL,
     end_day INTEGER NOT NULL CHECK (end_day > first_day),
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL
 );
 CREATE INDEX report_link_user_id ON report_link (user_id);
+
+CREATE TABLE report_link_subject (
+    report_link_id BIGINT NOT NULL REFERENCES report_link (id) ON DELETE CASCADE,
+    position INTEGER NOT NULL CHECK (position >= 0),
+    subject BIGINT NOT NULL,
+    PRIMARY KEY (report_link_id, position)
+) WITHOUT ROWID;
 
 CREATE TABLE security_event (
     id BIGSERIAL PRIMARY KEY,

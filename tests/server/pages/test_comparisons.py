@@ -1,0 +1,89 @@
+"""Pages compare up to five artists, albums or tracks, and share links show the same figures."""
+
+import pytest
+
+from tests.server.pages.test_figures import growth, shown
+from tests.support.figures_world import World
+from tests.support.html_page import HtmlPage
+from tests.support.shared_server import on_shared_loop
+
+pytestmark = [pytest.mark.only_on("sqlite"), on_shared_loop]
+DAYS = "from=2026-01-15&to=2026-02-20"
+
+
+def query(kind: str, *ids: int, days: str = DAYS) -> str:
+    """Return the query that checked boxes of a table send."""
+    return "&".join([f"kind={kind}", *(f"ids={each}" for each in ids), days])
+
+
+async def expected(world: World, kind: str, ids: list[int]) -> list[list[str]]:
+    found = []
+    for each in ids:
+        data = await world.api(f"{kind}s/{each}?{DAYS}")
+        change = data["growth"]
+        found.append(
+            [
+                *(shown(data["plays"]["period"]), growth(change["plays_change"])),
+                *(shown(data["listeners"]["unique"]), growth(change["listeners_change"])),
+                *map(shown, data["engagement"].values()),
+                shown(data["plays"]["total"]),
+            ]
+        )
+    return found
+
+
+@pytest.mark.parametrize("kind", ["artist", "album", "track"])
+async def test_a_comparison_has_the_figures_of_the_api_and_so_has_its_link(world: World, kind: str) -> None:
+    ids = [*reversed(getattr(world.made, f"{kind}s")[:3])]
+    page = await world.page(f"/insights/compare?{query(kind, *ids, ids[0])}")
+    rows = [row[1:8] for row in page.table(kind.capitalize())]
+    assert rows == await expected(world, kind, ids)
+    points = [(await world.api(f"{kind}s/{each}/charts?{DAYS}"))["points"] for each in ids]
+    assert [row[1:] for row in page.table("Day")] == [
+        [shown(point[name]) for point in of for name in ("plays", "listeners")] for of in zip(*points, strict=True)
+    ]
+
+    path = f"/insights/compare/share?kind={kind}&ids={','.join(map(str, ids))}&{DAYS}"
+    answer = await world.browser.post(path, {"days": "9"})
+    assert answer.status == 201, answer.body
+    (link,) = {found for found in HtmlPage(answer.body).links() if "/reports/" in found}
+    shared = HtmlPage((await world.shared.client.holding(None).get(link)).body)
+    assert [row[1:8] for row in shared.table(kind.capitalize())] == rows
+    assert shared.table("Day") == page.table("Day")
+    assert not [target for target in shared.links() if target.startswith("/insights")]
+    settings = await world.page("/settings")
+    assert f"{kind.capitalize()}s compared, 15 Jan 2026 to 20 Feb 2026" in settings.text
+
+
+async def test_subjects_are_added_by_their_names_and_removed(world: World) -> None:
+    first, second, *_ = world.made.tracks
+    page = await world.page(f"/insights/compare?{query('track', first)}&q=rack")
+    targets = [each for each in page.links() if each.startswith("/insights/compare?kind=track&ids=") and DAYS in each]
+    assert len(targets) == len(world.made.tracks)  # one to remove, the others to add
+    added = await world.page(next(each for each in targets if f"ids={first}%2C{second}&" in each))
+    names = [row[0].split() for row in added.table("Track")]
+    assert names == [["Track", "0", "Artist", "0"], ["Track", "1", "Artist", "0,", "Artist", "1"]]
+    left = await world.page(next(each for each in added.links() if f"ids={second}&" in each))
+    assert [row[0].startswith("Track 1") for row in left.table("Track")] == [True]
+
+
+async def test_what_cannot_be_compared_is_said(world: World) -> None:
+    tracks, artist = world.made.tracks, world.made.artists[0]
+    other = world.made.artists[-1] + 1  # another account's
+    for status, wrong, text in (
+        (422, query("track", *tracks, artist), "Must have at most 5 entries."),
+        (422, "kind=track&ids=x", "Must be ids of artists, albums or tracks"),
+        (422, f"kind=song&ids={artist}", "Must be one of"),
+        (404, "kind=album&ids=999999", "There is no such album."),
+        (403, query("artist", other), "another account"),
+        (422, f"{query('track', tracks[0])}&kind=album", "only once"),
+    ):
+        answer = await world.browser.get(f"/insights/compare?{wrong}")
+        assert (answer.status, text in HtmlPage(answer.body).text) == (status, True), (
+            wrong,
+            HtmlPage(answer.body).text,
+        )
+    answer = await world.browser.post(f"/insights/compare/share?{query('track')}", {"days": "9"})
+    assert (answer.status, "Nothing is chosen." in HtmlPage(answer.body).text) == (422, True)
+    answer = await world.browser.post(f"/insights/compare/share?{query('artist', other)}", {"days": "9"})
+    assert answer.status == 403
