@@ -8,8 +8,8 @@ from typing import Any
 
 from musicsvc.errors import Conflict, NotFound
 from musicsvc.store.accounts import user_search, users
-from musicsvc.store.catalog import artists
 from musicsvc.store.catalog.import_lock import lock_imports
+from musicsvc.store.editing import assignments
 from musicsvc.store.engagement import comments, engagement_days, likes
 from musicsvc.store.engine.sql import fetch, is_sqlite, run
 from musicsvc.store.models import AccessRequest, Message, Participant, User
@@ -89,7 +89,7 @@ def delete(
     users.lock_administrators()
     user = _lock(user_id)
     if artists_to is not None:
-        artists.assign_all(user, artists_to, now=now, actor=actor)
+        assignments.assign_all(user, artists_to, now=now, actor=actor)
     check(user, contact=contact)
     belongings = count_belongings(user)
     comments.delete_all(user.id)

@@ -18,6 +18,7 @@ from musicsvc.store import models, opening
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import artists
+from musicsvc.store.editing import assignments
 from musicsvc.store.engagement import comments, likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
@@ -186,7 +187,7 @@ def test_the_last_administrator_and_managers_of_artists_stay(store: Store) -> No
             store.write(leave).result()
     store.write(partial(users.set_admin, ben, admin=True, now=NOW)).result()
     store.write(world).result()
-    store.write(lambda: [artists.assign(number, ann, now=NOW) for number in (1, 2)]).result()
+    store.write(lambda: [assignments.assign(number, ann, now=NOW) for number in (1, 2)]).result()
     with pytest.raises(Conflict, match=r"manages Artist 1, Artist 2\. .* Ask help@label\.test for it\."):
         store.write(partial(deletion.delete, ann.id, contact="help@label.test", now=NOW)).result()
     store.write(partial(deletion.delete, ann.id, artists_to=ben, now=NOW)).result()
