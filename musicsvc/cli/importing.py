@@ -6,19 +6,20 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from musicsvc.cli import import_run, imports, twins
+from musicsvc.cli import import_run, import_template, imports, twins
 from musicsvc.cli.options import AsJson, group, option
 from musicsvc.errors import Failure
 
 app = group(
     "Import files: CSV, Excel and OpenDocument workbooks, JSON Lines, Parquet. Refused rows are listed,"
     " the others imported. Repeating an import changes nothing.",
+    "import template --output catalog.xlsx",
     "import catalog songs.csv --map Work=track",
     "import plays history.json --listener ada --dry-run",
-    "import undo 7",
 )
 app.command("list")(imports.list_)
 app.command()(imports.undo)
+app.command()(import_template.template)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The file to import.", show_default=False)]
 Pairs = Annotated[

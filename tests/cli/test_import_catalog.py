@@ -7,6 +7,7 @@ import pytest
 
 from musicsvc.store.importing import runner
 from tests.cli.conftest import Json, Run
+from tests.support.workbooks import write_xlsx
 
 SONGS = "track,artist,album,bpm\nT,A,X,90\n,A,X,90\nU,B,X,fast\nV,B,,\n"
 
@@ -27,6 +28,16 @@ def test_a_dry_run_in_parts_says_that_its_counts_are_upper_bounds(
     assert printed[1].split() == ["artists", "at", "most", "2", "0", "0", "0"]
     found = ask("import", "catalog", songs, "--dry-run")
     assert (found["at_most"], found["artists"]["new"]) == (True, 2)
+
+
+def test_an_import_says_which_of_several_sheets_was_read(run: Run, ask: Json, tmp_path: Path) -> None:
+    rows = [("Track", "Artist"), ("T", "A")]
+    file = str(write_xlsx(tmp_path / "songs.xlsx", rows, Old=[*rows, ("U", "A")]))
+    read = "Read the sheet Sheet. For another one add --sheet NAME: Old."
+    assert run("import", "catalog", file, "--dry-run").stderr.splitlines()[0] == read
+    assert ask("import", "catalog", file, "--dry-run")["remark"] == read
+    found = ask("import", "catalog", file, "--sheet", "Old", "--dry-run")
+    assert (found["rows"], "remark" in found) == (2, False)
 
 
 def test_control_characters_of_a_file_do_not_reach_the_terminal(run: Run, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import csv
 import json
 import zipfile
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
 import duckdb
@@ -16,6 +17,7 @@ from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.cli.conftest import Json, Run
 from tests.support.command import run_in_process
 from tests.support.open_files import open_files
+from tests.support.workbooks import write_xlsx
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
@@ -137,6 +139,27 @@ def test_cells_of_parquet_and_of_archives_are_kept(run: Run, tmp_path: Path) -> 
         ("2", f"StreamingHistory{number}.json: the entry has no artistName") for number in (0, 1)
     ]
     assert json.loads(table(target)[1][2]) == entry
+
+
+def test_refused_rows_of_a_workbook_can_be_corrected_and_imported(run: Run, store: Store, tmp_path: Path) -> None:
+    lengths = (time(3, 45), time(12, 2), timedelta(hours=75, minutes=30))
+    days = (date(2026, 10, 15), datetime(2026, 10, 15, 9, 30), "soon")  # noqa: DTZ001 - as cells are
+    upcs = (36000291452, 5, 36000291452)
+    rows = [(f"T{at}", "Ann", "One", *each) for at, each in enumerate(zip(lengths, days, upcs, strict=True))]
+    heading = ("Title", "Artist", "Album", "Length", "Date", "UPC")
+    target = tmp_path / "refused.csv"
+    run("import", "catalog", str(write_xlsx(tmp_path / "a.xlsx", [heading, *rows])), "--refused", str(target))
+    refused = table(target)
+    assert [row[2:] for row in refused[1:]] == [
+        ["T1", "Ann", "One", "0:12:02", "2026-10-15T09:30:00", "5"],
+        ["T2", "Ann", "One", "1:15:30", "soon", "36000291452"],
+    ]
+    refused[1][-1], refused[2][-2] = "036000291452", "2026"
+    with target.open("w", newline="") as file:
+        csv.writer(file).writerows(refused)
+    run("import", "catalog", str(target))
+    found = store.read(lambda: [track.duration for track in Track.select().order_by(Track.id)]).result()
+    assert found == [225_000, 722_000, 4_530_000]
 
 
 def test_the_reader_of_a_file_of_refused_rows_closes_the_imported_file(tmp_path: Path) -> None:

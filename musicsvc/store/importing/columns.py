@@ -19,6 +19,7 @@ class Field(NamedTuple):
     parse: Parse
     several: bool = False
     counted: str = ""  # the kind of item that counts as refused if the cell is invalid
+    examples: tuple[str, str] | None = None  # cells of two rows, if the field is in the template of a file
 
 
 @dataclass(slots=True)

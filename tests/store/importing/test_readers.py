@@ -2,6 +2,9 @@
 
 import csv
 import gzip
+import io
+import string
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,8 @@ import duckdb
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files import formats, readers
+from musicsvc.store.importing.files import formats, histories, readers
+from tests.support.workbooks import write_ole
 
 Written = Callable[..., Path]
 
@@ -102,6 +106,8 @@ HEADERS = {
     "a;b,c\n": ["a;b", "c"],
     "\ufeffa\n": ["a"],
     "\r\n a ; b \r\n": ["a", "b"],
+    ";a;;": ["(column A)", "a", "(column C)", "(column D)"],
+    "," * 27 + "a": [*(f"(column {letter})" for letter in (*string.ascii_uppercase, "AA")), "a"],
 }
 
 
@@ -183,6 +189,63 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     for name in ("none.csv", "none.parquet", "none"):
         assert failure(tmp_path / name) == f"{tmp_path / name} cannot be read: No such file or directory."
     assert failure(tmp_path, "csv") == f"{tmp_path} is a folder. Import the files in it one by one."
+
+
+def zipped(**members: str) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("_", "/").replace("X", "."), content)
+    return target.getvalue()
+
+
+OPEN_DOCUMENT = "application/vnd.oasis.opendocument.text"
+SAVE = "Open it in the program that made it, and save the table as CSV or as an Excel workbook."
+UNPACK = "Unpack it and import the files in it."
+OTHERS = {
+    b"%PDF-1.7 ...": f"a PDF document, which cannot be imported. {SAVE}",
+    b"\x89PNG\r\n\x1a\n": "an image (PNG), which cannot be imported. Import a table of the tracks instead.",
+    b"RIFF....WAVEfmt ": "a music file (WAV), which cannot be imported. Import a table of the tracks instead.",
+    b"SQLite format 3\0": "an SQLite database, which cannot be imported. Export its tables as CSV and import those.",
+    zipped(word_documentXxml="x"): f"a Word document, which cannot be imported. {SAVE}",
+    zipped(Index_DocumentXiwa="x"): f"a document of Numbers, Pages or Keynote, which cannot be imported. {SAVE}",
+    zipped(mimetype=OPEN_DOCUMENT): f"an OpenDocument file, which cannot be imported. {SAVE}",
+    zipped(songsXcsv="a,b"): f"a zip archive, which cannot be imported. {UNPACK}",
+    zipped(): f"a zip archive, which cannot be imported. {UNPACK}",
+    "\ufeff\n<!DOCTYPE html><html>".encode(): f"a web page (HTML), whatever its name, which cannot be imported. {SAVE}",
+    "<table><tr>".encode("utf-16"): f"a web page (HTML), whatever its name, which cannot be imported. {SAVE}",
+    b'<?xml version="1.0"?><Workbook>': f"an XML document, which cannot be imported. {SAVE}",
+    gzip.compress(b"%PDF-1.7"): "a PDF document, compressed with gzip, which cannot be imported."
+    " Unpack it first: gunzip FILE",
+    gzip.compress(b"PAR1"): "a Parquet file, compressed with gzip, which cannot be imported."
+    " Unpack it first: gunzip FILE",
+}
+
+
+@pytest.mark.parametrize("content", OTHERS, ids=lambda content: OTHERS[content].partition(",")[0])
+def test_a_file_of_another_kind_says_what_it_is_and_what_to_do(written: Written, content: bytes) -> None:
+    for name in ("a.csv", "a.xls", "a.jsonl", "a"):
+        file = written(content, name)
+        for opened in (readers.open_file, histories.open_file):
+            if opened is readers.open_file or "zip archive" not in OTHERS[content]:
+                with pytest.raises(Failure) as failed:
+                    opened(file)
+                assert failed.value.message == f"{file} is {OTHERS[content].replace('FILE', name)}"
+
+
+def test_an_old_document_of_office_says_that_it_is_no_workbook(tmp_path: Path) -> None:
+    for stream, told in (("WordDocument", "a Word document"), ("PowerPoint Document", "an Office document")):
+        assert f"is {told}, which cannot be imported" in failure(write_ole(tmp_path / "a.xls", {stream: b"x"}))
+
+
+def test_text_in_utf_16_is_read_like_any_other(written: Written) -> None:
+    text = "a\tb\r\nä\t𝄞\r\n" + "x\ty\r\n" * 40_000
+    plain = records(written(text.encode(), "plain.txt"))
+    for encoding in ("utf-16-le", "utf-16-be"):
+        raw = ("\ufeff" + text).encode(encoding)
+        for content in (raw, gzip.compress(raw)):
+            assert records(written(content, "wide.txt")) == plain
+    assert records(written('\ufeff{"a": "ä"}\n'.encode("utf-16-be"), "x")) == [(1, {"a": "ä"}, None)]
 
 
 def test_a_format_that_there_is_not_is_refused(written: Written) -> None:

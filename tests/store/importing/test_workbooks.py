@@ -159,7 +159,7 @@ def test_the_first_visible_sheet_with_a_table_is_read_or_the_one_that_is_named(t
     with readers.open_file(file, sheet="Notes") as reader:
         assert (reader.columns, reader.remark) == (["Read me"], "")
     assert records(file, sheet="Hidden") == records(file)
-    assert failure(file, sheet="Other") == "has no sheet 'Other'. Its sheets are Sheet, Hidden, Notes, Tracks, Old."
+    assert failure(file, sheet="Other") == "has no sheet 'Other'. Its sheets: Sheet, Hidden, Notes, Tracks, Old."
     assert failure(file, sheet="Sheet") == "is empty: no sheet has a cell."
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     assert failure(tmp_path / "a.csv", sheet="Old") == "has no sheets. Leave out --sheet."

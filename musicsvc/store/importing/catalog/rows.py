@@ -24,27 +24,37 @@ NAME = partial(values.text, longest=NAME_LENGTH)
 NAMES = partial(values.texts, longest=NAME_LENGTH)
 WORDS = partial(values.texts, longest=WORD_LENGTH)
 FIELDS = {
-    "external_id": Field(NAME, counted="tracks"),
-    "track": Field(NAME, counted="tracks"),
-    "artist": Field(NAMES, several=True, counted="artists"),
-    "album": Field(NAME, counted="albums"),
-    "album_external_id": Field(NAME, counted="albums"),
-    "release_date": Field(values.day, counted="tracks"),
-    "duration_ms": Field(values.milliseconds, counted="tracks"),
-    "genre": Field(WORDS, several=True, counted="genres"),
-    "tags": Field(WORDS, several=True, counted="tracks"),
-    "bpm": Field(values.number, counted="tracks"),
-    "key": Field(values.key, counted="tracks"),
-    "scale": Field(values.scale, counted="tracks"),
-    "image": Field(values.url, counted="tracks"),
-    "description": Field(partial(values.text, longest=DESCRIPTION_LENGTH), counted="tracks"),
-    "isrc": Field(values.isrc, counted="tracks"),
-    "track_number": Field(partial(values.whole, lowest=1, highest=identifiers.MOST_TRACKS), counted="tracks"),
-    "disc_number": Field(partial(values.whole, lowest=1, highest=identifiers.MOST_DISCS), counted="tracks"),
-    "explicit": Field(values.flag, counted="tracks"),
-    "album_artist": Field(NAMES, several=True, counted="albums"),
-    "upc": Field(values.upc, counted="albums"),
-    "label": Field(NAME, counted="albums"),
+    "external_id": Field(NAME, counted="tracks", examples=("T-1", "T-2")),
+    "track": Field(NAME, counted="tracks", examples=("Allegro moderato", "Scherzo")),
+    "artist": Field(
+        NAMES, several=True, counted="artists", examples=("Clara Schumann", "Clara Schumann; Fanny Hensel")
+    ),
+    "album": Field(NAME, counted="albums", examples=("Trios", "Trios")),
+    "album_external_id": Field(NAME, counted="albums", examples=("A-1", "A-1")),
+    "release_date": Field(values.day, counted="tracks", examples=("2026-10-15", "2026-10-15")),
+    "duration_ms": Field(values.milliseconds, counted="tracks", examples=("692000", "308500")),
+    "genre": Field(WORDS, several=True, counted="genres", examples=("Classical", "Classical; Chamber music")),
+    "tags": Field(WORDS, several=True, counted="tracks", examples=("piano; strings", "piano")),
+    "bpm": Field(values.number, counted="tracks", examples=("96", "132")),
+    "key": Field(values.key, counted="tracks", examples=("G", "Bb")),
+    "scale": Field(values.scale, counted="tracks", examples=("Minor", "Major")),
+    "image": Field(
+        values.url, counted="tracks", examples=("https://example.test/trios.jpg", "https://example.test/trios.jpg")
+    ),
+    "description": Field(
+        partial(values.text, longest=DESCRIPTION_LENGTH), counted="tracks", examples=("The first movement", "")
+    ),
+    "isrc": Field(values.isrc, counted="tracks", examples=("XXXXX2600001", "XX-XXX-26-00002")),
+    "track_number": Field(
+        partial(values.whole, lowest=1, highest=identifiers.MOST_TRACKS), counted="tracks", examples=("1", "2")
+    ),
+    "disc_number": Field(
+        partial(values.whole, lowest=1, highest=identifiers.MOST_DISCS), counted="tracks", examples=("1", "1")
+    ),
+    "explicit": Field(values.flag, counted="tracks", examples=("no", "no")),
+    "album_artist": Field(NAMES, several=True, counted="albums", examples=("Clara Schumann", "Clara Schumann")),
+    "upc": Field(values.upc, counted="albums", examples=("012345678905", "012345678905")),
+    "label": Field(NAME, counted="albums", examples=("Example Records", "Example Records")),
     "playlist": Field(lambda cell: cell, counted="tracks"),
     "playlist_external_id": Field(lambda cell: cell, counted="tracks"),
 }

@@ -89,6 +89,8 @@ def format_of(path: Path, form: str | None = None) -> str:
         raise Failure(f"There is no format {form}. The formats are {', '.join(FORMATS)}.")
     kind = kind_of(path)
     if kind is None:
+        if form in WORKBOOKS:
+            raise Failure(f"{path} is no workbook. Leave out --format {form}.")
         return form or _by_name(path) or _by_first_line(path)
     if kind.form is None:
         raise Failure(f"{path} is {kind.what}, which cannot be imported. {kind.remedy}")

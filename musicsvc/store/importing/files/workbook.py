@@ -49,7 +49,7 @@ class WorkbookReader(Reader):
     def _begin(self, sheet: str | None) -> None:
         about = self._next()
         if "sheets" in about:
-            raise Failure(f"{self._path} has no sheet {sheet!r}. Its sheets are {', '.join(about['sheets'])}.")
+            raise Failure(f"{self._path} has no sheet {sheet!r}. Its sheets: {', '.join(about['sheets'])}.")
         self.size = about["height"]
         self.columns = headings(about["headings"], lambda what: Failure(f"{self._path}: row {about['line']} {what}."))
         if others := ", ".join(about["others"]):
