@@ -70,7 +70,7 @@ def delete(
         if file is not None:
             _write(session, store, user, file)
         unit = partial(deletion.delete, user.id, artists_to=manager, now=now)
-        deleted = store.write(unit, urgent=True).result()
+        deleted = store.write(unit).result()
     written = None if file is None else str(file)
     result = {"id": user.id, "email": user.email, "deleted": deleted, "export": written}
     output.print_result(session, f"{about} is deleted.", result, json=json)

@@ -41,6 +41,6 @@ def erase(
         raise Failure("This erases the name of a listener. To confirm this without a terminal, add --yes.")
     if not yes:
         typer.confirm(f"Erase the listener {name}? There is no undo.", abort=True, err=True)
-    erased = session.write(lambda: deletion.erase_listener(name, now=now), urgent=True)
+    erased = session.write(lambda: deletion.erase_listener(name, now=now))
     message = f"The listener {name} is erased. Figures stay; older backups still have the name."
     output.print_result(session, message, {"listener_id": erased}, json=json)

@@ -93,6 +93,12 @@ def _session(world: PageWorld) -> dict[str, int]:
     return {"id": store_sessions.list(world.ids[OWNER], now=world.shared.clock.now())[0].id}
 
 
+def _another_administrator(world: PageWorld) -> Mapping[str, Any]:
+    """Create an administrator, so that the visitor is not the last one."""
+    users.create(f"other@{world.domain}", admin=True, now=world.shared.clock.now())
+    return {}
+
+
 def played(kind: str) -> Callable[[PageWorld], Mapping[str, Any]]:
     """Return a function that creates an artist, album or track of the owner, for the path's parameter `id`."""
 
@@ -166,6 +172,10 @@ PAGES: Mapping[str, PageRight] = {
     "POST /settings/password": PageRight(form=lambda _: {"password": PASSWORD, "new_password": f"{PASSWORD}!"}),
     "POST /settings/sessions/{id}/end": PageRight(_session, stranger=404),
     "POST /settings/sessions/end-others": ANYBODY,
+    "GET /settings/data": ANYBODY,
+    "POST /settings/data": PageRight(form=lambda _: {"password": PASSWORD}, status=200),
+    "GET /settings/delete": ANYBODY,
+    "POST /settings/delete": PageRight(_another_administrator, form=lambda _: {"password": PASSWORD}),
     "GET /insights": ANYBODY,
     "GET /insights/artist/{id}": PageRight(played("artist"), stranger=403),
     "GET /insights/album/{id}": PageRight(played("album"), stranger=403),

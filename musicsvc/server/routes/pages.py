@@ -11,6 +11,7 @@ from musicsvc.server.handlers.pages import (
     editing,
     home,
     insights,
+    own_account,
     reports,
     settings,
     sign_in,
@@ -41,6 +42,7 @@ OPEN, SESSION = Access.OPEN, Access.SESSION
 PASSWORD = "/password/{link}"  # noqa: S105 - a path
 SETTINGS = "/settings"
 COMPARE = "/insights/compare"
+DATA, DELETE = "/settings/data", "/settings/delete"
 DEVELOPERS = "/settings/developers"
 TOKEN = f"{DEVELOPERS}/tokens/{{id}}"
 
@@ -90,6 +92,11 @@ ROUTES: tuple[Route, ...] = (
          password=PasswordOf.CALLER, prepare=accounts.hash_new_password),
     page("POST", f"{SETTINGS}/sessions/{{id}}/end", settings.end_session, SESSION, find=sessions.get_own),
     page("POST", f"{SETTINGS}/sessions/end-others", settings.end_other_sessions, SESSION),
+    page("GET", DATA, own_account.show_data, SESSION),
+    page("POST", DATA, own_account.download, SESSION, body=PasswordForm, form=DATA, password=PasswordOf.CALLER,
+         reads=True, slow=True, limit=RateLimit.EXPORTS),
+    page("GET", DELETE, own_account.show_deletion, SESSION),
+    page("POST", DELETE, own_account.delete, SESSION, body=PasswordForm, form=DELETE, password=PasswordOf.CALLER),
     page("GET", DEVELOPERS, developers.show, SESSION),
     page("POST", f"{DEVELOPERS}/access", developers.request_access, SESSION, body=AccessForm, form=DEVELOPERS),
     page("POST", f"{DEVELOPERS}/tokens", developers.create_token, SESSION, body=TokenForm, form=DEVELOPERS,

@@ -43,8 +43,9 @@ SECTIONS: dict[str, Section] = {
     ),
     "share_links": Section(
         _columns("id created_at expires_at", kind="CASE kind WHEN 1 THEN 'track' WHEN 2 THEN 'album' ELSE 'artist' END")
-        | {"subject_id": "subject"},
-        "report_link WHERE user_id = ? ORDER BY id",
+        | {"subject_id": "s.subject"},
+        "report_link l JOIN report_link_subject s ON s.report_link_id = l.id WHERE l.user_id = ?"
+        " ORDER BY l.id, s.position",
     ),
     "devices": Section(
         _columns("id platform device_name created_at updated_at"), "device WHERE user_id = ? ORDER BY id"

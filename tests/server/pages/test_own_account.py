@@ -1,0 +1,102 @@
+"""People download their own data and delete their own account, with their password."""
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from musicsvc.config import Access, Settings
+from musicsvc.store.accounts import follows, tokens, users
+from musicsvc.store.models import Artist, Playlist, Track, User
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.ingest import ReportedPlay
+from tests.rights.world import PASSWORD
+from tests.support import databases
+from tests.support.page_client import text
+from tests.support.shared_server import Shared, on_shared_loop, shared_server
+from tests.support.signed_in import Person
+
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+WRONG = "This is not your current password."
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shared]:
+    """A server that names a contact."""
+    settings = Settings(access=Access(contact_email="help@label.test"))
+    async with shared_server(template, tmp_path_factory.mktemp("shared"), settings) as server:
+        yield server
+
+
+def fill(person: Person) -> str:
+    """Give the account a token, playlists, a follow and own plays; return the token's value."""
+    now = person.shared.clock.now()
+    value = person.token()[1]
+
+    def unit(user: User) -> None:
+        for name in ("Rags", "Waltzes"):
+            Playlist.create(owner=user.id, name=name, created_at=now)
+        actor = tokens.identify(tokens.digest(value))
+        assert actor is not None
+        other = users.create(f"other{person.id}@label.test", now=now).id
+        follows.follow(other, now=now, actor=actor)
+        track = Track.create(name="Rag", duration=1, created_at=1).id
+        ingest.report([ReportedPlay(track, now - back) for back in (0, 10**9)], now=now, actor=actor)
+
+    person.do(unit)
+    return value
+
+
+@on_shared_loop
+async def test_everybody_downloads_their_own_data_with_their_password(developer: Person) -> None:
+    value = fill(developer)
+    assert await developer.status(value) == 200
+    refused = await developer.browser.post("/settings/data", {"password": "a wrong one"})
+    assert (refused.status, WRONG in text(refused)) == (422, True)
+    answer = await developer.browser.post("/settings/data", {"password": PASSWORD})
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="account-{developer.id}.json"'
+    found = json.loads(answer.body)
+    assert found["account"]["email"] == developer.email
+    assert [row["name"] for row in found["playlists"]] == ["Rags", "Waltzes"]
+    assert [row["track"] for row in found["own_plays"]] == ["Rag", "Rag"]
+    assert [row["display_name"] for row in found["following"]] == [f"other{developer.id}"]
+    assert [row["name"] for row in found["tokens"]] == ["laptop"]
+    secret = answer.body.count(value.encode()) + answer.body.count(developer.browser.cookies["musicsvc"].encode())
+    assert secret == 0
+
+
+@on_shared_loop
+async def test_everybody_deletes_their_own_account_with_their_password(developer: Person) -> None:
+    value = fill(developer)
+    shown = text(await developer.browser.get("/settings/delete"))
+    for goes in ("2 playlists", "1 followed account", "1 token", "1 session"):
+        assert f"<li>{goes}</li>" in shown
+    refused = await developer.browser.post("/settings/delete", {"password": "a wrong one"})
+    assert (refused.status, WRONG in text(refused)) == (422, True)
+    assert await developer.status(value) == 200
+    gone = await developer.browser.post("/settings/delete", {"password": PASSWORD})
+    assert (gone.status, gone.headers["Location"]) == (303, "/")
+    assert "Your account is deleted." in text(await developer.browser.get("/"))
+    assert (await developer.browser.get("/settings")).headers["Location"] == "/sign-in?next=/settings"
+    assert await developer.status(value) == 401
+    event = developer.events()[-1]
+    assert (event.kind, event.actor, event.reason) == (
+        "account.deleted",
+        "page",
+        "2 playlists, 1 followed account, 1 token, 1 session",
+    )
+
+
+@on_shared_loop
+async def test_a_manager_of_artists_reads_their_names_and_the_contact(person: Person) -> None:
+    person.do(lambda user: [Artist.create(name=name, manager=user.id, created_at=1) for name in ("Trio", "Duo")])
+    needed = "These artists need another manager first. Ask help@label.test for it."
+    obstacle = f"{person.email} manages Trio, Duo. {needed}"
+    shown = text(await person.browser.get("/settings/delete"))
+    assert obstacle in shown
+    assert 'action="/settings/delete"' not in shown
+    refused = await person.browser.post("/settings/delete", {"password": PASSWORD})
+    assert (refused.status, obstacle in text(refused)) == (409, True)
+    assert person.do(lambda user: user.email) == person.email
