@@ -26,6 +26,7 @@ u,U again,B,Y,90,,,Mine
 v,V,C,Z,401,2002-06,{TAGS[0]},Mine
 v,V,C,Z,,,{TAGS[1]},
 """
+SINGLES = "track,artist,upc,label\n" + "A,Ann,036000291452,\nB,Ann,,Nine\n" + "C,Ann,,\n" * 4
 SKIPPED = "Ann\tTwo\tRag\t1\t259\tS\t1714557600\t\n"
 SCROBBLE = {"timeMs": 1_714_557_600_250, "artist": "Ann", "track": "Rag"}
 # For each file: the command, its content, and the rows by the reason for which they are noted.
@@ -42,6 +43,7 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
             "playlists_ignored": 4,
         },
     ),
+    "singles.csv": ("catalog", SINGLES, {"albumless": 2}),
     "endsong_0.json": (
         "plays",
         json.dumps(

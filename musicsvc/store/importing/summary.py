@@ -15,6 +15,7 @@ NOTES = {
     "bpm_dropped": "Tempos outside 20 to 400, left out",
     "differing": "Rows that contradict an earlier row about their track or album, which was kept",
     "tags_dropped": "Tags beyond the 20 that a track can have, left out",
+    "albumless": "UPCs and labels of rows without an album, left out",
     "playlists_ignored": "Playlist entries, left out (run: musicsvc import playlists)",
     "short": "Streams under 30 seconds before the end of the track, left out",
     "private": "Streams of private sessions, left out",

@@ -99,6 +99,8 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     """Validate a row of a catalog file. Raises RefusedError with all faulty fields. `artist`: of a row without one."""
     read = cells.values.get
     notes = [*(ignored := (IGNORED,) if any(field in cells.values for field in LATER) else ())]
+    if not read("album") and (read("upc") or read("label")):
+        notes.append("albumless")
     found = CatalogRow(
         line=line,
         external_id=read("external_id"),
