@@ -31,7 +31,14 @@ from musicsvc.server.schemas.pages.accounts import (
 )
 from musicsvc.server.schemas.pages.admin import OlderQuery
 from musicsvc.server.schemas.pages.editing import FieldsForm, NewQuery
-from musicsvc.server.schemas.pages.insights import ArtistsQuery, CompareQuery, ExportForm, PagePeriod, ShareForm
+from musicsvc.server.schemas.pages.insights import (
+    ArtistsQuery,
+    CompareQuery,
+    ExportForm,
+    PagePeriod,
+    ShareForm,
+    SubjectQuery,
+)
 from musicsvc.store.accounts import password_links, tokens
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.editing import edits
@@ -108,7 +115,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/static/{name}", static.send, OPEN, family=Family.PLAIN, no_store=True, undocumented=True),
     page("GET", "/insights", insights.show_artists, SESSION, query=ArtistsQuery, form="/insights",
          figures=True),
-    *(page("GET", path, insights.show, SESSION, find=find, query=PagePeriod, form=path, figures=True)
+    *(page("GET", path, insights.show, SESSION, find=find, query=SubjectQuery, form=path, figures=True)
       for path, find in KINDS.items()),
     page("GET", COMPARE, insights.compare, SESSION, query=CompareQuery, form=COMPARE, figures=True),
     page("POST", f"{COMPARE}/share", insights.share_comparison, SESSION, query=CompareQuery, body=ShareForm,

@@ -14,6 +14,7 @@ from musicsvc.store.dashboards.report_links import SharedReport
 from musicsvc.store.insights import figures
 from musicsvc.store.insights.listening import DEFAULT_DAYS
 from musicsvc.store.insights.listening.listening import LISTENING
+from musicsvc.store.insights.listening.local_hours import IN_UTC, zones
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.plays.periods import CUSTOM, Window, day_of, to_date
 
@@ -62,9 +63,15 @@ def found(results: ResultPage, text: str, page: int, window: Window, now: int) -
     return shaped | {"text": text, "number": page, "results": rows}
 
 
-def dashboard(found: Dashboard, now: int) -> JSON:
-    """Return the figures of a track, album or artist, with links to related pages, such as those of its tracks."""
+def dashboard(found: Dashboard, now: int, zone: str) -> JSON:
+    """Return the figures of a track, album or artist, with links to related pages, such as those of its tracks.
+
+    `zone`: the time zone of the hours of the week, which stays chosen on related pages.
+    """
     shaped = report(found, now) | {"related": [_related(each) for each in found.related], "formats": _formats()}
+    kept = {} if zone == IN_UTC else {"zone": zone}
+    chosen = shaped["chosen"] | kept
+    shaped |= {"zone": zone, "zones": zones(), "kept": kept, "chosen": chosen, "query": urlencode(chosen)}
     if found.realtime is not None:
         shaped["realtime"] = insights.realtime(found.subject.id, found.realtime, now)
     if found.own_plays is not None:
@@ -92,7 +99,9 @@ def report(found: Dashboard, now: int) -> JSON:
         "before_start": to_date(before.first).isoformat(),
         "cards": insights.cards(figures.FIGURES, data),
         "listening": insights.cards(LISTENING, insights.nested(LISTENING, found.listening)),
-        "hours": listening.hours(found.hours)["hours"],
+        "hours": found.hours.hours.plays,
+        "hours_minute": found.hours.minute,
+        "hours_mixed": found.hours.mixed,
         "days": _days(found, day_of(now)),
     }
 

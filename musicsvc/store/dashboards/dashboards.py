@@ -8,8 +8,9 @@ from musicsvc.store.insights import charts, collaborations, export_rows, figures
 from musicsvc.store.insights.charts import Chart
 from musicsvc.store.insights.collaborations import Collaborations
 from musicsvc.store.insights.figures import ArtistCounts, Figures
-from musicsvc.store.insights.listening import DEFAULT_DAYS, first_plays, listening, milestones, releases
-from musicsvc.store.insights.listening.listening import Hours, Listening
+from musicsvc.store.insights.listening import DEFAULT_DAYS, first_plays, listening, local_hours, milestones, releases
+from musicsvc.store.insights.listening.listening import Listening
+from musicsvc.store.insights.listening.local_hours import IN_UTC, LocalHours
 from musicsvc.store.insights.listening.milestones import Milestones
 from musicsvc.store.insights.listening.releases import Release
 from musicsvc.store.insights.rankings import Ranked
@@ -59,7 +60,7 @@ class Dashboard(NamedTuple):
     chart: Chart
     before: Sequence[int]
     listening: Listening
-    hours: Hours
+    hours: LocalHours
     first_plays: int | None = None
     artists: Sequence[str] = ()
     tracks: Sequence[Ranked] = ()
@@ -76,13 +77,15 @@ class Dashboard(NamedTuple):
 def report(subject: Subject, window: Window) -> Dashboard:
     """Return the figures of a track, album or artist that a shared report shows. Call in a transaction."""
     before = window.before
+    heard, hours = listening.build(subject, window)
     found = Dashboard(
         subject,
         figures.name(subject),
         figures.figures(subject, window),
         charts.build(subject, window),
         charts.plays_by_day(subject, range(before.first, min(before.first + window.days, window.first))),
-        *listening.build(subject, window),
+        heard,
+        LocalHours(hours),
         first_plays.instead_of_growth(window, first_plays.of_subject(subject)),
         export_rows.authors(subject.kind, [subject.id]).get(subject.id, ()),
     )
@@ -97,10 +100,15 @@ def report(subject: Subject, window: Window) -> Dashboard:
     return found
 
 
-def build(subject: Subject, window: Window, user_id: int, now: int) -> Dashboard:
-    """Return the figures that the page shows to an account, with links to other pages that the account may see."""
+def build(subject: Subject, window: Window, user_id: int, now: int, zone: str = IN_UTC) -> Dashboard:
+    """Return the figures that the page shows to an account, with links to other pages that the account may see.
+
+    `zone`: the time zone of the hours of the week.
+    """
     own = Reader(window, all_time=False).own_plays(*subject)
     found = report(subject, window)._replace(milestones=milestones.build(subject), own_plays=own)
+    if zone != IN_UTC:
+        found = found._replace(hours=local_hours.load(subject, window, zone))
     if subject.kind == ARTIST:
         return found._replace(collaborations=collaborations.load(subject.id))
     found = found._replace(related=_related(subject, user_id))

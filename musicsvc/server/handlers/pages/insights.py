@@ -2,7 +2,7 @@
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Invalid
-from musicsvc.server.schemas.pages.insights import ArtistsQuery, CompareQuery, PagePeriod, ShareForm
+from musicsvc.server.schemas.pages.insights import ArtistsQuery, CompareQuery, PagePeriod, ShareForm, SubjectQuery
 from musicsvc.server.shapes import comparisons as comparison_shapes
 from musicsvc.server.shapes import dashboards as shapes
 from musicsvc.server.shapes import insights, share_links
@@ -25,10 +25,10 @@ def show_artists(query: ArtistsQuery, caller: SessionIdentity, now: int) -> View
     return View("insights/list.html", {"page": shapes.artists(ranked, days, now)})
 
 
-def show(subject: Subject, query: PagePeriod, caller: SessionIdentity, now: int) -> View:
+def show(subject: Subject, query: SubjectQuery, caller: SessionIdentity, now: int) -> View:
     """Show the figures of an artist, album or track."""
-    found = dashboards.build(subject, history.adapt(query.window(now)), caller.user_id, now)
-    return View("insights/show.html", {"page": shapes.dashboard(found, now)})
+    found = dashboards.build(subject, history.adapt(query.window(now)), caller.user_id, now, query.zone)
+    return View("insights/show.html", {"page": shapes.dashboard(found, now, query.zone)})
 
 
 def show_realtime(subject: Subject, now: int) -> View:

@@ -3,19 +3,26 @@
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from musicsvc.server.schemas.exports import SUBJECTS, ScopeFields, TypeName
 from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, Input, Query, Text, id_list
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.server.schemas.periods import QueryDate, check_dates
 from musicsvc.store.dashboards import comparisons
+from musicsvc.store.insights.listening import local_hours
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.subjects import KINDS, Subject
 
 LAST_PAGE = 50  # of results; a longer name leads to fewer
 FormId = Annotated[int | None, Field(ge=1, le=MAX_ID), DIGITS_ONLY]
+
+
+def _zone(name: str) -> str:
+    if name not in local_hours.zones():
+        raise ValueError("Must be a time zone such as Europe/Berlin.")
+    return name
 
 
 class PeriodChoice(Input):
@@ -44,6 +51,12 @@ class PeriodChoice(Input):
 
 class PagePeriod(PeriodChoice, Query):
     """Query string of a page of figures."""
+
+
+class SubjectQuery(PagePeriod):
+    """Query string of the page of an artist, album or track. `zone`: the time zone of the hours of the week."""
+
+    zone: Annotated[str, AfterValidator(_zone)] = local_hours.IN_UTC
 
 
 class ArtistsQuery(PagePeriod):
