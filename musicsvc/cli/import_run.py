@@ -11,15 +11,16 @@ import typer
 
 from musicsvc.cli import output, progress
 from musicsvc.cli.output import JSON
+from musicsvc.cli.output_file import open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
 from musicsvc.wording import escape_controls, quantity
 
 if TYPE_CHECKING:
-    from musicsvc.cli.refusals import RefusedFile
     from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.columns import Guess
     from musicsvc.store.importing.files.records import Reader
+    from musicsvc.store.importing.refused_rows import RefusedRows
     from musicsvc.store.importing.runner import Kind
     from musicsvc.store.importing.summary import ImportSummary, Progress
 
@@ -108,17 +109,17 @@ class _Run:
         self._options = options
         self._summary: ImportSummary | None = None
         self._through = 0
-        self._file: RefusedFile | None = None
+        self._rows: RefusedRows | None = None
         self._warning: str | None = None
 
     def do(self, open_file: "Callable[[], Reader]", work: "Work", warn: "Warn | None") -> "ImportSummary":
         with ExitStack() as stack:
             reader = stack.enter_context(open_file())
             if self._options.refused is not None:
-                from musicsvc.cli.refusals import RefusedFile
+                from musicsvc.store.importing.refused_rows import RefusedRows
 
-                self._file = RefusedFile(self._options.refused, reader)
-                reader = self._file.reader
+                self._rows = RefusedRows(reader)
+                reader = self._rows.reader
             store = stack.enter_context(self._session.store())
             self._warning = None if warn is None else warn(store)
             show_progress = stack.enter_context(progress.bar(self._session, self._options.file.name))
@@ -126,12 +127,19 @@ class _Run:
             def on_progress(summary: "ImportSummary") -> None:
                 self._summary, self._through = summary, summary.rows
                 self._warn(summary.run)
-                if self._file is not None and summary.rows:
-                    self._file.add(summary.refused, summary.columns)
+                if self._rows is not None:
+                    self._rows.add(summary)
                 show_progress(reader.position, reader.size)
 
             gc.freeze()  # the modules, which the collector would go through again and again
-            return work(store, reader, on_progress=on_progress)
+            try:
+                return work(store, reader, on_progress=on_progress)
+            except Invalid:
+                raise
+            except Failure as failure:
+                if self._summary is None:  # it has not begun
+                    raise
+                raise Failure(failure.here + resume_hint(self._through, dry_run=self._summary.dry_run)) from None
 
     def _warn(self, run: int | None) -> None:
         """Print the warning, once. `run`: the id of the import, which a dry run has not."""
@@ -158,15 +166,24 @@ class _Run:
 
         Also called after an error.
         """
-        from musicsvc.cli import refusals
+        from musicsvc.store.importing import refused_rows
 
         refused = self._summary.refused if self._summary is not None and self._through else []
-        if self._file is not None:
-            self._file.add(refused, self._summary.columns if self._summary is not None else ())
-            self._file.write()
+        if self._rows is not None and self._options.refused is not None:
+            if self._summary is not None:
+                self._rows.add(self._summary)
+            with open_output(self._options.refused) as file:
+                self._rows.write(file)
         if not self._options.json:
-            for line in refusals.lines(refused):
+            for line in refused_rows.lines(refused):
                 typer.echo(escape_controls(line), err=True)
+
+
+def resume_hint(through: int, *, dry_run: bool) -> str:
+    """Return a sentence to append to an error message: how many rows (`through`) were imported before the error."""
+    if dry_run or not through:
+        return " Nothing was imported."
+    return f" The first {through:,} rows were imported. Run the command again to continue."
 
 
 def _print(session: Session, summary: "ImportSummary") -> None:

@@ -8,7 +8,6 @@ import typer
 
 from musicsvc.cli import import_run, import_template, imports, twins
 from musicsvc.cli.options import AsJson, group, option
-from musicsvc.errors import Failure
 
 app = group(
     "Import files: CSV, Excel and OpenDocument workbooks, JSON Lines, Parquet. Refused rows are listed,"
@@ -172,6 +171,7 @@ def plays(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import plays from tables or from exports of other services."""
+    from musicsvc.store.importing.columns import UnclearError
     from musicsvc.store.importing.files import histories
     from musicsvc.store.importing.plays.plays import NO_LISTENER, Plays
     from musicsvc.store.importing.runner import ImportOptions
@@ -182,7 +182,7 @@ def plays(  # noqa: PLR0917 - a parameter for each option
         pairs, blanks, user=manager, listener=listener, create_missing=create_missing, dry_run=dry_run
     )
     if listener is None and histories.is_history(file, form, mapped=bool(pairs)):
-        raise Failure(NO_LISTENER)
+        raise UnclearError(*NO_LISTENER)
     opened = partial(histories.open_file, file, form, sheet, mapped=bool(pairs))
     chosen = import_run.RunOptions(file, json, refused)
     import_run.import_file(context, chosen, opened, partial(Plays, options), twins.warn_of_plays)

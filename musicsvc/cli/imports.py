@@ -9,29 +9,14 @@ from musicsvc.cli import output, progress
 from musicsvc.cli.options import AsJson, Yes, identifier
 from musicsvc.cli.output import JSON, format_time
 from musicsvc.cli.session import Session
+from musicsvc.store.importing.undoing import wording
 from musicsvc.wording import escape_controls, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from musicsvc.store.engine.store import Store
     from musicsvc.store.importing.undoing.runs import RunRow
     from musicsvc.store.importing.undoing.undo import UndoSummary
 
-    Kept = Mapping[tuple[str, str], list[int]]
-
-NOUNS = {
-    "account": "accounts",
-    "album": "albums",
-    "artist": "artists",
-    "follow": "follows",
-    "genre": "genres",
-    "playlist": "playlists",
-    "playlist_track": "entries",
-    "tag": "tags",
-    "track": "tracks",
-}
-MOST_IDS = 12  # per line on stderr
 PARTLY = "partly"
 
 
@@ -66,7 +51,7 @@ def undo(
             summary = undoing.undo(store, run, now=now, on_progress=on_progress)
     counts = _counts(summary)
     if json:
-        output.print_json({"import": _to_json(summary.run), **counts, "kept": _kept(summary.kept)})
+        output.print_json({"import": _to_json(summary.run), **counts, "kept": wording.kept_rows(summary.kept)})
         return
     output.print_table(session, [{"kind": kind} | row for kind, row in counts.items()], COLUMNS, json=False)
     _explain(session, summary)
@@ -77,21 +62,14 @@ def _ask(store: "Store", run: int) -> None:
     from musicsvc.store.importing.undoing import preview
 
     found = store.read(lambda: preview.build(run)).result()
-    deleted = _quantities({"play": found.plays} | found.deleted)
+    deleted = wording.quantities({"play": found.plays} | found.deleted)
     typer.echo(f"Import {run} ({found.run.kind}, {escape_controls(found.run.file)}) will be undone.", err=True)
     typer.echo(f"Deletes: {deleted or 'nothing'}.", err=True)
-    if restored := _quantities(found.restored):
+    if restored := wording.quantities(found.restored):
         typer.echo(f"Restores earlier values of: {restored}.", err=True)
-    for line in _kept_lines(found.kept, "Keeps"):
+    for line in wording.kept_lines(found.kept, "Keeps"):
         typer.echo(line, err=True)
     typer.confirm(f"Undo import {run}?", abort=True, err=True)
-
-
-def _quantities(counts: "Mapping[str, int]") -> str:
-    """Return the numbers of rows by table in words, without those that are 0."""
-    words = {"playlist_track": "entry"}
-    found = {words.get(table, table): (count, NOUNS.get(table)) for table, count in counts.items() if count}
-    return ", ".join(quantity(count, word, plural) for word, (count, plural) in found.items())
 
 
 COLUMNS = ("kind", "taken_back", "kept")
@@ -100,28 +78,14 @@ COLUMNS = ("kind", "taken_back", "kept")
 def _counts(summary: "UndoSummary") -> dict[str, dict[str, int]]:
     """Map each kind of rows, such as `albums`, to the numbers of rows `taken_back` (undone) and `kept`."""
     found = {"plays": {"taken_back": summary.plays, "kept": 0}}
-    for table, noun in NOUNS.items():
+    for table, noun in wording.NOUNS.items():
         kept = sum(len(ids) for (of, _), ids in summary.kept.items() if of == table)
         found[noun] = {"taken_back": summary.counts[table], "kept": kept}
     return {kind: row for kind, row in found.items() if any(row.values())}
 
 
-def _kept(kept: "Kept") -> list[JSON]:
-    return [{"kind": NOUNS[table], "reason": reason, "ids": sorted(ids)} for (table, reason), ids in kept.items()]
-
-
-def _kept_lines(kept: "Kept", verb: str) -> list[str]:
-    """Return a line for each kind and reason, with the ids of the kept rows."""
-    lines = []
-    for row in _kept(kept):
-        more = len(row["ids"]) - MOST_IDS
-        some = ", ".join(map(str, row["ids"][:MOST_IDS])) + (f" and {more:,} more" if more > 0 else "")
-        lines.append(f"{verb} {row['kind']} ({row['reason']}): {some}.")
-    return lines
-
-
 def _explain(session: Session, summary: "UndoSummary") -> None:
-    for line in _kept_lines(summary.kept, "Kept"):
+    for line in wording.kept_lines(summary.kept, "Kept"):
         session.echo(line)
     if summary.pruned:
         session.echo("The figures of days deleted by `musicsvc plays prune` still include the plays of this import.")

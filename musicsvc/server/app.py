@@ -19,6 +19,7 @@ from musicsvc.server.call import Observer
 from musicsvc.server.freshness import Freshness
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
+from musicsvc.server.jobs.import_worker import ImportWorker
 from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.server.logs.setup import log_request
 from musicsvc.server.metrics import collectors
@@ -37,10 +38,12 @@ from musicsvc.store.abuse import replay
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing.tasks.place import Place
 from musicsvc.store.rate_limits.window import Counts
 
 JOB_SECONDS = 1.0
 TEMPORARY = "temporary"  # the folder of temporary files
+UPLOADS = "uploads"  # in it, the folder of uploaded files
 REPORTS_CAPACITY = 8 * 1024 * 1024  # bytes of shared reports that are kept
 REPORTS_LIFETIME = 5 * SECOND
 
@@ -86,6 +89,7 @@ class App:
             Periodic("looking for changes by other programs", freshness.check_others, every=JOB_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
+            ImportWorker(store, self._uploads, clock),
             self._abuse_monitor,
             self._activity_writer,
         ]
@@ -105,6 +109,7 @@ class App:
         """Map names of handler parameters, such as `site`, to values that are the same for all requests."""
         settings = self._settings.model_copy(update={"database_url": self._store.url})  # the one that is open
         self._temporary = settings.own_folder / TEMPORARY
+        self._uploads = Place(self._temporary / UPLOADS)
         keep_days = settings.activity.keep_days
         return {
             "store": self._store,  # for handlers that run outside of a transaction
@@ -112,6 +117,7 @@ class App:
             "check_installation": partial(doctor.check, settings, config.file_of()),
             "backup_folder": settings.backup_folder,
             "temporary": self._temporary,
+            "uploads": self._uploads,
             "replay_token": partial(replay.replay_token, self._store, log, settings.abuse, keep_days=keep_days),
             "site": Site(root),
             "pictures": self._pictures,

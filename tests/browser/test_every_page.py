@@ -14,20 +14,23 @@ from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing.summary import Counts
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, Track, User
 from musicsvc.store.plays.periods import day_of, to_date, window
 from musicsvc.store.plays.subjects import ARTIST, Subject
 from musicsvc.store.security import sessions
 from musicsvc.store.seeding import fixtures, plays
 from tests.browser.visit import Visit
+from tests.support import imports
 from tests.support.program import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 WINDOWS: tuple[tuple[int, Literal["light", "dark"]], ...] = ((1280, "light"), (390, "dark"))
 FITS = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-PARTS = {"/insights/track/{id}/realtime"}  # of other pages
-PAGES = [each for each in ROUTES if each.family is Family.PAGE and each.method == "GET" and each.path not in PARTS]
+LEFT_OUT = {"/insights/track/{id}/realtime", "/import/{id}/refused.csv"}  # a part of another page, a download
+PAGES = [each for each in ROUTES if each.family is Family.PAGE and each.method == "GET" and each.path not in LEFT_OUT]
 
 
 class Sample(NamedTuple):
@@ -61,10 +64,14 @@ def demo_session(store: Store, clock: MovableClock) -> Sample:
         other = users.create("other@label.test", now=now)
         api_access.request(other.email, "Charts", "100 a day", "Label & Daughters", now=now)
         tokens.revoke(1, "abuse: 100 requests refused", now=now, actor="abuse")
+        run = runs.start("catalog", "W" * 255, demo.id, {"tracks": Counts(new=28_356)}, now, "page")
+        runs.end_run(run, "import.done", now, "page")
         return Sample(
             sessions.create(users.get(demo.id), address="127.0.0.1", agent="Tests/1.0", now=now),
             {
                 "id": "1",
+                "/import/{id}": str(imports.checked_file(demo.id, "W" * 255, now)),
+                "/imports/{id}/undo": str(run),
                 "/password/{link}": password_links.create(other, now=now).secret,
                 "/reports/{link}": share_links.address(report.id, report.created_at, Site("")).rpartition("/")[2],
             },

@@ -4,14 +4,17 @@ import csv
 import json
 import zipfile
 from datetime import date, datetime, time, timedelta
+from io import BytesIO
 from pathlib import Path
 
 import duckdb
 import pytest
 
-from musicsvc.cli import refusals
+from musicsvc.cli import import_run
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import refused_rows
 from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.refused_rows import RefusedRows
 from musicsvc.store.importing.summary import Refusal
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.cli.conftest import Json, Run
@@ -42,7 +45,7 @@ def test_rows_are_grouped_by_reason_in_ranges_of_lines() -> None:
         Refusal(2, "track is missing", member="in.json"),
         Refusal(3, "track is missing", member="in.json"),
     ]
-    assert list(refusals.lines(refused)) == [
+    assert list(refused_rows.lines(refused)) == [
         "line 2: track is missing",
         "lines 3-5, 9, 6, 11 (6 rows): no such track: 'a', 'b'",
         "line 7: no such account: 'x'",
@@ -50,7 +53,7 @@ def test_rows_are_grouped_by_reason_in_ranges_of_lines() -> None:
         "lines 2-3 (2 rows): in.json: track is missing",
     ]
     many = [Refusal(line, "no such track", (f"'{line}'",)) for line in range(1, 16)]
-    (line,) = refusals.lines(many)
+    (line,) = refused_rows.lines(many)
     assert line.startswith("lines 1-15 (15 rows): no such track: '1', '2'")
     assert line.endswith("'12' and 3 more")
 
@@ -165,12 +168,12 @@ def test_refused_rows_of_a_workbook_can_be_corrected_and_imported(run: Run, stor
 def test_the_reader_of_a_file_of_refused_rows_closes_the_imported_file(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text("track,artist\nS1,A\n")
-    refused = refusals.RefusedFile(tmp_path / "refused.csv", readers.open_file(file))
+    refused = RefusedRows(readers.open_file(file))
     with refused.reader as reader:
         assert [record.values for record in reader] == [{"track": "S1", "artist": "A"}]
         assert open_files(tmp_path) == [str(file)]
     assert open_files(tmp_path) == []
-    refused.write()
+    refused.write(BytesIO())
 
 
 @pytest.mark.usefixtures("run")
@@ -196,7 +199,27 @@ def test_whose_plays_they_are_is_asked_for_before_a_history_is_read(run: Run, tm
         done = run("import", "plays", str(tmp_path / name), expect=1)
         assert (
             done.stderr
-            == "Error: The file does not say whose plays these are: add --listener NAME, or --map COLUMN=listener.\n"
+            == "Error: The file does not say whose plays these are. Add --listener NAME, or --map COLUMN=listener.\n"
         )
     run("import", "plays", str(tmp_path / "lastfm.csv"), "--listener", "z", "--create-missing")
     assert "Rag" in run("export", "tracks").stdout
+
+
+@pytest.mark.parametrize(
+    ("through", "dry_run", "hint"),
+    [
+        (0, False, " Nothing was imported."),
+        (1500, True, " Nothing was imported."),
+        (1500, False, " The first 1,500 rows were imported. Run the command again to continue."),
+    ],
+)
+def test_a_failure_says_how_much_was_imported(through: int, *, dry_run: bool, hint: str) -> None:
+    assert import_run.resume_hint(through, dry_run=dry_run) == hint
+
+
+def test_a_dry_run_of_several_batches_writes_all_refused_rows(run: Run, tmp_path: Path) -> None:
+    file, target = tmp_path / "rows.csv", tmp_path / "refused.csv"
+    rows = "".join(f"S{number},A,{'fast' if number in {7, 1200} else '90'}\n" for number in range(1300))
+    file.write_text(f"track,artist,bpm\n{rows}")
+    run("import", "catalog", str(file), "--dry-run", "--refused", str(target))
+    assert [row[2] for row in table(target)[1:]] == ["S7", "S1200"]

@@ -9,6 +9,8 @@ from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.dashboards import report_links
+from musicsvc.store.importing.summary import Counts
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.periods import SLOT, window
@@ -17,6 +19,7 @@ from musicsvc.store.plays.subjects import TRACK, Subject
 from musicsvc.store.security import sessions as store_sessions
 from tests.rights.table import endpoint
 from tests.rights.world import PASSWORD, PASSWORD_HASH
+from tests.support import imports
 from tests.support.shared_server import Shared
 
 OWNER, STRANGER, ADMINISTRATOR = "owner", "stranger", "administrator"
@@ -65,7 +68,7 @@ class PageRight:
     """
 
     make: Callable[[PageWorld], Mapping[str, Any]] = lambda _: {}
-    form: Callable[[PageWorld], Mapping[str, str]] = lambda _: {}
+    form: Callable[[PageWorld], Mapping[str, Any]] = lambda _: {}
     status: int = 0
     stranger: int = 0
     others: Mapping[str, int] = field(default_factory=dict)  # further exceptions, by visitor
@@ -154,6 +157,18 @@ def _act(
     return PageRight(make, form=lambda _: form or {}, **more)
 
 
+def _file(world: PageWorld) -> Mapping[str, Any]:
+    """Store that the owner has uploaded a file, which was checked."""
+    return {"id": imports.checked_file(world.ids[OWNER], "songs.csv", world.shared.clock.now())}
+
+
+def _import(world: PageWorld) -> Mapping[str, Any]:
+    """Store that the owner has imported a file."""
+    run = runs.start("catalog", "songs.csv", world.ids[OWNER], {"tracks": Counts(new=2)}, 1, "page")
+    runs.end_run(run, "import.done", 2, "page")
+    return {"id": run}
+
+
 REASON = {"reason": "See the terms."}
 ANYBODY = PageRight()
 DOWNLOAD = PageRight(form=lambda _: {"period": "7-days"}, status=200)
@@ -219,6 +234,16 @@ PAGES: Mapping[str, PageRight] = {
         _token, form=lambda _: {"password": PASSWORD}, status=200, stranger=404
     ),
     "POST /settings/developers/tokens/{id}/delete": PageRight(_token, stranger=404),
+    "GET /import": ANYBODY,
+    "POST /import": PageRight(form=lambda _: {"file": ("songs.csv", b"Title,Artist\nAir,Trio\n")}),
+    "GET /import/{id}": PageRight(_file, stranger=404),
+    "POST /import/{id}/columns": PageRight(_file, form=lambda _: {"artist": "Trio"}, stranger=404),
+    "POST /import/{id}/start": PageRight(_file, stranger=404),
+    "POST /import/{id}/stop": PageRight(_file, stranger=404),
+    "POST /import/{id}/discard": PageRight(_file, stranger=404),
+    "GET /import/{id}/refused.csv": PageRight(_file, status=404),  # it has no refused rows
+    "GET /imports/{id}/undo": PageRight(_import, stranger=404),
+    "POST /imports/{id}/undo": PageRight(_import, stranger=404),
     "GET /admin": PageRight(query="?show=decided"),
     "GET /admin/requests/{id}": PageRight(_request),
     "POST /admin/requests/{id}/approve": _act(_request, status=200),  # it shows the link of a new account

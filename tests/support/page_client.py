@@ -40,10 +40,19 @@ class PageClient:
         return await self._send("HEAD", path, None, headers)
 
     async def post(self, path: str, fields: Mapping[str, Any] | None = None, **headers: str) -> Answer:
-        """Send a form, with the token of a form that this browser was shown unless `fields` has another one."""
+        """Send a form, with the token of a form that this browser was shown unless `fields` has another one.
+
+        A form with a `file`, given as its name and content, is sent as multipart/form-data.
+        """
         sent = dict(fields or {})
+        file = sent.pop("file", None)
         if "form_token" not in sent:
             sent["form_token"] = await self.form_token()
+        if file is not None:
+            form = aiohttp.FormData(sent, quote_fields=False)
+            form.add_field("file", file[1], filename=file[0], content_type="application/octet-stream")
+            payload = form()
+            return await self._send("POST", path, payload, {**payload.headers, **headers})
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         return await self._send("POST", path, BytesIO(urlencode(sent).encode()), kind | headers)
 
@@ -57,7 +66,9 @@ class PageClient:
     async def sign_in(self, email: str, password: str = PASSWORD, path: str = "/sign-in", **headers: str) -> Answer:
         return await self.post(path, {"email": email, "password": password}, **headers)
 
-    async def _send(self, method: str, path: str, data: BytesIO | None, more: Mapping[str, str]) -> Answer:
+    async def _send(
+        self, method: str, path: str, data: BytesIO | aiohttp.Payload | None, more: Mapping[str, str]
+    ) -> Answer:
         headers = {**self.headers, **more}
         if self.cookies:
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())

@@ -17,7 +17,7 @@ of pages, which are for browsers and no part of the API, *signed in* and *admini
 The status is that of success. A + marks endpoints beyond the original specification. *Limit* is the rate limit of the
 endpoint beside that of its caller ([limits.md](limits.md)).
 """
-PEOPLE = {Access.SESSION: "signed in", Access.ADMIN: "administrators"}
+PEOPLE = {Access.SESSION: "signed in", Access.DEVELOPER: "API access", Access.ADMIN: "administrators"}
 CALLERS = {Access.OPEN: "all", Access.PUBLIC: "public", Access.TOKEN: "token"} | PEOPLE
 
 

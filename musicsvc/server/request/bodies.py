@@ -65,7 +65,7 @@ class Bodies:
     async def _read(self, request: BaseRequest, received: bytearray) -> None:
         try:
             async with asyncio.timeout(self._timeout):
-                await _continue(request)
+                await send_continue(request)
                 if request.content.at_eof():
                     return  # no body: iterating over aiohttp's empty stream would never end
                 chunks = arrivals = arrived = 0
@@ -131,7 +131,7 @@ async def _pause_reading(request: BaseRequest) -> None:
             request.transport.resume_reading()
 
 
-async def _continue(request: BaseRequest) -> None:
+async def send_continue(request: BaseRequest) -> None:
     """Send 100 Continue to a client that waits for it (RFC 9110, section 10.1.1)."""
     waits = request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version >= HttpVersion11
     if waits and request.transport is not None:

@@ -23,6 +23,7 @@ from musicsvc.server.request.executors import Executors
 from musicsvc.server.request.first_steps import Connection, FirstSteps, note_peer
 from musicsvc.server.request.pages import Pages, wants_page
 from musicsvc.server.request.running import HandlerRunner
+from musicsvc.server.request.uploads import Uploads
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, represent_json
 from musicsvc.server.responses.responses import (
@@ -63,7 +64,9 @@ class Dispatcher:
         self._peers = PeerResolver(settings)
         self._bodies = Bodies(settings.server.body_timeout, executors)
         self._runner = HandlerRunner(settings, store, clock, authenticator.limiter, executors, sources)
-        self._pages = Pages(settings, store, clock, authenticator.limiter, self._bodies, executors, self._runner)
+        uploads = Uploads(store, sources["uploads"], settings.server.body_timeout)
+        limiter = authenticator.limiter
+        self._pages = Pages(settings, store, clock, limiter, self._bodies, uploads, executors, self._runner)
         self._warning = ThrottledWarning(REPEAT_SECONDS, clock.monotonic)  # in an outage every request fails
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = self._runner.memory

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -22,6 +22,7 @@ from musicsvc.server.request.bodies import Bodies
 from musicsvc.server.request.exchange import Exchange
 from musicsvc.server.request.executors import Executors, Work
 from musicsvc.server.request.running import HandlerRunner
+from musicsvc.server.request.uploads import Uploads
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.responses.responses import Reply
@@ -36,7 +37,8 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
 from musicsvc.store.security.sessions import SessionIdentity
 
-SIGN_IN = "/sign-in"
+SIGN_IN, DEVELOPERS = "/sign-in", "/settings/developers"
+NEEDS_ACCESS = "This needs API access. Ask for it here."
 HTMX = "HX-Request"  # sent by htmx
 PART = ("HX-Request-Type", "partial")  # sent by htmx if it replaces a part of the page
 HEADERS = {
@@ -57,6 +59,7 @@ PAGES = {route.path: route for route in ROUTES if route.family is Family.PAGE an
 # The navigation; links without a page are left out.
 LINKS = (
     (Access.SESSION, "/insights", "Figures"),
+    (Access.DEVELOPER, "/import", "Import"),
     (Access.SESSION, "/settings/developers", "Developers"),
     (Access.SESSION, "/settings", "Settings"),
     (Access.ADMIN, "/admin", "Administration"),
@@ -71,6 +74,7 @@ class Pages:
         clock: Clock,
         limiter: RateLimiter,
         bodies: Bodies,
+        uploads: Uploads,
         executors: Executors,
         runner: HandlerRunner,
     ) -> None:
@@ -79,6 +83,7 @@ class Pages:
         self._clock = clock
         self._limiter = limiter
         self._bodies = bodies
+        self._uploads = uploads
         self._executors = executors
         self._errors = Drawings(ERRORS_CAPACITY, html.HTML_TYPE)
         self._runner = runner
@@ -112,18 +117,19 @@ class Pages:
                 return await self._show_again(exchange, visit, route, dict(request.query), failure)
             return await self._finish(exchange, visit, result, route.status)
         late = not request.content.is_eof()
-        parsed = exchange.parsed = await self._read_form(exchange, visit)
-        if late:
-            await self._find_session(visit, exchange.call)
-            if (refused := _refuse_caller(exchange, visit)) is not None:
-                return refused
-        try:
-            visit.require_own_form(parsed.sent.pop(TOKEN_FIELD, None))
-            result = await self._runner.run(exchange)
-        except CORRECTABLE as failure:
-            if route.form is None or not wants_page(request, route):
-                raise
-            return await self._show_again(exchange, visit, PAGES[route.form], parsed.sent, failure)
+        async with AsyncExitStack() as stack:
+            parsed = exchange.parsed = await self._read_form(exchange, visit, stack)
+            if late:
+                await self._find_session(visit, exchange.call)
+                if (refused := _refuse_caller(exchange, visit)) is not None:
+                    return refused
+            try:
+                visit.require_own_form(parsed.sent.pop(TOKEN_FIELD, None))
+                result = await self._runner.run(exchange)
+            except CORRECTABLE as failure:
+                if route.form is None or not wants_page(request, route):
+                    raise
+                return await self._show_again(exchange, visit, PAGES[route.form], parsed.sent, failure)
         return await self._finish(exchange, visit, result, route.status)
 
     def _open(self, request: BaseRequest, peer: Peer) -> Visit:
@@ -151,13 +157,20 @@ class Pages:
                 touch = partial(sessions.touch, found.session_id, now=now)
                 await asyncio.wrap_future(self._store.write(touch, counters_only=True))
 
-    async def _read_form(self, exchange: Exchange, visit: Visit) -> ParsedBody:
-        """Read and validate the form that the request contains. Raises Forbidden if it was sent from another site."""
+    async def _read_form(self, exchange: Exchange, visit: Visit, stack: AsyncExitStack) -> ParsedBody:
+        """Read and validate the form that the request contains. Raises Forbidden if it was sent from another site.
+
+        `stack`: its end deletes a file of the form that nothing needs.
+        """
         request = exchange.request
         visit.require_own_site(request.headers)
         user_id = visit.caller and visit.caller.user_id
         context = {"hosted": self._settings.hosted, "caller_id": user_id, "now": self._clock.now()}
         schema = exchange.head.route.body or Form
+        if exchange.head.route.upload and user_id is not None:
+            receiving = self._uploads.received(request, schema, context, visit, user_id)
+            parsed, exchange.given["received"] = await stack.enter_async_context(receiving)
+            return parsed
         return await self._bodies.receive(request, schema, context, token_holder=exchange.call.token_holder)
 
     async def _show_again(
@@ -259,6 +272,8 @@ def _refuse_caller(exchange: Exchange, visit: Visit) -> Reply | None:
             raise Unauthenticated
         wanted = request.raw_path if request.method in SAFE else (route.form or "/").format_map(exchange.head.values)
         return _redirect(request, Redirect(f"{SIGN_IN}?next={quote(wanted)}"), visit)
+    if route.access is Access.DEVELOPER and not visit.caller.api_access:
+        return _redirect(request, Redirect(DEVELOPERS, NEEDS_ACCESS), visit)
     if route.access is Access.ADMIN and not visit.caller.admin:
         raise NotFound("There is nothing at this path.")
     return None
@@ -305,5 +320,9 @@ def wants_page(request: BaseRequest, route: Route | None) -> bool:
 
 def _links(caller: SessionIdentity | None) -> list[tuple[str, str]]:
     """Return path and text of the links that this caller may follow."""
-    allowed = {Access.SESSION: caller is not None, Access.ADMIN: caller is not None and caller.admin}
+    allowed = {
+        Access.SESSION: caller is not None,
+        Access.DEVELOPER: caller is not None and caller.api_access,
+        Access.ADMIN: caller is not None and caller.admin,
+    }
     return [(path, text) for access, path, text in LINKS if allowed[access] and path in PAGES]

@@ -31,13 +31,15 @@ class Access(Enum):
     """The callers that an endpoint accepts.
 
     OPEN: everyone. PUBLIC: everyone, but callers without a token get fewer fields. TOKEN: callers with a token.
-    SESSION (pages only): signed-in users. ADMIN (pages only): signed-in administrators.
+    SESSION (pages only): signed-in users. DEVELOPER (pages only): signed-in users with API access. ADMIN (pages only):
+    signed-in administrators.
     """
 
     OPEN = auto()
     PUBLIC = auto()
     TOKEN = auto()
     SESSION = auto()
+    DEVELOPER = auto()
     ADMIN = auto()
 
 
@@ -126,6 +128,7 @@ class Route:
     - `password`: the body has a password to verify first. The handler gets `verified`, the account's credentials, or
       None if the password is wrong.
     - `noun`: track, album or artist, if the handler serves all three.
+    - `upload`: the form of the body has a file, which is stored; the handler gets it as `received`.
     - `form`: the path of the page with the form of this POST, which is shown again if the form has errors. Of a GET:
       its own path, if its query comes from a form of the page.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
@@ -161,6 +164,7 @@ class Route:
     password: PasswordOf | None = None
     noun: str = ""
     form: str | None = None
+    upload: bool = False
     enabled_if: Callable[[Settings], None] | None = None
     prepare: Callable[..., Any] | None = None
     render: Callable[..., Any] | None = None

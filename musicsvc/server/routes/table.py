@@ -6,6 +6,7 @@ from musicsvc.server.routes import (
     catalog,
     documents,
     exports,
+    imports,
     insights,
     messages,
     pages,
@@ -26,5 +27,6 @@ ROUTES: tuple[Route, ...] = (
     *exports.ROUTES,
     *documents.ROUTES,
     *pages.ROUTES,
+    *imports.ROUTES,
     *admin.ROUTES,
 )

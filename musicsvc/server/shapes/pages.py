@@ -68,6 +68,13 @@ class FormState:
         return FormState(self.action, {}, self.errors, self.message)
 
 
+class Received(NamedTuple):
+    """An uploaded file: the name that the user gave it, and its name in the folder of the account."""
+
+    name: str
+    stored_as: str
+
+
 class Newest(NamedTuple):
     """One page of rows, newest first. `before`: an id or time; the next page has older rows. None on the last page."""
 

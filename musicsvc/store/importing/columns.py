@@ -10,6 +10,14 @@ MAPPED, EXACT = "set by --map", "the name of the field"
 Parse = Callable[[Any], Any]
 
 
+class UnclearError(Failure):
+    """The columns of a file do not say enough. `what`: the reason, without the remedy on the command line."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what} {remedy}")
+        self.what = what
+
+
 class Field(NamedTuple):
     """A field of rows. `parse` raises ValueError with the reason why a cell is invalid. It ignores empty cells.
 
@@ -98,7 +106,8 @@ class Columns:
         missing = [each for each in required if each not in found]
         if missing:
             also = required[missing[0]]
-            raise Failure(f"No column has the {missing[0]}. Name one with --map COLUMN={missing[0]}{also}. {listed}")
+            remedy = f"Name one with --map COLUMN={missing[0]}{also}. {listed}"
+            raise UnclearError(f"No column has the {missing[0]}.", remedy)
 
     def field(self, column: str) -> str | None:
         """Return the field that the column fills, or None if the column is ignored."""

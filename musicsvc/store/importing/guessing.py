@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing import headings, values
-from musicsvc.store.importing.columns import EXACT, MAPPED, Columns, Field, Guess, Parse
+from musicsvc.store.importing.columns import EXACT, MAPPED, Columns, Field, Guess, Parse, UnclearError
 from musicsvc.store.importing.files.records import Record
 
 SAMPLE = 500  # rows
@@ -146,9 +146,9 @@ def _order(column: str, cells: Sequence[tuple[int, Any]]) -> str | None:
     if any(second > values.MONTHS for _, _, (_, second) in found):
         return "MDY"
     line, value, _ = next((each for each in found if each[2][0] != each[2][1]), found[0])
-    raise Failure(
-        f"Line {line} has {value.strip()} in the column {column!r}: day and month can be either way round."
-        " Say which with --date-format DD/MM/YYYY or --date-format MM/DD/YYYY."
+    raise UnclearError(
+        f"Line {line} has {value.strip()} in the column {column!r}: day and month can be either way round.",
+        "Say which with --date-format DD/MM/YYYY or --date-format MM/DD/YYYY.",
     )
 
 

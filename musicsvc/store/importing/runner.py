@@ -14,7 +14,6 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import guessing
@@ -22,10 +21,23 @@ from musicsvc.store.importing.columns import Cells, Columns, Field
 from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
+from musicsvc.store.security.security_events import Actor
 
 Row = TypeVar("Row")
 LONGEST_TRIAL = 3.0  # seconds for which a dry run keeps others from writing
 PAUSE = 0.1  # seconds between two transactions of a dry run, twice as long as a writer waits before it tries again
+
+
+class Pace(NamedTuple):
+    """The share of the machine that an import takes.
+
+    `rows`: the most rows of a transaction. `trial`: the most seconds of a transaction of a dry run. None: as the import
+    chooses. `rest`: the seconds to wait after each second of work.
+    """
+
+    rows: int | None = None
+    trial: float | None = None
+    rest: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +141,20 @@ class Kind(ABC, Generic[Row]):
 Batch = list[Row | Refusal | str]  # valid rows, invalid rows, and notes (keys of NOTES) on rows that are skipped
 
 
-def run(store: Store, reader: Reader, kind: Kind[Any], *, now: int, on_progress: Progress) -> ImportSummary:
-    """Import the file and return a summary. Raises Failure for a damaged file. Rows before the damage stay imported."""
+def run(
+    store: Store,
+    reader: Reader,
+    kind: Kind[Any],
+    *,
+    now: int,
+    on_progress: Progress,
+    pace: Pace = Pace(),  # noqa: B008 - it is immutable
+    actor: Actor = "cli",
+) -> ImportSummary:
+    """Import the file and return a summary. Raises Failure for a damaged file. Rows before the damage stay imported.
+
+    `on_progress` may raise an exception to end the import. `actor`: the part of the service that security events name.
+    """
     with closing(kind):
         records = guessing.fit(iter(reader), kind.columns, reader.columns, kind.synonyms, kind.options.date_format)
         if reader.columns is not None:
@@ -139,17 +163,13 @@ def run(store: Store, reader: Reader, kind: Kind[Any], *, now: int, on_progress:
         counts = {each: Counts() for each in kind.counted}
         summary = ImportSummary(kind.options.dry_run, unused, kind.columns.guesses, counts=counts, remark=reader.remark)
         user = store.read(partial(_load, kind)).result()
-        runner = _Runner(store, kind, user, now, summary, on_progress)
-        start = partial(runs.start, kind.name, reader.name, user, summary.counts, now)
-        batches = _batches(_parsed(records, kind), kind.rows_a_unit)
-        try:
-            if summary.dry_run:
-                runner.try_all(batches, start)
-            else:
-                runner.write_all(batches, start)
-        except Failure as failure:
-            raise Failure(failure.here + resume_hint(summary.rows, dry_run=summary.dry_run)) from None
-        if not summary.dry_run:
+        runner = _Runner(store, kind, user, now, summary, on_progress, pace)
+        start = partial(runs.start, kind.name, reader.name, user, summary.counts, now, actor)
+        batches = _batches(_parsed(records, kind), min(kind.rows_a_unit, pace.rows or kind.rows_a_unit))
+        if summary.dry_run:
+            runner.try_all(batches, start)
+        else:
+            runner.write_all(batches, start, actor)
             kind.finish(store)
     return summary
 
@@ -196,17 +216,21 @@ class _Runner(Generic[Row]):
     now: int
     summary: ImportSummary
     on_progress: Progress
+    pace: Pace
 
-    def write_all(self, batches: Iterator[Batch[Row]], start: Callable[[], int]) -> None:
+    def write_all(self, batches: Iterator[Batch[Row]], start: Callable[[], int], actor: Actor) -> None:
         """Write each batch in a transaction."""
         self.kind.forget()
-        with runs.recording(self.store, start, self.now) as run:
+        with runs.recording(self.store, start, self.now, actor) as run:
             self.summary.run = run
             self.on_progress(self.summary)
+            began = time.monotonic()
             for batch in batches:
                 outcome = self.store.write(partial(self._write, batch, run)).result()
                 outcome.remember()
                 self._add(batch, outcome)
+                time.sleep(self.pace.rest * (time.monotonic() - began))
+                began = time.monotonic()
 
     def try_all(self, batches: Iterator[Batch[Row]], start: Callable[[], int]) -> None:
         """Write the batches in transactions of at most LONGEST_TRIAL seconds, each of which is rolled back."""
@@ -225,7 +249,7 @@ class _Runner(Generic[Row]):
                     self._add(batch, outcome)
             del taken[: len(done)]
             if not finished:
-                time.sleep(PAUSE)
+                time.sleep(max(PAUSE, self.pace.rest * (self.pace.trial or 0)))
 
     def _try_some(
         self, batches: Iterator[Batch[Row]], taken: list[Batch[Row]], done: list[Outcome], start: Callable[[], int]
@@ -238,7 +262,7 @@ class _Runner(Generic[Row]):
             outcome = self._write(batch, run)
             outcome.remember()
             done.append(outcome)
-            if time.monotonic() - began > LONGEST_TRIAL:
+            if time.monotonic() - began > (self.pace.trial or LONGEST_TRIAL):
                 raise _RolledBackError(finished=False)
         raise _RolledBackError(finished=True)
 
@@ -287,10 +311,3 @@ def _taking(batches: Iterator[Batch[Row]], taken: list[Batch[Row]]) -> Iterator[
     for batch in batches:
         taken.append(batch)
         yield batch
-
-
-def resume_hint(through: int, *, dry_run: bool) -> str:
-    """Return a sentence to append to an error message: how many rows (`through`) were imported before the error."""
-    if dry_run or not through:
-        return " Nothing was imported."
-    return f" The first {through:,} rows were imported. Run the command again to continue."

@@ -28,7 +28,7 @@ from musicsvc.store.models.catalog import (
     TrackRank,
     TrackTag,
 )
-from musicsvc.store.models.imports import ImportItem, ImportRun
+from musicsvc.store.models.imports import ImportItem, ImportRun, ImportTask
 from musicsvc.store.models.plays import (
     DeletedTrack,
     DroppedPlay,
@@ -75,6 +75,7 @@ __all__ = [
     "Genre",
     "ImportItem",
     "ImportRun",
+    "ImportTask",
     "ListBlock",
     "Listener",
     "Merged",

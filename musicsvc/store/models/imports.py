@@ -1,6 +1,6 @@
 """Tables of imports, and of the rows that each has created or changed, so that it can be undone."""
 
-from peewee import BigAutoField, BigIntegerField, CompositeKey, TextField
+from peewee import SQL, BigAutoField, BigIntegerField, CompositeKey, IntegerField, TextField
 
 from musicsvc.store.models.table import Table
 
@@ -22,6 +22,34 @@ class ImportRun(Table):
     last_slot = BigIntegerField(null=True)
     started_at = BigIntegerField()
     undone_at = BigIntegerField(null=True)
+
+    class Meta:
+        indexes = ((("user", "id"), False),)
+
+
+class ImportTask(Table):
+    """A file that an account has uploaded, or an undo that it requested. An account has at most one of each.
+
+    A file is first checked (a dry run), then imported. `place`: the machine and the folder with the file, which is
+    there under the name `stored_as`. `options` and `report`: JSON. `run`: the id of the import, once it has begun.
+    """
+
+    id = BigAutoField()
+    user = BigIntegerField(column_name="user_id")
+    step = TextField()  # check, import or undo
+    state = TextField(index=True)  # waiting, running, stopping, done or stopped
+    kind = TextField()  # of the import
+    file = TextField()  # the name that the user gave the file
+    place = TextField()
+    stored_as = TextField()
+    options = TextField(default="{}")
+    report = TextField(default="{}")
+    percent = IntegerField(default=0)  # of the file, read so far
+    run = BigIntegerField(null=True, column_name="run_id")
+    created_at = BigIntegerField()
+
+
+ImportTask.add_index(ImportTask.user, SQL("(step = 'undo')"), unique=True, name="import_task_user_id")
 
 
 class ImportItem(Table):

@@ -101,7 +101,7 @@ def test_a_transaction_that_runs_again_counts_its_rows_once(
 def test_a_damaged_file_ends_a_dry_run_with_what_was_refused_before(store: Store, songs: Path) -> None:
     songs.write_bytes(songs.read_bytes().replace(b"T3,", b",") + b"\xff,A,1\n")
     seen: list[ImportSummary] = []
-    with pytest.raises(Failure, match=r"not UTF-8.* Nothing was imported\."):
+    with pytest.raises(Failure, match="not UTF-8"):
         import_file(store, songs, Catalog(ImportOptions(dry_run=True)), on_progress=seen.append)
     assert [(row.line, row.reason) for row in seen[-1].refused] == [(5, "track is missing")]
     assert seen[-1].rows == 20

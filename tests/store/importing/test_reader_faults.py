@@ -12,7 +12,6 @@ import orjson
 import pytest
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing import runner
 from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.files.histories import archives, detection, documents
 from musicsvc.store.importing.files.parquet import ParquetReader
@@ -161,15 +160,3 @@ def test_a_closed_reader_has_no_open_file(tmp_path: Path, parquet: Path) -> None
         reader = histories.open_file(file, form)
         reader.close()
         assert open_files(tmp_path) == []
-
-
-@pytest.mark.parametrize(
-    ("through", "dry_run", "hint"),
-    [
-        (0, False, " Nothing was imported."),
-        (1500, True, " Nothing was imported."),
-        (1500, False, " The first 1,500 rows were imported. Run the command again to continue."),
-    ],
-)
-def test_a_failure_says_how_much_was_imported(through: int, *, dry_run: bool, hint: str) -> None:
-    assert runner.resume_hint(through, dry_run=dry_run) == hint

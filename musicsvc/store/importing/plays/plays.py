@@ -10,7 +10,7 @@ from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import headings
-from musicsvc.store.importing.columns import Cells
+from musicsvc.store.importing.columns import Cells, UnclearError
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.plays import listen_rows, matching, repeats
 from musicsvc.store.importing.plays.listen_rows import Listen
@@ -28,9 +28,10 @@ from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import blocks, counts, listeners
 
 SUBJECTS_A_FOLD = 2000
-NO_LISTENER = "The file does not say whose plays these are: add --listener NAME, or --map COLUMN=listener."
+NO_LISTENER = "The file does not say whose plays these are.", "Add --listener NAME, or --map COLUMN=listener."
 NO_TRACK_COLUMN = (
-    "No column names the track. Add --map COLUMN=FIELD: track_id, external_id, isrc, or both artist and track."
+    "No column names the track.",
+    "Add --map COLUMN=FIELD: track_id, external_id, isrc, or both artist and track.",
 )
 NO_ID = "no track has this track_id"
 NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
@@ -130,9 +131,9 @@ class Plays(Kind[Listen]):
         super().check(names)
         found = {self.columns.field(name) for name in names}
         if not (found & {"track_id", "external_id", "isrc"} or found >= {"artist", "track"}):
-            raise Failure(NO_TRACK_COLUMN)
+            raise UnclearError(*NO_TRACK_COLUMN)
         if "listener" not in found and self._listener is None:
-            raise Failure(NO_LISTENER)
+            raise UnclearError(*NO_LISTENER)
 
     def load(self, user: int | None) -> None:
         self._catalog = matching.load(user)

@@ -19,7 +19,8 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.models import Album, Artist, ImportItem, ImportRun, Track, User
 from musicsvc.store.security import security_events
-from musicsvc.store.security.security_events import Kind
+from musicsvc.store.security.security_events import Actor, Kind
+from musicsvc.store.security.sessions import SessionIdentity
 from musicsvc.wording import quantity
 
 Changes = dict[str, Any]  # by field: [old value, new value], or a list of added ids if the field begins with ADDED
@@ -51,16 +52,16 @@ class RunRow(NamedTuple):
     undone_at: int | None
 
 
-def start(kind: str, file: str, user: int | None, counts: Mapping[str, Counts], now: int) -> int:
+def start(kind: str, file: str, user: int | None, counts: Mapping[str, Counts], now: int, actor: Actor) -> int:
     """Record that an import begins, and return its id. `file`: the name of its file."""
     row = {"kind": kind, "file": file, "user": user, "state": "running", "started_at": now}
     run = int(ImportRun.create(**row, counts=_to_json(counts)).id)
-    log(run, "import.started", now=now)
+    log(run, "import.started", now=now, actor=actor)
     return run
 
 
 @contextmanager
-def recording(store: Store, start: Callable[[], int], now: int) -> Iterator[int]:
+def recording(store: Store, start: Callable[[], int], now: int, actor: Actor) -> Iterator[int]:
     """Record the import that runs in the `with` block, which begins with `start`. Yield the import's id."""
     run = store.write(start).result()
     end: Kind = "import.stopped"
@@ -68,10 +69,10 @@ def recording(store: Store, start: Callable[[], int], now: int) -> Iterator[int]
         yield run
         end = "import.done"
     finally:
-        store.write(partial(_end, run, end, now)).result()
+        store.write(partial(end_run, run, end, now, actor)).result()
 
 
-def _end(run: int, kind: Kind, now: int) -> None:
+def end_run(run: int, kind: Kind, now: int, actor: Actor) -> None:
     """Record that the running import reached the end of its file (`import.done`) or ended early (`import.stopped`)."""
     state = kind.removeprefix("import.")
     if ImportRun.update(state=state).where(ImportRun.id == run, ImportRun.state == "running").execute():
@@ -81,15 +82,15 @@ def _end(run: int, kind: Kind, now: int) -> None:
             for of, each in row.counts.items()
         }
         found = [f"{of}: {', '.join(some)}" for of, some in changes.items() if some] or ["nothing new"]
-        log(run, kind, f"{quantity(row.rows, 'row')} read; {'; '.join(found)}", now=now)
+        log(run, kind, f"{quantity(row.rows, 'row')} read; {'; '.join(found)}", now=now, actor=actor)
 
 
-def log(run: int, kind: Kind, counts: str = "", *, now: int) -> None:
+def log(run: int, kind: Kind, counts: str = "", *, now: int, actor: Actor) -> None:
     """Log a security event about an import, with its id, kind and file. `counts`: what it did, in words."""
     row = ImportRun.get_by_id(run)
     about = f"import {run} ({row.kind}, {row.file})"
     reason = f"{about}: {counts}" if counts else about
-    security_events.add(kind, account_id=row.user, reason=reason, now=now, actor="cli")
+    security_events.add(kind, account_id=row.user, reason=reason, now=now, actor=actor)
 
 
 def record_counts(run: int, rows: int, counts: Mapping[str, Counts]) -> None:
@@ -170,6 +171,20 @@ def _kind(table: type[Model]) -> str:
 def list_all() -> list[RunRow]:
     """Return all imports, newest first."""
     return [_row(values) for values in _select().order_by(ImportRun.id.desc()).tuples().iterator()]
+
+
+def list_of(user: int, *, limit: int, before: int | None = None) -> list[RunRow]:
+    """Return the account's newest imports, newest first. `before`: only those with smaller ids."""
+    query = _select().where(ImportRun.user == user)
+    query = query if before is None else query.where(ImportRun.id < before)
+    return [_row(values) for values in query.order_by(ImportRun.id.desc()).limit(limit).tuples().iterator()]
+
+
+def get_own(run: int, actor: SessionIdentity) -> RunRow:
+    """Return an import for the account of `actor`. Raises NotFound."""
+    for values in _select().where(ImportRun.id == run, ImportRun.user == actor.user_id).tuples().iterator():
+        return _row(values)
+    raise NotFound(f"There is no import {run} of yours.")
 
 
 def get(run: int) -> RunRow:

@@ -33,6 +33,7 @@ from musicsvc.store.models import (
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks, withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection
+from musicsvc.store.security.security_events import Actor
 from musicsvc.wording import quantity
 
 OnProgress = Callable[[int, int], None]
@@ -58,12 +59,12 @@ class UndoSummary:
     pruned: bool = False  # some of the plays are not kept one by one any more
 
 
-def undo(store: Store, run: int, *, now: int, on_progress: OnProgress) -> UndoSummary:
+def undo(store: Store, run: int, *, now: int, on_progress: OnProgress, actor: Actor = "cli") -> UndoSummary:
     """Undo the import. Rows that something else refers to are kept and reported; a later undo tries them again.
 
     Raises NotFound for an unknown import, Failure for one that was undone.
     """
-    total = store.write(partial(_begin, run, now)).result()
+    total = store.write(partial(_begin, run, now, actor)).result()
     summary = UndoSummary(store.read(partial(runs.get, run)).result())
     _withdraw_plays(store, run, summary, lambda: on_progress(_done(summary), total))
     steps: tuple[Step, ...] = (
@@ -73,9 +74,8 @@ def undo(store: Store, run: int, *, now: int, on_progress: OnProgress) -> UndoSu
         *(partial(made_rows.take_back, table) for table in MADE_AFTER),
     )
     for step in steps:
-        _take_back(store, run, step, summary)
-        on_progress(_done(summary), total)
-    store.write(partial(_end, run, summary, now)).result()
+        _take_back(store, run, step, summary, lambda: on_progress(_done(summary), total))
+    store.write(partial(_end, run, summary, now, actor)).result()
     summary.run = store.read(partial(runs.get, run)).result()
     return summary
 
@@ -92,12 +92,12 @@ def _done(summary: UndoSummary) -> int:
     return summary.plays + summary.counts.total()
 
 
-def _begin(run: int, now: int) -> int:
+def _begin(run: int, now: int, actor: Actor) -> int:
     """Mark the import as being undone, which stops it if it runs. Return about how many rows it created or changed."""
     lock_imports()
     found = get(run)
     ImportRun.update(state="undoing").where(ImportRun.id == run).execute()
-    runs.log(run, "import.undo_started", now=now)
+    runs.log(run, "import.undo_started", now=now, actor=actor)
     items: int = ImportItem.select().where(ImportItem.run == run).count()
     return items + found.counts.get("plays", {}).get("new", 0)
 
@@ -116,19 +116,21 @@ def _withdraw_plays(store: Store, run: int, summary: UndoSummary, progress: Call
         progress()
 
 
-def _take_back(store: Store, run: int, step: Step, summary: UndoSummary) -> None:
+def _take_back(store: Store, run: int, step: Step, summary: UndoSummary, progress: Callable[[], None]) -> None:
     below = ALL_IDS
     while (taken := store.write(partial(step, run, below)).result()) is not None:
         below = taken.lowest
         summary.counts[taken.table] += taken.restored
         for item, reason in taken.kept.items():
             summary.kept.setdefault((taken.table, reason), []).append(item)
+        progress()
 
 
-def _end(run: int, summary: UndoSummary, now: int) -> None:
+def _end(run: int, summary: UndoSummary, now: int, actor: Actor) -> None:
     restoring.forget_earlier(run)
     left = ImportItem.select().where(ImportItem.run == run).exists()
     state = "partly" if left else "undone"
     ImportRun.update(state=state, undone_at=now).where(ImportRun.id == run).execute()
     rows, kept = quantity(summary.counts.total(), "other row"), sum(map(len, summary.kept.values()))
-    runs.log(run, "import.undone", f"{quantity(summary.plays, 'play')} and {rows} taken back, {kept:,} kept", now=now)
+    counts = f"{quantity(summary.plays, 'play')} and {rows} taken back, {kept:,} kept"
+    runs.log(run, "import.undone", counts, now=now, actor=actor)

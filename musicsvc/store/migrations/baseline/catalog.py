@@ -240,6 +240,26 @@ CREATE TABLE import_run (
     undone_at BIGINT
 );
 
+CREATE INDEX import_run_user_id ON import_run (user_id, id);
+
+CREATE TABLE import_task (
+    id BIGSERIAL PRIMARY KEY,
+    user_id BIGINT NOT NULL,
+    step TEXT NOT NULL CHECK (step IN ('check', 'import', 'undo')),
+    state TEXT NOT NULL CHECK (state IN ('waiting', 'running', 'stopping', 'done', 'stopped')),
+    kind TEXT NOT NULL CHECK (kind IN ('catalog', 'plays', 'follows', 'playlists')),
+    file TEXT NOT NULL,
+    place TEXT NOT NULL,
+    stored_as TEXT NOT NULL,
+    options TEXT NOT NULL DEFAULT '{}',
+    report TEXT NOT NULL DEFAULT '{}',
+    percent INTEGER NOT NULL DEFAULT 0,
+    run_id BIGINT,
+    created_at BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX import_task_user_id ON import_task (user_id, (step = 'undo'));
+CREATE INDEX import_task_state ON import_task (state);
+
 CREATE TABLE import_item (
     run_id BIGINT NOT NULL,
     kind TEXT NOT NULL,

@@ -1,22 +1,21 @@
-"""Report the refused rows of an import: one line per reason for stderr, and all rows in a CSV file."""
+"""The refused rows of an import: a line of text for each reason, and a CSV file that can be corrected and imported."""
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import time, timedelta
 from itertools import islice
-from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
-from musicsvc.cli.output_file import open_output
-from musicsvc.store.importing.columns import Guess, Parse
+from musicsvc.store.importing.columns import Parse
 from musicsvc.store.importing.files.records import Reader, Record
-from musicsvc.store.importing.summary import Refusal
+from musicsvc.store.importing.summary import ImportSummary, Refusal
 from musicsvc.store.importing.values import clock_text, span
 
-MOST_RANGES, MOST_NAMES = 12, 12  # maximum per line on stderr
+MOST_RANGES, MOST_NAMES = 12, 12  # maximum per line
 IN_MEMORY = 1 << 20  # bytes
 
 
@@ -52,42 +51,39 @@ def _some(parts: Sequence[str], most: int) -> str:
     return ", ".join(parts[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
-class RefusedFile:
-    """Collects the refused rows and their cells during an import, then writes them to a CSV file."""
+class RefusedRows:
+    """Collects the refused rows and their cells during an import, then writes them as CSV."""
 
-    def __init__(self, target: Path, reader: Reader) -> None:
-        self._target = target
-        self._records: dict[tuple[str | None, int], Mapping[str, Any]] = {}
+    def __init__(self, reader: Reader) -> None:
+        self._records: deque[Record] = deque()  # read, but not in the summary yet
         self._columns = dict.fromkeys(reader.columns or ())
-        self._added = 0
+        self._added = self._done = 0
         self._rows: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by write()
         self.reader: Reader = _Watched(reader, self._records)
 
-    def add(self, refused: Sequence[Refusal], columns: Iterable[Guess] = ()) -> None:
-        """Store the rows of `refused` that are new since the last call. `refused`: all rows refused so far.
-
-        `columns`: what the columns were taken for, which says how long the durations of a workbook are.
-        """
-        parsers = {each.column: each.parse for each in columns}
-        for row in islice(refused, self._added, None):
+    def add(self, summary: ImportSummary) -> None:
+        """Store the rows that were refused since the last call."""
+        read = [self._records.popleft() for _ in range(summary.rows - self._done)]
+        cells = {(record.member, record.line): record.values for record in read}
+        parsers = {each.column: each.parse for each in summary.columns}
+        for row in islice(summary.refused, self._added, None):
             values = {
                 column: _clock(value, parsers.get(column)) if isinstance(value, time | timedelta) else value
-                for column, value in self._records[row.member, row.line].items()
+                for column, value in cells[row.member, row.line].items()
             }
             self._columns |= dict.fromkeys(values)
             self._rows.write(json.dumps([row.line, row.reason, values], default=str).encode() + b"\n")
-        self._added = len(refused)
-        self._records.clear()
+        self._added, self._done = len(summary.refused), summary.rows
 
-    def write(self) -> None:
-        """Write the CSV file: the line number, the reason, and the unchanged cells of each row."""
+    def write(self, file: IO[bytes]) -> None:
+        """Write the CSV file: the line number, the reason, and the unchanged cells of each row. Call this once."""
         names = ["line", "reason"]
         for column in self._columns:
             while column in names:
                 column += "_"  # noqa: PLW2901 - the file has a column of the same name
             names.append(column)
         self._rows.seek(0)
-        with self._rows, open_output(self._target) as file:
+        with self._rows:
             text = io.TextIOWrapper(file, "utf-8", newline="")
             table = csv.writer(text, quoting=csv.QUOTE_ALL)
             table.writerow(names)
@@ -99,9 +95,9 @@ class RefusedFile:
 
 
 class _Watched(Reader):
-    """A reader that yields the records of another reader and stores the values of each record in `records`."""
+    """A reader that yields the records of another reader and adds each of them to `records`."""
 
-    def __init__(self, reader: Reader, records: dict[tuple[str | None, int], Mapping[str, Any]]) -> None:
+    def __init__(self, reader: Reader, records: deque[Record]) -> None:
         self._reader = reader
         self._records = records
         self.columns = reader.columns
@@ -115,7 +111,7 @@ class _Watched(Reader):
 
     def __iter__(self) -> Iterator[Record]:
         for record in self._reader:
-            self._records[record.member, record.line] = record.values
+            self._records.append(record)
             yield record
 
     def close(self) -> None:

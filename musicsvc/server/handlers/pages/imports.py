@@ -1,0 +1,111 @@
+"""Import files in the browser, and undo imports."""
+
+from musicsvc.config import Settings
+from musicsvc.errors import Conflict, Invalid, NotFound
+from musicsvc.server.schemas.pages.admin import OlderQuery
+from musicsvc.server.schemas.pages.imports import COLUMN, ColumnsForm, UploadForm
+from musicsvc.server.shapes import imports as shapes
+from musicsvc.server.shapes import pages
+from musicsvc.server.shapes.envelope import Download
+from musicsvc.server.shapes.pages import Received, Redirect, View
+from musicsvc.store.importing.tasks import mapping, queue
+from musicsvc.store.importing.tasks.place import Place, refused_name
+from musicsvc.store.importing.undoing import preview, runs, wording
+from musicsvc.store.importing.undoing.runs import RunRow
+from musicsvc.store.models import ImportTask
+from musicsvc.store.security.sessions import SessionIdentity
+
+HOME = "/import"
+
+
+def show_all(query: OlderQuery, caller: SessionIdentity, settings: Settings) -> View:
+    """Show the form for a file, the file and the undo in progress, and the account's imports."""
+    found = runs.list_of(caller.user_id, limit=pages.WANTED, before=query.before)
+    listed = pages.newest_by_id([shapes.run(row) for row in found], lambda each: each["row"].id)
+    tasks = [shapes.file(task) for task in queue.list_own(caller.user_id)]
+    values = {"imports": listed, "tasks": tasks, "contact": settings.access.contact_email}
+    return View("import/list.html", values, part="state")
+
+
+def upload(
+    body: UploadForm, received: Received, caller: SessionIdentity, uploads: Place, settings: Settings, now: int
+) -> Redirect:
+    """Queue an uploaded file to be checked."""
+    if body.kind == "plays" and not caller.reports_plays:
+        raise Invalid({"kind": _no_plays(settings)})
+    task = queue.create(caller.user_id, body.kind, received.name, received.stored_as, uploads.name, now)
+    return Redirect(f"{HOME}/{task}")
+
+
+def _no_plays(settings: Settings) -> str:
+    contact = settings.access.contact_email
+    return "Your account may not report plays of others." + (f" Ask for it at {contact}." if contact else "")
+
+
+def show(subject: ImportTask) -> View:
+    """Show an uploaded file: its columns and first rows, what an import would do, its progress, or its result."""
+    if subject.step == queue.UNDO:
+        raise NotFound("There is no such file of yours.")
+    return View("import/file.html", {"file": shapes.file(subject)}, part="state")
+
+
+def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
+    """Check the file again with other columns and options."""
+    file = shapes.file(subject)
+    try:
+        pairs = mapping.pairs(subject.kind, file.report["columns"], file.options["pairs"], body.choice)
+    except Invalid as wrong:
+        raise Invalid({f"{COLUMN}{number}": message for number, message in wrong.errors.items()}) from None
+    names = ("listener", "create_missing") if subject.kind == "plays" else ("artist", "date_format")
+    queue.check_again(subject, {"pairs": pairs, **body.model_dump(include={*names})})
+    return Redirect(f"{HOME}/{subject.id}")
+
+
+def start(subject: ImportTask, caller: SessionIdentity, settings: Settings) -> Redirect:
+    """Queue a checked file to be imported, or continue an import that was interrupted."""
+    if subject.kind == "plays" and not caller.reports_plays:
+        raise Conflict(_no_plays(settings))
+    queue.start(subject)
+    return Redirect(f"{HOME}/{subject.id}")
+
+
+def stop(subject: ImportTask) -> Redirect:
+    """Stop the check or the import of a file."""
+    queue.stop(subject)
+    return Redirect(f"{HOME}/{subject.id}")
+
+
+def discard(subject: ImportTask) -> Redirect:
+    """Remove an uploaded file."""
+    queue.discard(subject)
+    return Redirect(HOME, f"The file {subject.file} is removed.")
+
+
+def send_refused(subject: ImportTask, uploads: Place) -> Download:
+    """Send the refused rows of a file as CSV."""
+    path = uploads.folder / str(subject.user) / refused_name(subject.stored_as)
+    try:
+        content = path.read_bytes()
+    except OSError:
+        raise NotFound("The refused rows are not here any more. Upload the file again.") from None
+    return Download(content, "text/csv; charset=utf-8", {"Content-Disposition": 'attachment; filename="refused.csv"'})
+
+
+def preview_undo(subject: RunRow) -> View:
+    """Show what an undo of an import would delete, restore and keep."""
+    if subject.state in {"running", "undone"}:
+        raise Conflict(f"Import {subject.id} is {subject.state}. It cannot be undone now.")
+    found = preview.build(subject.id)
+    values = {
+        "run": found.run,
+        "deleted": wording.quantities({"play": found.plays} | found.deleted),
+        "restored": wording.quantities(found.restored),
+        "kept": wording.kept_lines(found.kept, "Keeps"),
+    }
+    return View("import/undo.html", values)
+
+
+def undo(subject: RunRow, caller: SessionIdentity, uploads: Place, now: int) -> Redirect:
+    """Queue the undo of an import."""
+    queue.request_undo(subject, caller.user_id, uploads.name, now)
+    return Redirect(HOME)

@@ -1,0 +1,195 @@
+"""Receive a form with a file, which is written to the folder of the account while it arrives."""
+
+import asyncio
+import re
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from aiohttp import hdrs
+from aiohttp.web import BaseRequest, RequestPayloadError
+
+from musicsvc.errors import Malformed, TooLarge, TooSlow, Unavailable, UnsupportedMedia
+from musicsvc.server.request.bodies import send_continue
+from musicsvc.server.request.multipart import NOT_VALID, FormData, Part
+from musicsvc.server.schemas.fields import Body
+from musicsvc.server.schemas.pages.form import TOKEN_FIELD
+from musicsvc.server.schemas.parsed_body import ParsedBody
+from musicsvc.server.schemas.reading import check
+from musicsvc.server.shapes.pages import Received
+from musicsvc.server.visits import ExpiredForm, Visit
+from musicsvc.store.engine.store import Store
+from musicsvc.store.importing.tasks import queue
+from musicsvc.store.importing.tasks.place import Place, tidy
+
+MOST_BYTES = 32 * 1024 * 1024
+MOST_OTHER = 64 * 1024  # bytes of the other fields, and of the heads of all parts
+WHOLE_SECONDS = 600.0  # at 32 MiB, half a megabit per second
+PIECE = 256 * 1024
+FILE = "file"  # the name of the field
+LONGEST_NAME = 200
+KIND = re.compile(r'multipart/form-data\s*;\s*boundary=("?)([^"]+)\1\s*', re.IGNORECASE)
+SUFFIXES = re.compile(r"(\.[a-z0-9]{1,8}){1,2}$", re.ASCII)
+TOO_LARGE = "The file is larger than 32 MiB. Pack it with gzip, split it, or import it on the server: musicsvc import."
+NO_FILE, EMPTY = "Choose a file.", "The file is empty."
+NO_SPACE = "The file cannot be stored at the moment."
+
+
+class Uploads:
+    def __init__(self, store: Store, place: Place, pause: float) -> None:
+        """`pause`: the most seconds without a piece of the body."""
+        self._store = store
+        self._place = place
+        self._pause = pause
+
+    @asynccontextmanager
+    async def received(
+        self, request: BaseRequest, schema: type[Body], context: Mapping[str, Any], visit: Visit, user: int
+    ) -> AsyncIterator[tuple[ParsedBody, Received | None]]:
+        """Receive the form and its file. After the `with` block, the file is deleted unless the queue has it.
+
+        Raises Conflict while another file of the account is being received or read. A form without a valid token is
+        left unread.
+        """
+        form = FormData(_boundary(request))
+        if (request.content_length or 0) > MOST_BYTES + MOST_OTHER:
+            raise TooLarge(TOO_LARGE)
+        locked = self._place.locked(user)
+        folder = await asyncio.to_thread(locked.__enter__)
+        try:
+            upload = _Upload(folder, visit)
+            try:
+                await self._read(request, form, upload)
+            finally:
+                await asyncio.to_thread(upload.close)
+            yield upload.result(schema, context)
+        finally:
+            await asyncio.to_thread(self._tidy, folder, user)
+            locked.__exit__(None, None, None)
+
+    def _tidy(self, folder: Path, user: int) -> None:
+        tidy(folder, self._store.read(partial(queue.files_of, user, self._place.name)).result())
+
+    async def _read(self, request: BaseRequest, form: FormData, upload: "_Upload") -> None:
+        try:
+            async with asyncio.timeout(WHOLE_SECONDS):
+                await send_continue(request)
+                while not form.ended:
+                    async with asyncio.timeout(self._pause):
+                        piece = await request.content.readany()
+                    if not piece:
+                        raise Malformed(NOT_VALID)
+                    for found in form.feed(piece):
+                        upload.take(found)
+                    if upload.is_refused:
+                        return
+                    if len(upload.pending) >= PIECE:
+                        await asyncio.to_thread(upload.write)
+                while await request.content.readany():
+                    upload.take(b"")
+        except TimeoutError:
+            raise TooSlow("The file did not arrive in time.") from None
+        except (RequestPayloadError, ConnectionError):
+            raise Malformed("The body has invalid HTTP framing.") from None
+        except OSError:
+            raise Unavailable(NO_SPACE) from None
+
+
+class _Upload:
+    """The fields and the file of a form that is being received."""
+
+    def __init__(self, folder: Path, visit: Visit) -> None:
+        self._folder = folder
+        self._visit = visit
+        self._fields: dict[str, bytearray] = {}
+        self._part: Part | None = None
+        self._file: IO[bytes] | None = None
+        self._name = ""
+        self._stored_as = ""
+        self._size = self._other = 0
+        self.pending = bytearray()
+        self.is_refused = False
+
+    def take(self, found: Part | bytes) -> None:
+        """Take the head of a part or a piece of its content. Raises Malformed or TooLarge."""
+        if isinstance(found, Part):
+            self._begin(found)
+        elif self._part is not None and self._part.name == FILE:
+            self._size += len(found)
+            if self._size > MOST_BYTES:
+                raise TooLarge(TOO_LARGE)
+            if self._file is not None:
+                self.pending += found
+        else:
+            self._count(len(found))
+            if self._part is not None:
+                self._fields[self._part.name] += found
+
+    def _begin(self, part: Part) -> None:
+        self._count(len(part.name) + len(part.filename or "") + 100)
+        if self._stored_as or part.name in self._fields:
+            raise Malformed("The file must be the last field of the form, and no field may be repeated.")
+        self._part = part
+        if part.name != FILE:
+            self._fields[part.name] = bytearray()
+            return
+        try:
+            self._visit.require_own_form(self._fields.get(TOKEN_FIELD, bytearray()).decode(errors="replace"))
+        except ExpiredForm:
+            self.is_refused = True  # nothing is written for other sites
+            return
+        self._name = _name(part.filename or "")
+        suffixes = SUFFIXES.search(self._name.lower())  # they say the format
+        self._stored_as = f"{secrets.token_hex(8)}{suffixes[0] if suffixes else ''}"
+        self._file = (self._folder / self._stored_as).open("xb")
+
+    def _count(self, size: int) -> None:
+        self._other += size
+        if self._other > MOST_OTHER:
+            raise TooLarge("The form is too large.")
+
+    def write(self) -> None:
+        """Write what has arrived of the file."""
+        if self._file is not None:
+            self._file.write(self.pending)
+        self.pending.clear()
+
+    def close(self) -> None:
+        try:
+            self.write()
+        finally:
+            if self._file is not None:
+                self._file.close()
+
+    def result(self, schema: type[Body], context: Mapping[str, Any]) -> tuple[ParsedBody, Received | None]:
+        sent = {}
+        for name, value in self._fields.items():
+            try:
+                sent[name] = value.decode().replace("\r\n", "\n")
+            except UnicodeDecodeError:
+                raise Malformed(NOT_VALID) from None
+        model, errors = check(schema, {name: value for name, value in sent.items() if value}, context)
+        if not self._name:
+            errors = errors | {FILE: NO_FILE}
+        elif not self._size:
+            errors = errors | {FILE: EMPTY}
+        parsed = ParsedBody(sent, model, errors, None)
+        return parsed, None if errors else Received(self._name, self._stored_as)
+
+
+def _boundary(request: BaseRequest) -> str:
+    if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
+        raise UnsupportedMedia("Send the form without Content-Encoding.")
+    found = KIND.fullmatch(request.headers.get(hdrs.CONTENT_TYPE, ""))
+    if found is None:
+        raise UnsupportedMedia("Send the form with the file, with Content-Type: multipart/form-data.")
+    return found[2]
+
+
+def _name(sent: str) -> str:
+    """Return the name of a file as its user knows it, without folders and control characters."""
+    name = re.split(r"[/\\]", sent)[-1]
+    return "".join(char for char in name if char.isprintable())[-LONGEST_NAME:].strip()

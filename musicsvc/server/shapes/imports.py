@@ -1,0 +1,84 @@
+"""Uploaded files and imports as their pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from musicsvc.store.importing.tasks import mapping, queue
+from musicsvc.store.importing.undoing.runs import RunRow
+from musicsvc.store.models import ImportTask
+
+LABELS = {"isrc": "ISRC", "upc": "UPC", "bpm": "BPM", "duration_ms": "Duration (ms, or m:ss)"}
+STATES = {
+    "running": "running",
+    "done": "done",
+    "stopped": "interrupted",
+    "undoing": "being undone",
+    "partly": "undone, except what is in use",
+    "undone": "undone",
+}
+EXAMPLES = 3
+OPTIONS: dict[str, Any] = {"pairs": [], "artist": None, "date_format": None, "listener": None, "create_missing": False}
+# The report of a file that was not read yet (store/importing/tasks/work.py).
+REPORT: dict[str, Any] = {
+    "problem": None,
+    "done": "",
+    **dict.fromkeys(("is_history", "at_most", "more"), False),
+    **dict.fromkeys(("columns", "rows", "reasons", "notes", "kept"), ()),
+    **dict.fromkeys(("read", "refused", "more_reasons", "twins"), 0),
+    "counts": {},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of an uploaded file. `field`: the field that it fills, or an empty text."""
+
+    name: str
+    field: str
+    written: str | None
+    examples: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An uploaded file, or the undo of an import. `report`: what is known of it."""
+
+    task: ImportTask
+    report: Mapping[str, Any]
+    options: Mapping[str, Any]
+
+    @property
+    def is_active(self) -> bool:
+        return self.task.state not in queue.ENDED
+
+    @property
+    def columns(self) -> list[Column]:
+        rows = self.report["rows"]
+        found = []
+        for place, each in enumerate(self.report["columns"], 1):
+            examples = list(dict.fromkeys(row[place] for row in rows if row[place]))[:EXAMPLES]
+            found.append(Column(each["column"], each["field"] or "", each["written"], examples))
+        return found
+
+    @property
+    def choices(self) -> list[tuple[str, str]]:
+        """The fields that a column can fill, and their labels."""
+        return [("", "Not used"), *((name, label(name)) for name in mapping.fields_of(self.task.kind))]
+
+
+def label(field: str) -> str:
+    return LABELS.get(field) or field.replace("_", " ").capitalize()
+
+
+def file(task: ImportTask) -> File:
+    return File(task, REPORT | queue.options_of(task.report), OPTIONS | queue.options_of(task.options))
+
+
+def run(row: RunRow) -> dict[str, Any]:
+    """Return an import for the list: its state in words, and its counts over all kinds of items."""
+    totals = {name: sum(each[name] for each in row.counts.values()) for name in ("new", "changed", "refused")}
+    can_undo = row.state not in {"running", "undone"}
+    return {"row": row, "state": STATES[row.state], "can_undo": can_undo, **totals}

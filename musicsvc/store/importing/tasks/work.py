@@ -1,0 +1,221 @@
+"""Do what the queue asks for: check an uploaded file, import it, or undo an import."""
+
+import time
+from collections.abc import Callable
+from dataclasses import astuple
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from musicsvc.clock import Clock
+from musicsvc.errors import Conflict, Failure
+from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import guessing, refused_rows, runner
+from musicsvc.store.importing.catalog import twins
+from musicsvc.store.importing.catalog.catalog import Catalog
+from musicsvc.store.importing.columns import Columns, Guess, UnclearError
+from musicsvc.store.importing.files import histories, readers
+from musicsvc.store.importing.files.records import Reader
+from musicsvc.store.importing.plays.plays import Plays
+from musicsvc.store.importing.refused_rows import RefusedRows
+from musicsvc.store.importing.runner import ImportOptions, Kind, Pace
+from musicsvc.store.importing.summary import NOTES, ImportSummary
+from musicsvc.store.importing.tasks import queue
+from musicsvc.store.importing.tasks.excerpt import Excerpt
+from musicsvc.store.importing.tasks.place import Place, refused_name, tidy
+from musicsvc.store.importing.tasks.queue import StoppedError
+from musicsvc.store.importing.undoing import undo, wording
+from musicsvc.store.models import ImportTask
+
+KINDS: dict[str, type[Kind[Any]]] = {"catalog": Catalog, "plays": Plays}
+MOST_ROWS = 1_000_000
+TOO_MANY = f"The file has more than {MOST_ROWS:,} rows. Split it, or import it on the server: musicsvc import."
+GONE = "The file is not there any more. Upload it again."
+BROKEN = "An internal error occurred. Report it to the operator of this service."
+STOPPING = "The service stops. Continue the import when it is back: rows that are in are not added twice."
+SHARED = Pace(rows=100, trial=0.5, rest=1.0)
+BEAT = 1.0  # seconds between two records of the progress
+MOST_REASONS = 20
+Report = dict[str, Any]
+
+
+class Worker:
+    """Works on the tasks of a place, one after the other."""
+
+    def __init__(self, store: Store, place: Place, clock: Clock, is_stopping: Callable[[], bool]) -> None:
+        self._store = store
+        self._place = place
+        self._clock = clock
+        self._is_stopping = is_stopping
+
+    def settle(self) -> None:
+        """Stop the tasks that no process works on any more, and delete the files that nobody needs."""
+        for user in self._place.users():
+            try:
+                with self._place.locked(user) as folder:
+                    tidy(folder, self._settle(user))
+            except Conflict:  # in use
+                continue
+
+    def _settle(self, user: int) -> list[str]:
+        return self._store.write(partial(queue.settle, user, self._place.name, self._clock.now())).result()
+
+    def work(self) -> None:
+        """Do the tasks that wait."""
+        for task in self._store.read(partial(queue.waiting, self._place.name)).result():
+            if self._is_stopping():
+                return
+            try:
+                with self._place.locked(task.user) as folder:
+                    if self._store.write(partial(queue.claim, task.id)).result():
+                        _Task(self._store, task, folder, self._clock, self._is_stopping).perform()
+                    tidy(folder, self._settle(task.user))
+            except Conflict:  # another process works for this account
+                continue
+
+
+class _Task:
+    """One running task."""
+
+    def __init__(
+        self, store: Store, task: ImportTask, folder: Path, clock: Clock, is_stopping: Callable[[], bool]
+    ) -> None:
+        self._store = store
+        self._task = task
+        self._folder = folder
+        self._path = folder / task.stored_as
+        self._now = clock.now()
+        self._is_stopping = is_stopping
+        self._options = queue.options_of(task.options)
+        self._run: int | None = task.run
+        self._beat = 0.0
+
+    def perform(self) -> None:
+        steps = {queue.CHECK: self._check, queue.IMPORT: self._import, queue.UNDO: self._undo}
+        report = queue.options_of(self._task.report) | {"problem": BROKEN}
+        state = queue.STOPPED
+        try:
+            report |= {"problem": None, **steps[self._task.step]()}
+            state = queue.DONE
+        except Failure as failure:
+            report["problem"] = self._plain(failure)
+        finally:
+            self._store.write(partial(queue.finish, self._task.id, state, report, self._run)).result()
+        if self._task.step == queue.IMPORT and state == queue.DONE:
+            self._path.unlink(missing_ok=True)
+
+    def _plain(self, failure: Failure) -> str:
+        """Return the message of a failure without remedies of the command line and without the path of the file."""
+        if isinstance(failure, UnclearError):
+            return failure.what
+        return failure.message.replace(str(self._path), self._task.file)
+
+    def _go_on(self, position: float, size: float, run: int | None) -> None:
+        """Record the progress, at most once a second. Raises StoppedError if the task must stop."""
+        if self._is_stopping():
+            raise StoppedError(STOPPING)
+        if time.monotonic() - self._beat < BEAT and run == self._run:
+            return
+        self._run = run
+        percent = min(99, int(100 * position / (size or 1)))
+        self._store.write(partial(queue.beat, self._task.id, percent, run), counters_only=True).result()
+        self._beat = time.monotonic()
+
+    def _open(self) -> Reader:
+        if not self._path.is_file():
+            raise Failure(GONE)
+        if self._task.kind == "plays":
+            reader = histories.open_file(self._path, mapped=bool(self._options.get("pairs")))
+        else:
+            reader = readers.open_file(self._path)
+        reader.name = self._task.file
+        return reader
+
+    def _import_options(self, *, dry_run: bool) -> ImportOptions:
+        user = self._store.read(partial(users.get, self._task.user)).result()
+        return ImportOptions(**self._options, user=user.email, dry_run=dry_run)
+
+    def _read(self, reader: Reader, kind: Kind[Any]) -> Report:
+        """Import the file, write its refused rows beside it, and return the result."""
+        rows = RefusedRows(reader)
+
+        def on_progress(summary: ImportSummary) -> None:
+            rows.add(summary)
+            if summary.rows > MOST_ROWS:
+                raise Failure(TOO_MANY)
+            self._go_on(reader.position, reader.size, summary.run)
+
+        try:
+            summary = runner.run(
+                self._store, rows.reader, kind, now=self._now, on_progress=on_progress, pace=SHARED, actor="page"
+            )
+        finally:
+            self._write_refused(rows)
+        return _result(summary)
+
+    def _write_refused(self, rows: RefusedRows) -> None:
+        target = self._folder / refused_name(self._task.stored_as)
+        with target.open("wb") as file:
+            rows.write(file)
+
+    def _check(self) -> Report:
+        """Try the first rows without writing them, and return what the page shows of the file."""
+        options = self._import_options(dry_run=True)
+        kind, guesses = KINDS[self._task.kind](options), self._guess()
+        report: Report = {"is_history": self._is_history(), "problem": None, "twins": 0}
+        with Excerpt(self._open()) as excerpt:
+            try:
+                report |= self._read(excerpt, kind)
+            except StoppedError:
+                raise
+            except Failure as failure:
+                report["problem"] = self._plain(failure)
+        known = {each.column: each.field for each in guesses}
+        written = {each.column: each.written for each in kind.columns.guesses}
+        report["columns"] = [
+            {"column": name, "field": kind.columns.field(name), "guess": known.get(name), "written": written.get(name)}
+            for name in excerpt.names()
+        ]
+        if self._task.kind == "catalog" and not report["problem"]:
+            report["twins"] = twins.of_catalog(lambda: Excerpt(self._open()), options, self._store).names
+        return report | {"rows": excerpt.table(), "more": excerpt.more}
+
+    def _is_history(self) -> bool:
+        return self._task.kind == "plays" and histories.is_history(self._path, mapped=bool(self._options.get("pairs")))
+
+    def _guess(self) -> list[Guess]:
+        """Return the guesses about the columns if the user had set none."""
+        kind = KINDS[self._task.kind]
+        columns = Columns(kind.fields, ())
+        try:
+            with self._open() as reader:
+                guessing.fit(iter(reader), columns, reader.columns, kind.synonyms, self._options.get("date_format"))
+        except Failure:
+            return []  # the check says why
+        return columns.guesses
+
+    def _import(self) -> Report:
+        with self._open() as reader:
+            return self._read(reader, KINDS[self._task.kind](self._import_options(dry_run=False)))
+
+    def _undo(self) -> Report:
+        assert self._task.run is not None  # noqa: S101 - an undo has one
+        go_on = partial(self._go_on, run=self._task.run)
+        done = undo.undo(self._store, self._task.run, now=self._now, on_progress=go_on, actor="page")
+        what = wording.quantities({"play": done.plays} | done.counts)
+        return {"done": what, "kept": wording.kept_lines(done.kept, "Kept")}
+
+
+def _result(summary: ImportSummary) -> Report:
+    """Return the result of an import as the page shows it."""
+    reasons = list(refused_rows.lines(summary.refused))
+    return {
+        "read": summary.rows,
+        "counts": {kind: astuple(counts) for kind, counts in summary.counts.items()},
+        "refused": len(summary.refused),
+        "reasons": reasons[:MOST_REASONS],
+        "more_reasons": max(0, len(reasons) - MOST_REASONS),
+        "notes": [f"{NOTES[note]}: {count:,}." for note, count in summary.notes.items() if count],
+        "at_most": summary.at_most,
+    }
