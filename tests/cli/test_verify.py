@@ -226,6 +226,24 @@ def test_a_report_says_that_growth_compares_with_a_whole_day(
     assert "% vs previous 7 days, counted whole)" in shown
 
 
+def test_the_albums_that_a_report_compares_are_verified_over_its_days(
+    export: Export, made: Catalog, store: Store, clock: MovableClock, tmp_path: Path
+) -> None:
+    released = clock.now() - 8 * DAY
+    store.write(Album.update(release_date=isoformat(released)[:10]).execute).result()
+    chosen = [option for album in made.albums for option in ("--release", str(album))]
+    file = tmp_path / "report.csv"
+    export("report", "--period", "7-days", *chosen, "--release-days", "4", "-o", str(file))
+    assert export("verify", str(file)).returncode == 0
+    store.write(lambda: made.add_plays([(made.tracks[0], released + 2 * DAY + 700 * SLOT, "new")])).result()
+    found = [each for each in differences(export("verify", str(file), "--json")) if each[0].startswith("releases")]
+    assert found == [
+        ("releases 01 day 002", "plays", 0, 1),
+        ("releases 01 day 002", "listeners", 4, 5),
+        ("releases 01 day 003", "listeners", 4, 5),
+    ]
+
+
 def test_a_file_that_cannot_be_verified_says_why(export: Export, made: Catalog, tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     export("tracks", "--artist", str(made.artists[0]), "-o", str(file))
