@@ -120,6 +120,15 @@ def _create(kind: str, user_id: int) -> int:
     return {"artist": artist, "album": album, "track": track}[kind]
 
 
+def _pair(kind: str) -> Callable[[PageWorld], Mapping[str, str]]:
+    """Return a function that creates two artists, albums or tracks of the owner, and returns the form to merge them."""
+
+    def make(world: PageWorld) -> Mapping[str, str]:
+        return {name: str(world.do(lambda: _create(kind, world.ids[OWNER]))) for name in ("merge", "into")}
+
+    return make
+
+
 def report_link(world: PageWorld) -> Mapping[str, Any]:
     """Create a link of the owner to the report of a track."""
     subject, now = Subject(TRACK, _create("track", world.ids[OWNER])), world.shared.clock.now()
@@ -217,6 +226,12 @@ PAGES: Mapping[str, PageRight] = {
     "POST /insights/track/new": _act(lambda _: {}, {"name": "Air"}, status=422),
     "GET /insights/compare": PageRight(query="?kind=album&q=a"),
     "POST /insights/compare/share": PageRight(status=422),  # nothing is chosen
+    "GET /insights/duplicates": PageRight(query="?kind=track&page=2"),
+    **{f"GET /insights/{noun}/merge": PageRight(query="?into=7") for noun in ("artist", "album", "track")},
+    **{
+        f"POST /insights/{noun}/merge": PageRight(form=_pair(noun), others={STRANGER: 403})
+        for noun in ("artist", "album", "track")
+    },
     "POST /insights/export/csv": DOWNLOAD,
     "POST /insights/export/json": DOWNLOAD,
     "POST /insights/export/xlsx": DOWNLOAD,

@@ -8,7 +8,6 @@ from musicsvc.server.handlers.accounts import registration_open
 from musicsvc.server.handlers.pages import (
     accounts,
     developers,
-    editing,
     home,
     insights,
     own_account,
@@ -30,7 +29,6 @@ from musicsvc.server.schemas.pages.accounts import (
     TokenForm,
 )
 from musicsvc.server.schemas.pages.admin import OlderQuery
-from musicsvc.server.schemas.pages.editing import FieldsForm, NewQuery
 from musicsvc.server.schemas.pages.insights import (
     ArtistsQuery,
     CompareQuery,
@@ -41,7 +39,6 @@ from musicsvc.server.schemas.pages.insights import (
 )
 from musicsvc.store.accounts import password_links, tokens
 from musicsvc.store.dashboards import report_links
-from musicsvc.store.editing import edits
 from musicsvc.store.insights.figures import album_of, artist_of, track_of
 from musicsvc.store.security import sessions
 
@@ -60,23 +57,6 @@ def page(method: str, path: str, handler: Any, access: Access, **more: Any) -> R
 
 
 KINDS = {"/insights/artist/{id}": artist_of, "/insights/album/{id}": album_of, "/insights/track/{id}": track_of}
-EDITED = {"artist": edits.find_artist, "album": edits.find_album, "track": edits.find_track}
-
-
-def edit_pages(noun: str, find: Any) -> tuple[Route, ...]:
-    """Return the pages to create, edit and delete artists, albums or tracks."""
-    new, row = f"/insights/{noun}/new", f"/insights/{noun}/{{id}}"
-    edit, delete = f"{row}/edit", f"{row}/delete"
-    return (
-        page("GET", new, editing.show_new(noun), SESSION, query=NewQuery),
-        page("POST", new, editing.create(noun), SESSION, query=NewQuery, body=FieldsForm, form=new),
-        page("GET", edit, editing.show(noun), SESSION, find=find),
-        page("POST", edit, editing.save(noun), SESSION, find=find, body=FieldsForm, form=edit),
-        page("GET", delete, editing.show_deletion(noun), SESSION, find=find),
-        page("POST", delete, editing.delete, SESSION, find=find, form=delete),
-    )
-
-
 export = partial(page, "POST", access=SESSION, body=ExportForm, reads=True, slow=True, limit=RateLimit.EXPORTS)
 
 
@@ -123,7 +103,6 @@ ROUTES: tuple[Route, ...] = (
     page("GET", "/insights/track/{id}/realtime", insights.show_realtime, SESSION, find=track_of),
     *(page("POST", f"{path}/share", insights.share, SESSION, find=find, query=PagePeriod, body=ShareForm, form=path)
       for path, find in KINDS.items()),
-    *(each for noun, find in EDITED.items() for each in edit_pages(noun, find)),
     export("/insights/export/csv", exports.export_table("csv")),
     export("/insights/export/json", exports.export_table("json", attachment=True)),
     export("/insights/export/xlsx", exports.export_table("xlsx")),

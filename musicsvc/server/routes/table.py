@@ -5,6 +5,7 @@ from musicsvc.server.routes import (
     art,
     catalog,
     documents,
+    editing,
     exports,
     imports,
     insights,
@@ -28,5 +29,6 @@ ROUTES: tuple[Route, ...] = (
     *documents.ROUTES,
     *pages.ROUTES,
     *imports.ROUTES,
+    *editing.ROUTES,
     *admin.ROUTES,
 )

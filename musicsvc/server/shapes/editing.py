@@ -51,3 +51,17 @@ def _choices(field: Field, choices: Sequence[str]) -> list[tuple[str, str]]:
     choices = ("yes", "no") if field.form == "yes or no" else choices
     none = [("", "not given")] if choices and field.optional else []
     return none + [(each, each.replace("_", " ")) for each in choices]
+
+
+def compared(noun: str, source: Mapping[str, str], target: Mapping[str, str], taken: Sequence[str]) -> list[JSON]:
+    """Return the fields with a value in one of two rows. `taken`: those that the target gets from the source."""
+    return [
+        {
+            "label": field.title,
+            "source": source[field.name].strip(),
+            "target": target[field.name].strip(),
+            "taken": field.name in taken,
+        }
+        for field in FIELDS[noun]
+        if source[field.name] or target[field.name]
+    ]

@@ -7,6 +7,7 @@ from musicsvc.store.engine.name_index import INDEXES
 from musicsvc.store.engine.sql import fetch, in_list
 
 LARGEST_ID = 2**63 - 1
+SUGGESTED = 500  # names to choose from; others can be typed
 ALIKE = 50  # names that are compared; equal ones are the best matches
 WITH_ID = re.compile(r"(.+) \(([0-9]{1,18})\)")
 NAMES = "SELECT id, name FROM {noun} WHERE id {among} ORDER BY id"
@@ -33,9 +34,9 @@ def with_id(name: str, row_id: int) -> str:
     return f"{name} ({row_id})"
 
 
-def managed(noun: str, user_id: int, limit: int) -> list[str]:
-    """Return names with ids (`with_id`) of artists or albums that the account manages, in the order of names."""
-    return [with_id(*row) for row in fetch(MANAGED_NAMES[noun], user_id, limit)]
+def managed(noun: str, user_id: int) -> list[str]:
+    """Return names with ids (`with_id`) of artists or albums that the account manages, SUGGESTED at most."""
+    return [with_id(*row) for row in fetch(MANAGED_NAMES[noun], user_id, SUGGESTED)]
 
 
 def find_id(noun: str, text: str, *, manager_id: int | None = None) -> int:

@@ -4,9 +4,10 @@ Imports find the other by the names and codes of what was merged (`store/catalog
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from musicsvc.errors import Conflict, Forbidden, NotFound
+from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import album_sizes, identifiers, merged
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import links
@@ -42,15 +43,6 @@ CREDITS = {
     ALBUM: "SELECT artist_id FROM album_artist WHERE album_id = ? ORDER BY position, artist_id LIMIT 1",
     TRACK: "SELECT artist_id FROM track_artist WHERE track_id = ?",
 }
-
-
-class Caller(Protocol):
-    """An account that asks for a merge."""
-
-    @property
-    def user_id(self) -> int: ...
-    @property
-    def admin(self) -> bool: ...
 
 
 class MergePreview(NamedTuple):
@@ -109,7 +101,8 @@ def merge(
     managers = _managers(kind, into_id)
     {TRACK: _merge_tracks, ALBUM: _merge_albums, ARTIST: _merge_artists}[kind](pair, now)
     about = f"{noun} {from_id} ({found.from_name}) into {noun} {into_id} ({found.into_name})"
-    account = caller.user_id if caller is not None else min(managers, default=None)
+    own = caller is not None and caller.user_id in managers
+    account = caller.user_id if caller is not None and own else min(managers, default=None)
     security_events.add(EVENTS[kind], account_id=account, reason=about, now=now, actor=actor)
     return found
 

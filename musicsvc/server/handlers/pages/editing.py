@@ -19,7 +19,6 @@ from musicsvc.store.editing.fields import FIELDS
 from musicsvc.store.security.sessions import SessionIdentity
 
 Row = ArtistRow | AlbumRow | TrackRow
-SUGGESTED = 500  # names in a list to choose from; others can be typed
 MEANWHILE = "Somebody else has changed this since you opened the form. Save again to replace their value."
 
 
@@ -36,7 +35,7 @@ def show(noun: str) -> Callable[..., View]:
 def _form(noun: str, schema: type[Body], now: Mapping[str, str], form: FormState, caller: SessionIdentity) -> JSON:
     """Return the inputs of a form. `now`: the texts of the fields."""
     texts = shapes.Texts(now, read_texts(noun, form.values), read_former(noun, form.values))
-    known = {each: names.managed(each, caller.user_id, SUGGESTED) for each in ("artist", "album")}
+    known = {each: names.managed(each, caller.user_id) for each in ("artist", "album")}
     return {"inputs": shapes.inputs(noun, texts, form, editing.choices(schema)), "known": known}
 
 

@@ -1,14 +1,15 @@
 """Forms to edit artists, albums and tracks."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict
+import pydantic
 
-from musicsvc.server.schemas.fields import Query
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, MAX_PAGE, Query, Text
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.server.schemas.pages.insights import FormId
 from musicsvc.store.editing.fields import FIELDS, Field
+from musicsvc.store.editing.merging import Noun
 
 WAS = "was."  # before the name of a field: its text when the form was shown
 
@@ -20,10 +21,31 @@ class NewQuery(Query):
     album: FormId = None
 
 
+class TwinsQuery(Query):
+    """The kind of twins to list."""
+
+    kind: Noun = "artist"
+    page: Annotated[int, pydantic.Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
+
+
+class MergeQuery(Query):
+    """The names or ids of two rows: `merge` is merged into the other."""
+
+    merge: Annotated[str | None, Text(0, 300)] = None
+    into: Annotated[str | None, Text(0, 300)] = None
+
+
+class MergeForm(Form):
+    """The ids of two rows: `merge` is merged into the other."""
+
+    merge: Annotated[int, pydantic.Field(ge=1, le=MAX_ID), DIGITS_ONLY]
+    into: Annotated[int, pydantic.Field(ge=1, le=MAX_ID), DIGITS_ONLY]
+
+
 class FieldsForm(Form):
     """Any fields, as texts (`read_texts`)."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = pydantic.ConfigDict(extra="allow", frozen=True)
 
 
 def read_texts(noun: str, sent: Mapping[str, Any]) -> dict[str, str]:

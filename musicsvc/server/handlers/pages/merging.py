@@ -1,0 +1,63 @@
+"""Pages to find twins among artists, albums and tracks, and to merge one into another."""
+
+from collections.abc import Callable
+
+from musicsvc.errors import Conflict, Failure, Invalid
+from musicsvc.server.schemas.pages.editing import MergeForm, MergeQuery, TwinsQuery
+from musicsvc.server.shapes import editing as shapes
+from musicsvc.server.shapes.pages import Redirect, View
+from musicsvc.store.catalog import names
+from musicsvc.store.editing import merging, twins, typed
+from musicsvc.store.editing.merging import Noun
+from musicsvc.store.engine.pagination import Page
+from musicsvc.store.security.security_events import Actor, Administrator
+from musicsvc.store.security.sessions import SessionIdentity
+
+TWINS = "/insights/duplicates"
+
+
+def show_twins(query: TwinsQuery, caller: SessionIdentity) -> View:
+    """List the twins among what the account manages."""
+    found = twins.list(query.kind, caller.user_id, Page(query.page))
+    last = max(1, -(-found.total // found.page.size))
+    values = {"noun": query.kind, "total": found.total, "twins": found.rows, "number": query.page, "last": last}
+    return View("insights/duplicates.html", values)
+
+
+def show(noun: Noun) -> Callable[..., View]:
+    """Return the handler that lets the user choose two rows and, once they are chosen, shows what a merge would do."""
+
+    def show_merge(query: MergeQuery, caller: SessionIdentity) -> View:
+        known = names.managed(noun, caller.user_id) if noun != "track" else []
+        values = {"noun": noun, "query": query, "known": known, "preview": None}
+        if query.merge is None or query.into is None:
+            return View("insights/merge.html", values)
+        source, target = (
+            _find(noun, name, text, caller) for name, text in (("merge", query.merge), ("into", query.into))
+        )
+        try:
+            preview = merging.preview(noun, source, target, caller=caller)
+        except Conflict as failure:  # into itself
+            raise Invalid({"into": failure.message}) from None
+        rows = shapes.compared(noun, typed.load(noun, source), typed.load(noun, target), preview.taken)
+        return View("insights/merge.html", values | {"preview": preview, "rows": rows})
+
+    return show_merge
+
+
+def _find(noun: Noun, name: str, text: str, caller: SessionIdentity) -> int:
+    try:
+        return names.find_id(noun, text, manager_id=caller.user_id)
+    except Failure as failure:
+        raise Invalid({name: failure.message}) from None
+
+
+def merge(noun: Noun) -> Callable[..., Redirect]:
+    """Return the handler that merges one row into another."""
+
+    def merge_rows(body: MergeForm, caller: SessionIdentity, now: int) -> Redirect:
+        actor: Actor = Administrator(caller.user_id) if caller.admin else "page"
+        done = merging.merge(noun, body.merge, body.into, now=now, caller=caller, actor=actor)
+        return Redirect(f"{TWINS}?kind={noun}", f"{done.from_name} is merged into {done.into_name}.")
+
+    return merge_rows
