@@ -31,7 +31,18 @@ DELETED = (
     """,
     "DELETE FROM deleted_track WHERE kind = {kind} AND subject = :source",
 )
-SHARED = "UPDATE report_link SET subject = :target WHERE kind = {kind} AND subject = :source"
+# A share link that shows both shows the other once.
+SHARED = (
+    """
+    DELETE FROM report_link_subject WHERE subject = :source
+    AND report_link_id IN (SELECT id FROM report_link WHERE kind = {kind})
+    AND report_link_id IN (SELECT report_link_id FROM report_link_subject WHERE subject = :target)
+    """,
+    """
+    UPDATE report_link_subject SET subject = :target WHERE subject = :source
+    AND report_link_id IN (SELECT id FROM report_link WHERE kind = {kind})
+    """,
+)
 LACKS = """
     FROM {table} f WHERE f.{owner} = :source
     AND NOT EXISTS (SELECT 1 FROM {table} o WHERE o.{owner} = :target AND o.{member} = f.{member})
@@ -119,7 +130,7 @@ def count(kind: int, source: int, target: int) -> dict[str, int]:
 
 def move(kind: int, source: int, target: int) -> None:
     """Move all rows that refer to `source` to `target`. Rows that `target` has already stay behind."""
-    for statement in (*(move for link in LINKS[kind] for move in link.moves), *AFTER[kind], SHARED):
+    for statement in (*(move for link in LINKS[kind] for move in link.moves), *AFTER[kind], *SHARED):
         _perform(statement.format(kind=kind), source, target, run)
 
 

@@ -1,11 +1,25 @@
 """Twins are proposed on a page, compared on another, and merged only by the button there."""
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 from musicsvc.clock import SECOND
 from musicsvc.store.catalog import names
-from musicsvc.store.models import Album, AlbumArtist, Artist, SecurityEvent, Track, TrackArtist, User
+from musicsvc.store.dashboards import report_links
+from musicsvc.store.models import (
+    Album,
+    AlbumArtist,
+    Artist,
+    ReportLink,
+    ReportLinkSubject,
+    SecurityEvent,
+    Track,
+    TrackArtist,
+    User,
+)
+from musicsvc.store.plays.periods import window
+from musicsvc.store.plays.subjects import TRACK, Subject
 from tests.conftest import NOW
 from tests.support.html_page import HtmlPage
 from tests.support.page_client import add_account
@@ -27,6 +41,10 @@ async def play(person: Person, track_id: int, *heard: tuple[str, int]) -> None:
     plays = [{"track_id": track_id, "listener": name, "played_at": NOW // SECOND - 900 + 30 * at} for name, at in heard]
     answer = await person.shared.client.holding(person.token()[1]).post("plays", {"plays": plays})
     assert answer.json["accepted"] == len(heard), answer.json
+
+
+def share(subjects: Sequence[Subject], user_id: int) -> report_links.LinkRow:
+    return report_links.create(subjects, window("7-days", NOW), user_id=user_id, now=NOW)
 
 
 async def get(person: Person, path: str) -> HtmlPage:
@@ -72,6 +90,8 @@ async def test_a_comparison_says_what_moves_and_what_coincides_and_changes_nothi
     target = person.do(lambda user: track(user.id, "Aria", bpm=70))
     await play(person, source, ("ann", 0), ("ann", 1), ("ben", 2), ("cy", 3))
     await play(person, target, ("ann", 1), ("ben", 2), ("dee", 4))
+    both = [Subject(TRACK, source), Subject(TRACK, target)]
+    person.do(lambda user: [share(shown, user.id) for shown in (both, both[:1])])
     path = f"/insights/track/merge?merge=Air&into={quote(names.with_id('Aria', target))}"
     page = await get(person, path)
     rows = {label: cells for label, *cells in page.table("Field")}
@@ -87,6 +107,8 @@ async def test_a_comparison_says_what_moves_and_what_coincides_and_changes_nothi
     assert (await person.browser.get(f"/insights/track/{source}")).status == 404
     assert (await get(person, f"/insights/track/{target}")).figures["plays.total"] == "5"
     assert (await merge(person, "track", source, target)).status == 404  # in another tab
+    links = ReportLinkSubject.select(ReportLinkSubject.subject).join(ReportLink).where(ReportLink.user == person.id)
+    assert person.do(lambda _: [*links.tuples()]) == [(target,), (target,)]  # each shows the other, once
 
 
 @on_shared_loop
