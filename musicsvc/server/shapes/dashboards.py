@@ -74,6 +74,9 @@ def dashboard(found: Dashboard, now: int, zone: str) -> JSON:
     shaped |= {"zone": zone, "zones": zones(), "kept": kept, "chosen": chosen, "query": urlencode(chosen)}
     if found.realtime is not None:
         shaped["realtime"] = insights.realtime(found.subject.id, found.realtime, now)
+    shaped["image"] = found.image
+    if found.containing is not None:
+        shaped["containing"] = found.containing._asdict()
     if found.own_plays is not None:
         shaped["own_plays"] = found.own_plays
     if found.milestones is not None:

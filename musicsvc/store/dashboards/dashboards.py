@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from musicsvc.store.dashboards import containing
+from musicsvc.store.dashboards.containing import Containing
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, collaborations, export_rows, figures, rankings, realtime
 from musicsvc.store.insights.charts import Chart
@@ -24,6 +26,11 @@ MANAGED_ARTISTS = """
     SELECT a.id, a.name FROM {kind}_artist l JOIN artist a ON a.id = l.artist_id
     WHERE l.{kind}_id = ? AND a.manager_id = ? ORDER BY l.position
 """
+IMAGES = {
+    TRACK: "SELECT COALESCE(t.image, a.image) FROM track t LEFT JOIN album a ON a.id = t.album_id WHERE t.id = ?",
+    ALBUM: "SELECT image FROM album WHERE id = ?",
+    ARTIST: "SELECT image_small FROM artist WHERE id = ?",
+}
 ALBUM_OF_TRACK = """
     SELECT b.id, b.name FROM track t JOIN album b ON b.id = t.album_id WHERE t.id = ? AND EXISTS (
         SELECT 1 FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE l.album_id = b.id AND a.manager_id = ?
@@ -72,6 +79,8 @@ class Dashboard(NamedTuple):
     releases: Sequence[Release] = ()
     related: Sequence[Related] = ()
     own_plays: int | None = None
+    containing: Containing | None = None
+    image: str | None = None
 
 
 def report(subject: Subject, window: Window) -> Dashboard:
@@ -106,7 +115,12 @@ def build(subject: Subject, window: Window, user_id: int, now: int, zone: str = 
     `zone`: the time zone of the hours of the week.
     """
     own = Reader(window, all_time=False).own_plays(*subject)
-    found = report(subject, window)._replace(milestones=milestones.build(subject), own_plays=own)
+    found = report(subject, window)._replace(
+        milestones=milestones.build(subject),
+        own_plays=own,
+        containing=containing.load(subject),
+        image=_image(subject),
+    )
     if zone != IN_UTC:
         found = found._replace(hours=local_hours.load(subject, window, zone))
     if subject.kind == ARTIST:
@@ -116,6 +130,13 @@ def build(subject: Subject, window: Window, user_id: int, now: int, zone: str = 
         return found._replace(realtime=realtime.load(subject, now))
     others = [each for each, _ in fetch(OTHER_ALBUMS, subject.id, user_id)]
     return found._replace(releases=releases.build([subject.id, *others], DEFAULT_DAYS, now))
+
+
+def _image(subject: Subject) -> str | None:
+    """Return the address of the picture that was given for a track, album or artist. A track has that of its album."""
+    for (image,) in fetch(IMAGES[subject.kind], subject.id):
+        return None if image is None else str(image)
+    return None
 
 
 def _related(subject: Subject, user_id: int) -> list[Related]:
