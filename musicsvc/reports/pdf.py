@@ -117,7 +117,7 @@ def _recent(first_plays: str | None) -> JSON | None:
     """Return the day of the first play, as text in two lines, as it stands instead of a change."""
     if first_plays is None:
         return None
-    return {"text": f"first plays\n{dates.short(date.fromisoformat(first_plays))}", "mood": "recent"}
+    return {"text": f"first plays\n{dates.day(date.fromisoformat(first_plays))}", "mood": "recent"}
 
 
 def _facts(report: JSON) -> list[JSON]:

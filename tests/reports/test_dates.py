@@ -30,10 +30,10 @@ def test_a_month_a_quarter_and_a_year_have_names(first: date, last: date, name: 
 @pytest.mark.parametrize(
     ("first", "last", "text"),
     [
-        (date(2026, 3, 1), date(2026, 3, 1), "1 March 2026"),
-        (date(2026, 3, 1), date(2026, 3, 9), "1 – 9 March 2026"),
-        (date(2026, 1, 31), date(2026, 3, 1), "31 January – 1 March 2026"),
-        (date(2025, 3, 1), date(2026, 3, 9), "1 March 2025 – 9 March 2026"),
+        (date(2026, 3, 1), date(2026, 3, 1), "1 Mar 2026"),
+        (date(2026, 3, 1), date(2026, 3, 9), "1 – 9 Mar 2026"),
+        (date(2026, 1, 31), date(2026, 3, 1), "31 Jan – 1 Mar 2026"),
+        (date(2025, 3, 1), date(2026, 3, 9), "1 Mar 2025 – 9 Mar 2026"),
     ],
 )
 def test_a_range_of_days_is_written_without_repetition(first: date, last: date, text: str) -> None:

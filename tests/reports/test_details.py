@@ -98,7 +98,7 @@ def test_releases_have_a_line_each_and_tables_of_at_most_four() -> None:
     short, none = release(1, 2) | {"open": 1}, release(2, 0) | {"name": "None", "release_date": None}
     found = details.releases([release(0, 3), short, none], 28)
     assert found is not None
-    assert [line["date"] for line in found["lines"]] == ["1 January 2026", "2 January 2026", "no release date"]
+    assert [line["date"] for line in found["lines"]] == ["1 Jan 2026", "2 Jan 2026", "no release date"]
     assert [line["points"] for line in found["lines"]] == [[[0, 0.5], [0.5, 0.25], [1, 0.1665]], [[0, 1]], []]
     assert [line["open"] for line in found["lines"]] == [[], [[0, 1], [0.5, 0.5]], []]
     assert [label["label"] for label in found["labels"]] == ["day 0", "day 1", "day 2"]

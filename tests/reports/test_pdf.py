@@ -88,9 +88,9 @@ def test_a_report_has_its_title_its_figures_and_numbered_pages() -> None:
     found = pages(pdf.render(content()))
 
     assert "Northern Lights" in found[0]
-    assert "31 January – 1 March 2026" in found[0]
+    assert "31 Jan – 1 Mar 2026" in found[0]
     assert "Plays 270 −12.5 %" in found[0]
-    assert "Made on 1 March 2026, 12:34 UTC" in found[0]
+    assert "Made on 1 Mar 2026, 12:34 UTC" in found[0]
     assert [f"Page {each} of {len(found)}" in text for each, text in enumerate(found, 1)] == [True] * len(found)
     for each in range(10):
         code = f"· ISRC DEZ9924{each:05} " if each % 3 else ""
@@ -255,7 +255,7 @@ def test_an_empty_report_says_what_to_do() -> None:
     empty = content(plays=0)
     empty["summary"]["plays"]["total"] = 7
     (text,) = pages(pdf.render(empty | {"last_played": "2014-03-09"}))
-    assert "The newest plays are from 9 March 2014. Choose a period that contains that day." in text
+    assert "The newest plays are from 9 Mar 2014. Choose a period that contains that day." in text
     assert "Choose another period." in pages(pdf.render(empty))[0]
     assert "Import a history with musicsvc import plays" in pages(pdf.render(content(plays=0)))[0]
 

@@ -34,9 +34,9 @@ class World(NamedTuple):
     def token_rows(self, account: str = "") -> list[str]:
         """Return the rows of a table of tokens. `account`: the cell before the state."""
         rows = [
-            (2, "old radio", "expired", "– | 2026-03-01 12:09"),
-            (1, "phone", "[bad] revoked", "– | 2026-05-30 12:03"),
-            (0, "laptop", "[good] valid", "2026-03-01 12:08 | 2026-05-30 12:02"),
+            (2, "old radio", "expired", "– | 1 Mar 2026, 12:09 UTC"),
+            (1, "phone", "[bad] revoked", "– | 30 May 2026, 12:03 UTC"),
+            (0, "laptop", "[good] valid", "1 Mar 2026, 12:08 UTC | 30 May 2026, 12:02 UTC"),
         ]
         return [
             f"[/admin/tokens/{self.tokens[at]}] {name} | {account}{state} | {self.ends[at]} | {times}"
@@ -79,7 +79,7 @@ def fill(office: Office) -> World:
 
 
 def at(minute: int) -> str:
-    return f"1 March 2026, 12:{minute:02} UTC"
+    return f"1 Mar 2026, 12:{minute:02} UTC"
 
 
 def wish(number: int) -> list[str]:

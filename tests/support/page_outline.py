@@ -21,7 +21,7 @@ RULES = (
     (r"</?(tr|dt|dd|p|pre|h1|h2|summary|label|article|header|footer|div|details)\b[^>]*>", r"\n"),
     (r"<[^>]+>", ""),
 )
-TIMES = ("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%-d %B %Y, %H:%M UTC")
+TIMES = ("%-d %b %Y, %H:%M:%S UTC", "%-d %b %Y, %H:%M UTC")
 
 
 def outline(body: bytes) -> list[str]:

@@ -1,4 +1,4 @@
-"""Dates and periods as text, such as `1 March 2026`."""
+"""Dates and periods as text, such as `1 Mar 2026`."""
 
 from datetime import date, timedelta
 
@@ -11,16 +11,16 @@ DASH = " \u2013 "
 
 
 def day(of: date) -> str:
-    return f"{of.day} {MONTHS[of.month - 1]} {of.year}"
+    return f"{of.day} {_month(of)} {of.year}"
 
 
-def short(of: date) -> str:
-    return f"{of.day} {MONTHS[of.month - 1][:3]} {of.year}"
+def _month(of: date) -> str:
+    return MONTHS[of.month - 1][:3]
 
 
 def first_plays(of: date) -> str:
     """Return the text that stands instead of growth if the first play is too recent to compare with earlier days."""
-    return f"first plays {short(of)}"
+    return f"first plays {day(of)}"
 
 
 def span(first: date, last: date) -> str:
@@ -29,7 +29,7 @@ def span(first: date, last: date) -> str:
         return day(last)
     if (first.year, first.month) == (last.year, last.month):
         return f"{first.day}{DASH}{day(last)}"
-    start = f"{first.day} {MONTHS[first.month - 1]}" if first.year == last.year else day(first)
+    start = f"{first.day} {_month(first)}" if first.year == last.year else day(first)
     return f"{start}{DASH}{day(last)}"
 
 

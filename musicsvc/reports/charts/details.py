@@ -10,15 +10,15 @@ from musicsvc.reports.wrapping import LONGEST_SHORT, named
 # The background and the text of a cell of the heat map, by its share of the highest one. Their contrast is 4.5 : 1.
 LEVELS = (
     ("#ffffff", "#5b6879"),
-    ("#e6ecfd", "#16202e"),
-    ("#c2d0fa", "#16202e"),
-    ("#93abf5", "#16202e"),
-    ("#2f5bea", "#ffffff"),
-    ("#1b3796", "#ffffff"),
+    ("#ebe7fa", "#16202e"),
+    ("#cec4f2", "#16202e"),
+    ("#a897e6", "#16202e"),
+    ("#5136c4", "#ffffff"),
+    ("#32207f", "#ffffff"),
 )
 CELL, LARGEST, SIGN = 17.5, 7.5, 0.58  # points: the width of a cell, its largest text; the width of a digit in em
 MOST_NUMBERS = 4  # columns of milestones; the highest ones
-LINES = ("#2f5bea", "#b3362b", "#12805c", "#7a5200", "#6a3fb5")  # colours
+LINES = ("#5136c4", "#b04a00", "#00707c", "#a8327d", "#4d6b00")  # colours, those of the pages
 # Lengths of dashes and gaps in points, so that the ten lines differ without colour; the first line has none.
 DASHES = (
     (),
@@ -79,7 +79,7 @@ def milestones(found: Sequence[JSON]) -> JSON | None:
 
 def _short(text: str) -> str:
     """Return the day of a date or time in ISO 8601."""
-    return dates.short(datetime.fromisoformat(text))
+    return dates.day(datetime.fromisoformat(text))
 
 
 def releases(releases: Sequence[JSON], days: int) -> JSON | None:

@@ -98,7 +98,7 @@ def labels(first: date, days: int, width: int) -> list[JSON]:
 def day_label(first: date, place: int, days: int) -> str:
     """Return the label of the day `place` days after `first`, with the year if the axis is long or spans two years."""
     day, last = first + timedelta(days=place), first + timedelta(days=days - 1)
-    text = dates.short(day)
+    text = dates.day(day)
     return text.removesuffix(f" {day.year}") if first.year == last.year and days <= LONGEST_IN_DAYS else text
 
 
@@ -110,4 +110,4 @@ def _month_starts(first: date, last: date) -> list[tuple[date, str]]:
     numbers = next(span for span in spans if len(span) <= MOST_LABELS)
     starts = [date(number // MONTHS_PER_YEAR, number % MONTHS_PER_YEAR + 1, 1) for number in numbers]
     whole_years = numbers.step % MONTHS_PER_YEAR == 0
-    return [(day, str(day.year) if whole_years else dates.short(day).partition(" ")[2]) for day in starts]
+    return [(day, str(day.year) if whole_years else dates.day(day).partition(" ")[2]) for day in starts]

@@ -79,7 +79,7 @@ def _environment() -> Environment:
     environment.globals["static"] = static_url
     environment.filters["moment"] = _moment
     environment.filters["isoformat"] = isoformat
-    environment.filters["day"] = lambda instant: f"{to_datetime(instant):%-d %B %Y}"
+    environment.filters["day"] = lambda instant: f"{to_datetime(instant):%-d %b %Y}"
     environment.filters["number"] = lambda value: f"{value:,}"
     environment.filters["date"] = lambda text: f"{date.fromisoformat(text):%-d %b %Y}"
     environment.filters["time"] = lambda text: f"{datetime.fromisoformat(text):%-d %b %Y, %H:%M:%S} UTC"
@@ -96,5 +96,5 @@ def _percent(value: float | None) -> str:
 
 
 def _moment(instant: int) -> str:
-    """Format an instant as text, such as `22 November 2026, 15:04 UTC`."""
-    return f"{to_datetime(instant):%-d %B %Y, %H:%M} UTC"
+    """Format an instant as text, such as `22 Nov 2026, 15:04 UTC`."""
+    return f"{to_datetime(instant):%-d %b %Y, %H:%M} UTC"

@@ -56,11 +56,11 @@ async def test_requests_are_listed_pending_or_decided_and_show_the_forms_to_deci
 async def test_accounts_are_listed_with_their_state(world: World) -> None:
     domain, path = world.office.domain, "/admin/accounts"
     created, *shown = (await world.lines(f"{path}?q=@{domain}"))[-4:]
-    assert created.endswith(f"] asker1@{domain} | [good] API access | asker1 | 2026-03-01 12:18")
+    assert created.endswith(f"] asker1@{domain} | [good] API access | asker1 | 1 Mar 2026, 12:18 UTC")
     assert shown == [
-        f"[{path}/{world.cleo}] cleo@{domain} | [bad] suspended | Cleopatra | 2026-03-01 12:00",
-        f"{world.owner} | [good] API access | Ben B. | 2026-03-01 12:00",
-        f"[{path}/{world.office.admin}] ann@{domain} | no API access administrator | ann | 2026-03-01 12:00",
+        f"[{path}/{world.cleo}] cleo@{domain} | [bad] suspended | Cleopatra | 1 Mar 2026, 12:00 UTC",
+        f"{world.owner} | [good] API access | Ben B. | 1 Mar 2026, 12:00 UTC",
+        f"[{path}/{world.office.admin}] ann@{domain} | no API access administrator | ann | 1 Mar 2026, 12:00 UTC",
     ]
 
 
@@ -75,16 +75,16 @@ async def test_an_account_has_its_tokens_and_last_events(world: World) -> None:
         "Reported: 0 plays in the last 30 days",
         f"Created: {at(0)}",
         *world.token_rows(),
-        f"2026-03-01 12:12 | account.reinstated | admin ann@{domain} |",
-        f"2026-03-01 12:11 | account.suspended | admin ann@{domain} | scraping",
-        f"2026-03-01 12:10 | token.revoked token {lost} | abuse | hurried",
-        f"2026-03-01 12:06 | token.revoked token {phone} | abuse | probed",
+        f"1 Mar 2026, 12:12 UTC | account.reinstated | admin ann@{domain} |",
+        f"1 Mar 2026, 12:11 UTC | account.suspended | admin ann@{domain} | scraping",
+        f"1 Mar 2026, 12:10 UTC | token.revoked token {lost} | abuse | hurried",
+        f"1 Mar 2026, 12:06 UTC | token.revoked token {phone} | abuse | probed",
         *(
-            f"2026-03-01 12:{minute:02} | token.created token {each} | cli |"
+            f"1 Mar 2026, 12:{minute:02} UTC | token.created token {each} | cli |"
             for minute, each in ((5, lost), (4, radio), (3, phone), (2, laptop))
         ),
-        "2026-03-01 12:01 | access.granted | cli | with plays of other listeners",
-        "2026-03-01 12:00 | account.created | cli |",
+        "1 Mar 2026, 12:01 UTC | access.granted | cli | with plays of other listeners",
+        "1 Mar 2026, 12:00 UTC | account.created | cli |",
     ]
     acts = [f"{path}/{act}" for act in ("password-link", "revoke-access")]
     more = [f"{path}/{act}" for act in ("suspend", "withdraw-plays")]
@@ -101,8 +101,8 @@ async def test_a_suspended_account_can_be_reinstated(world: World) -> None:
         "Password: not set",
         "Reports plays: of their own only",
         "The account has no tokens. Its owner creates them in the settings, under Developers.",
-        "2026-03-01 12:07 | account.suspended | abuse | three tokens",
-        "2026-03-01 12:00 | account.created | cli |",
+        "1 Mar 2026, 12:07 UTC | account.suspended | abuse | three tokens",
+        "1 Mar 2026, 12:00 UTC | account.created | cli |",
     ]
     acts = [f"{path}/{act}" for act in ("reinstate", "grant-access")]
     await shows(world, path, facts, *acts, "/admin/activity", f"{path}/withdraw-plays")
@@ -170,4 +170,4 @@ async def test_a_link_to_set_a_password_is_shown_with_its_end(world: World) -> N
         f"Give this link to {world.owner}. No e-mail is sent. It sets the password once and is shown only now." in shown
     )
     assert shown[3].startswith(f"{world.office.shared.client.root}/password/")
-    assert "Valid until 2 March 2026, 12:19 UTC, until the next link, or until a password is set." in shown
+    assert "Valid until 2 Mar 2026, 12:19 UTC, until the next link, or until a password is set." in shown

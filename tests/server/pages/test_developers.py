@@ -56,7 +56,7 @@ async def test_a_request_for_access_is_followed_to_its_answer(person: Person) ->
     assert (sent.status, sent.headers["Location"]) == (303, HOME)
     waiting = await page(person)
     assert "Your request was sent." in waiting
-    assert "You asked for access on 1 March 2026." in waiting
+    assert "You asked for access on 1 Mar 2026." in waiting
     assert "Request access" not in waiting
     (asked,) = person.shared.store.read(lambda: api_access.list(text=person.email)).result()
     assert asked.request
@@ -64,7 +64,7 @@ async def test_a_request_for_access_is_followed_to_its_answer(person: Person) ->
 
     person.do(lambda _: api_access.deny(person.email, f"too vague {SCRIPT}", now=now + DAY))
     denied = await page(person)
-    assert "was denied on 2 March 2026" in denied
+    assert "was denied on 2 Mar 2026" in denied
     assert "too vague &lt;script&gt;alert(1)&lt;/script&gt;" in denied
 
     assert (await person.browser.post(f"{HOME}/access", REQUEST)).status == 303
@@ -106,7 +106,7 @@ async def test_the_value_of_a_token_is_shown_once_and_works(developer: Person) -
     expires = developer.shared.clock.now() + 30 * DAY
     assert (token.name, token.scope, token.expires_at) == ("dashboard", "read", expires)
     listed = await page(developer)
-    for part in ("dashboard", f"ends in {value[-4:]}", "Read only", "1 March 2026", "in 30 days"):
+    for part in ("dashboard", f"ends in {value[-4:]}", "Read only", "1 Mar 2026", "in 30 days"):
         assert part in listed
     detail = await page(developer, f"{HOME}/tokens/{token.id}")
     assert re.findall(r'aria-current="(\w+)">(\w+)<', listed + detail) == [

@@ -3,7 +3,13 @@
 
 (() => {
   const HEIGHT = 280;
-  const DATE_STEPS = [1, 2, 7, 14, 31, 62, 92, 184, 366, 731, 1827, 3653].map((days) => days * 86400); // seconds
+  const DAY = 86400; // seconds
+  // The axis of dates is that of the PDF report: days, or from 101 days on the first of months or years.
+  const MOST_LABELS = 8;
+  const DATE_STEPS = [1, 2, 5, 7, 10, 15]; // days
+  const LONGEST_IN_DAYS = 100;
+  const MONTH_STEPS = [1, 2, 3, 6, 12, 24, 60, 120, 240];
+  const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
   const COUNT_STEPS = [...Array(11).keys()].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power));
   const DAY_STEPS = [1, 2, 7, 14, 28, 56, 112];
   const LOCALE = "en-US"; // as in the rest of the page
@@ -69,24 +75,50 @@
       width,
       height: HEIGHT,
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
-      padding: [12, 24, 0, 0],
+      padding: [12, 32, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
       scales: { x: { time: data.dated, range: (_, low, high) => [low, high] }, y: { range: (_, low, high) => [0, Math.max(4, high * 1.05)] } },
       axes: [
-        { ...axis, grid: { show: false }, space: 70, ...(data.dated ? dateAxis(data.days) : { incrs: DAY_STEPS }) },
-        { ...axis, size: 56, incrs: COUNT_STEPS, values: (_, splits) => splits.map(short) },
+        { ...axis, grid: { show: false }, space: 70, ...(data.dated ? dateAxis(data.days, width) : { incrs: DAY_STEPS }) },
+        { ...axis, size: (_, labels) => 20 + 7 * Math.max(1, ...(labels ?? []).map((label) => label.length)), incrs: COUNT_STEPS, values: (_, splits) => splits.map((value) => value.toLocaleString(LOCALE)) },
       ],
       series: [{}, ...found.map((line) => style(line, color(line), background, data.days.length - 1))],
     };
   }
 
-  const short = (value) => new Intl.NumberFormat(LOCALE, { notation: "compact", maximumFractionDigits: 1 }).format(value);
+  function dateAxis(days, width) {
+    const labels = dateLabels(days[0], days[days.length - 1], Math.min(MOST_LABELS, Math.floor(width / 90)));
+    return { splits: () => labels.map(([at]) => at), values: () => labels.map(([, text]) => text) };
+  }
 
-  function dateAxis(days) {
-    const parts = days.length > 180 ? { month: "short", year: "numeric" } : { month: "short", day: "numeric" };
-    const format = new Intl.DateTimeFormat(LOCALE, { ...parts, timeZone: "UTC" });
-    return { incrs: DATE_STEPS, values: (_, splits) => splits.map((seconds) => format.format(seconds * 1000)) };
+  // The places (in seconds) and texts of at most `most` labels.
+  function dateLabels(first, last, most) {
+    const [start, end] = [new Date(first * 1000), new Date(last * 1000)];
+    const length = (last - first) / DAY + 1;
+    if (length > LONGEST_IN_DAYS) return monthLabels(start, end, most);
+    const oneYear = start.getUTCFullYear() === end.getUTCFullYear();
+    const step = DATE_STEPS.find((each) => (length - 1) / each < most) ?? Math.ceil(length / most);
+    const places = Array.from({ length: Math.floor((length - 1) / step) + 1 }, (_, at) => first + at * step * DAY);
+    return places.map((at) => {
+      const day = new Date(at * 1000);
+      const text = `${day.getUTCDate()} ${MONTHS[day.getUTCMonth()]}`;
+      return [at, oneYear ? text : `${text} ${day.getUTCFullYear()}`];
+    });
+  }
+
+  function monthLabels(start, end, most) {
+    const month = (date) => date.getUTCFullYear() * 12 + date.getUTCMonth();
+    const [low, high] = [month(start) + (start.getUTCDate() > 1 ? 1 : 0), month(end)];
+    const starts = (step) => {
+      const lowest = Math.ceil(low / step) * step;
+      return Array.from({ length: Math.max(0, Math.floor((high - lowest) / step) + 1) }, (_, at) => lowest + at * step);
+    };
+    const step = MONTH_STEPS.find((each) => starts(each).length <= most) ?? MONTH_STEPS[MONTH_STEPS.length - 1];
+    return starts(step).map((number) => {
+      const year = Math.floor(number / 12);
+      return [Date.UTC(year, number % 12) / 1000, step % 12 ? `${MONTHS[number % 12]} ${year}` : `${year}`];
+    });
   }
 
   // The legend shows the numbers of the day under the pointer.
