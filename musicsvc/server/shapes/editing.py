@@ -50,18 +50,30 @@ def _choices(field: Field, choices: Sequence[str]) -> list[tuple[str, str]]:
     """Return the values of a field to choose from, with their labels, or an empty list."""
     choices = ("yes", "no") if field.form == "yes or no" else choices
     none = [("", "not given")] if choices and field.optional else []
-    return none + [(each, each.replace("_", " ")) for each in choices]
+    return none + [(each, _readable(each)) for each in choices]
 
 
-def compared(noun: str, source: Mapping[str, str], target: Mapping[str, str], taken: Sequence[str]) -> list[JSON]:
+def compared(
+    noun: str,
+    source: Mapping[str, str],
+    target: Mapping[str, str],
+    taken: Sequence[str],
+    choices: Mapping[str, Sequence[str]],
+) -> list[JSON]:
     """Return the fields with a value in one of two rows. `taken`: those that the target gets from the source."""
     return [
         {
             "label": field.title,
-            "source": source[field.name].strip(),
-            "target": target[field.name].strip(),
+            "values": [
+                _readable(text) if field.name in choices else text.strip()
+                for text in (source[field.name], target[field.name])
+            ],
             "taken": field.name in taken,
         }
         for field in FIELDS[noun]
         if source[field.name] or target[field.name]
     ]
+
+
+def _readable(choice: str) -> str:
+    return choice.replace("_", " ")

@@ -1,5 +1,6 @@
 """Artists, albums and tracks are edited on pages, by the rules of the API, and by two people at once."""
 
+import asyncio
 from collections.abc import Mapping
 from html import unescape
 from typing import Any
@@ -169,6 +170,17 @@ async def test_of_two_people_who_edit_at_once_nobody_overwrites_the_other_unaske
     assert (found.name, found.bpm, found.isrc) == ("Arioso", 60, "DEA624101235")
     labels = person.do(lambda _: [model.select().where(model.track == row).count() for model in (TrackGenre, TrackTag)])
     assert labels == [1, 1]
+
+
+@on_shared_loop
+async def test_of_two_forms_that_are_sent_at_once_one_is_saved(person: Person) -> None:
+    row, _ = subjects(person, "track")
+    sent = await form(person, "track", row)
+    words = ("Aria", "Arioso", "Adagio", "Allegro")
+    answers = await asyncio.gather(*(save(person, "track", row, sent | {"name": name}) for name in words))
+    assert sorted(answer.status for answer in answers) == [303, 422, 422, 422]
+    (saved,) = (name for name, answer in zip(words, answers, strict=True) if answer.status == 303)
+    assert person.do(lambda _: Track.get_by_id(row)).name == saved
 
 
 @on_shared_loop

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from musicsvc.errors import Conflict, Failure, Invalid
+from musicsvc.server.schemas import editing
 from musicsvc.server.schemas.pages.editing import MergeForm, MergeQuery, TwinsQuery
 from musicsvc.server.shapes import editing as shapes
 from musicsvc.server.shapes.pages import Redirect, View
@@ -39,7 +40,9 @@ def show(noun: Noun) -> Callable[..., View]:
             preview = merging.preview(noun, source, target, caller=caller)
         except Conflict as failure:  # into itself
             raise Invalid({"into": failure.message}) from None
-        rows = shapes.compared(noun, typed.load(noun, source), typed.load(noun, target), preview.taken)
+        choices = editing.choices(editing.EDIT[noun])
+        both = typed.load(noun, source), typed.load(noun, target)
+        rows = shapes.compared(noun, *both, preview.taken, choices)
         return View("insights/merge.html", values | {"preview": preview, "rows": rows})
 
     return show_merge
