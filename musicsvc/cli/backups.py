@@ -69,12 +69,7 @@ def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> 
     if place is not None and not place.is_dir():
         return place
     folder = place or settings.backup_folder
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise Failure(
-            f"The folder {folder} cannot be created: {error.strerror}. Create it, or set backups.folder."
-        ) from None
+    backup_folder.prepare(folder)
     return backup_folder.new_name(folder, now, kind)
 
 

@@ -17,6 +17,7 @@ from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.access.rate_limits import RateLimitCounter, RateLimiter
 from musicsvc.server.call import Observer
 from musicsvc.server.freshness import Freshness
+from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.server.jobs.import_worker import ImportWorker
@@ -116,6 +117,7 @@ class App:
             "activity_log": log,
             "check_installation": partial(doctor.check, settings, config.file_of()),
             "backup_folder": settings.backup_folder,
+            "create_backup": partial(backup_scheduler.create_now, self._store.url, settings.backup_folder),
             "temporary": self._temporary,
             "uploads": self._uploads,
             "replay_token": partial(replay.replay_token, self._store, log, settings.abuse, keep_days=keep_days),

@@ -145,6 +145,13 @@ def _account(world: PageWorld) -> Mapping[str, Any]:
     return {"id": world.ids[OWNER]}
 
 
+def _another_account(world: PageWorld) -> dict[str, str]:
+    """Create an account, and return the form that names it."""
+    email = f"another@{world.domain}"
+    world.do(lambda: users.create(email, now=world.shared.clock.now()))
+    return {"email": email}
+
+
 def _reporting(world: PageWorld) -> Mapping[str, Any]:
     """Store a play that the owner reported."""
     (listener,) = listeners.ensure([listeners.opaque_key("fan")]).values()
@@ -271,7 +278,19 @@ PAGES: Mapping[str, PageRight] = {
     "POST /admin/accounts/{id}/reinstate": _act(_account),
     "POST /admin/accounts/{id}/grant-access": _act(_account),
     "POST /admin/accounts/{id}/revoke-access": _act(_account),
+    "POST /admin/accounts/{id}/edit": PageRight(
+        _account, form=lambda world: {"email": f"edited@{world.domain}", "display_name": "Edited"}
+    ),
+    "POST /admin/accounts/{id}/grant-plays": _act(_account),
+    "POST /admin/accounts/{id}/make-admin": _act(_account),
+    "POST /admin/accounts/{id}/end-admin": _act(_account),
+    "POST /admin/accounts/{id}/assign-artists": PageRight(_account, form=_another_account),
+    "GET /admin/accounts/{id}/delete": PageRight(_account),
+    "POST /admin/accounts/{id}/delete": _act(_account),
     "POST /admin/accounts/{id}/withdraw-plays": _act(_reporting, status=200),  # it shows the plays
+    "GET /admin/artists": PageRight(query="?q=a"),
+    "GET /admin/artists/{id}": PageRight(played("artist")),
+    "POST /admin/artists/{id}/assign": PageRight(played("artist"), form=_another_account),
     "GET /admin/tokens": PageRight(query="?q=a"),
     "GET /admin/tokens/{id}": PageRight(_token),
     "POST /admin/tokens/{id}/revoke": _act(_token, REASON),
@@ -279,6 +298,8 @@ PAGES: Mapping[str, PageRight] = {
     "GET /admin/abuse": PageRight(),
     "GET /admin/abuse/{id}": PageRight(_token),
     "GET /admin/activity": PageRight(query="?status=4xx"),
+    "GET /admin/backups": PageRight(),
+    "POST /admin/backups": PageRight(),
     "GET /admin/health": PageRight(),
 }
 

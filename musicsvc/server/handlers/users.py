@@ -20,7 +20,7 @@ def me(caller: Identity, site: Site) -> JSON:
 
 def list_artists(query: Pages, caller: Identity) -> JSON:
     """List the artists that the caller manages, newest first."""
-    found = artists.list_managed(query.to_page(), actor=caller)
+    found = artists.list_managed(caller.user_id, query.to_page())
     return ok(pagination=paginator(found, [catalog.artist_full(row) for row in found.rows]))
 
 

@@ -6,6 +6,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
 from musicsvc.clock import SECOND, Clock
 from musicsvc.config import Settings
@@ -133,6 +134,16 @@ class BackupScheduler:
     def _on_progress(self, _done: float, _total: float) -> None:
         if self._stopping.is_set():
             raise Abandoned
+
+
+def create_now(url: str, backup_folder: Path, *, now: int) -> Path:
+    """Create and verify a backup on a thread of low priority. Return its file. Raises Failure if another is running."""
+    path = create.database_file(url)
+    folder.prepare(backup_folder)
+    if folder.in_progress(backup_folder):
+        raise Failure("A backup is being created. It will be in the list.")
+    with ThreadPoolExecutor(1, "backup", initializer=lower_priority) as thread:
+        return thread.submit(create.create, path, folder.new_name(backup_folder, now)).result().file
 
 
 def build(settings: Settings, clock: Clock) -> BackupScheduler | None:

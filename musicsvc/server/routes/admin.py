@@ -2,12 +2,27 @@
 
 from functools import partial
 
-from musicsvc.server.handlers.admin import abuse, accounts, activity, health, plays, requests, tokens
+from musicsvc.server.handlers.admin import (
+    abuse,
+    accounts,
+    activity,
+    artists,
+    backups,
+    deletion,
+    health,
+    plays,
+    requests,
+    tokens,
+)
 from musicsvc.server.routes.pages import page
 from musicsvc.server.routes.route import Access, Route
 from musicsvc.server.schemas.pages.admin import (
     AccountForm,
     ActivityQuery,
+    ArtistsQuery,
+    AssignForm,
+    DeletionForm,
+    EditAccountForm,
     HealthQuery,
     OlderQuery,
     ReasonForm,
@@ -17,10 +32,13 @@ from musicsvc.server.schemas.pages.admin import (
 )
 from musicsvc.store.accounts import api_access, users
 from musicsvc.store.accounts import tokens as stored_tokens
+from musicsvc.store.catalog import artists as stored_artists
 
 REQUEST, ACCOUNT, TOKEN = "/admin/requests/{id}", "/admin/accounts/{id}", "/admin/tokens/{id}"
+ARTIST, BACKUPS = "/admin/artists/{id}", "/admin/backups"
 request = partial(page, access=Access.ADMIN, find=api_access.get)
 account = partial(page, access=Access.ADMIN, find=users.get)
+artist = partial(page, access=Access.ADMIN, find=stored_artists.get)
 token = partial(page, access=Access.ADMIN, find=stored_tokens.get)
 admin = partial(page, access=Access.ADMIN)
 
@@ -34,11 +52,21 @@ ROUTES: tuple[Route, ...] = (
     admin("POST", "/admin/accounts", accounts.create, body=AccountForm, form="/admin/accounts"),
     account("GET", ACCOUNT, accounts.show),
     account("POST", f"{ACCOUNT}/password-link", accounts.create_link, form=ACCOUNT),
+    account("POST", f"{ACCOUNT}/edit", accounts.edit, body=EditAccountForm, form=ACCOUNT),
     account("POST", f"{ACCOUNT}/suspend", accounts.suspend, body=ReasonForm, form=ACCOUNT, urgent=True),
     account("POST", f"{ACCOUNT}/reinstate", accounts.reinstate, form=ACCOUNT),
     account("POST", f"{ACCOUNT}/grant-access", accounts.grant, form=ACCOUNT),
     account("POST", f"{ACCOUNT}/revoke-access", accounts.revoke, form=ACCOUNT, urgent=True),
+    account("POST", f"{ACCOUNT}/grant-plays", accounts.grant_plays, form=ACCOUNT),
+    account("POST", f"{ACCOUNT}/make-admin", accounts.make_admin, form=ACCOUNT),
+    account("POST", f"{ACCOUNT}/end-admin", accounts.end_admin, form=ACCOUNT, urgent=True),
+    account("POST", f"{ACCOUNT}/assign-artists", accounts.assign_artists, body=AssignForm, form=ACCOUNT),
+    account("GET", f"{ACCOUNT}/delete", deletion.show),
+    account("POST", f"{ACCOUNT}/delete", deletion.delete, body=DeletionForm, form=f"{ACCOUNT}/delete"),
     account("POST", f"{ACCOUNT}/withdraw-plays", plays.withdraw, body=WithdrawalForm, form=ACCOUNT),
+    admin("GET", "/admin/artists", artists.search, query=ArtistsQuery),
+    artist("GET", ARTIST, artists.show),
+    artist("POST", f"{ARTIST}/assign", artists.assign, body=AssignForm, form=ARTIST),
     admin("GET", "/admin/tokens", tokens.search, query=SearchQuery),
     token("GET", TOKEN, tokens.show),
     token("POST", f"{TOKEN}/revoke", tokens.revoke, body=ReasonForm, form=TOKEN, urgent=True),
@@ -46,6 +74,8 @@ ROUTES: tuple[Route, ...] = (
     admin("GET", "/admin/abuse", abuse.show, query=OlderQuery),
     admin("GET", "/admin/abuse/{id}", abuse.explain, no_store=True),
     admin("GET", "/admin/activity", activity.show, query=ActivityQuery, no_store=True),
+    admin("GET", BACKUPS, backups.show, no_store=True),
+    admin("POST", BACKUPS, backups.create, form=BACKUPS, no_store=True),
     admin("GET", "/admin/health", health.show, query=HealthQuery, no_store=True),
 )
 # fmt: on

@@ -177,10 +177,15 @@ def _set_email(user: User, email: str) -> None:
 
 
 def set_admin(user: User, *, admin: bool, now: int, actor: Actor = "cli") -> None:
-    """Make the account an administrator or, unless it is the last one, an account without this right."""
+    """Make the account an administrator or, unless it is the last one, an account without this right.
+
+    Raises Conflict if administrators end their own right.
+    """
     if user.admin == admin:
         return
     if not admin:
+        if isinstance(actor, Administrator) and actor.account_id == user.id:
+            raise Conflict("You cannot end your own right. Another administrator can.")
         lock_administrators()
         require_other_administrator(user)
     user.admin = admin

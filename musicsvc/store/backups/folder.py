@@ -159,6 +159,22 @@ def _remove_leftovers(folder: Path, *names: str) -> None:
             _if_unlocked(file, _remove)
 
 
+def prepare(folder: Path) -> None:
+    """Create the folder if it is missing. Raises Failure."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(
+            f"The folder {folder} cannot be created: {error.strerror}. Create it, or set backups.folder."
+        ) from None
+
+
+def in_progress(folder: Path) -> bool:
+    """Return whether a process is writing a backup into the folder, which must exist."""
+    drafts = [file for file in folder.iterdir() if LEFTOVER.fullmatch(file.name)]
+    return len(drafts) > len(leftovers(folder))
+
+
 def leftovers(folder: Path) -> list[Path]:
     """Return the unfinished backups that killed processes left in the folder."""
     found: list[Path] = []

@@ -76,9 +76,9 @@ def _all() -> ListQuery:
     return ListQuery(Artist.select(Artist.id), Artist.select(*COLUMNS, *_counts()), [Artist.id.desc()])
 
 
-def list_managed(page: Page, *, actor: Caller) -> Listing[ArtistRow]:
-    """Return the artists that the actor manages, newest first."""
-    return paginate(_of_manager, page, ArtistRow, actor.user_id, counted=None)
+def list_managed(user_id: int, page: Page) -> Listing[ArtistRow]:
+    """Return the artists that the account manages, newest first."""
+    return paginate(_of_manager, page, ArtistRow, user_id, counted=None)
 
 
 def _of_manager(user_id: int) -> ListQuery:

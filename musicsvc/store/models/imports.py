@@ -2,7 +2,8 @@
 
 from peewee import SQL, BigAutoField, BigIntegerField, CompositeKey, IntegerField, TextField
 
-from musicsvc.store.models.table import Table
+from musicsvc.store.models.accounts import User
+from musicsvc.store.models.table import Table, link
 
 
 class ImportRun(Table):
@@ -35,7 +36,7 @@ class ImportTask(Table):
     """
 
     id = BigAutoField()
-    user = BigIntegerField(column_name="user_id")
+    user = link(User, index=False)
     step = TextField()  # check, import or undo
     state = TextField(index=True)  # waiting, running, stopping, done or stopped
     kind = TextField()  # of the import

@@ -86,8 +86,8 @@ async def test_an_account_has_its_tokens_and_last_events(world: World) -> None:
         "1 Mar 2026, 12:01 UTC | access.granted | cli | with plays of other listeners",
         "1 Mar 2026, 12:00 UTC | account.created | cli |",
     ]
-    acts = [f"{path}/{act}" for act in ("password-link", "revoke-access")]
-    more = [f"{path}/{act}" for act in ("suspend", "withdraw-plays")]
+    acts = [f"{path}/{act}" for act in ("password-link", "revoke-access", "make-admin")]
+    more = [f"{path}/{act}" for act in ("edit", "suspend", "withdraw-plays", "delete")]
     tokens = [f"/admin/tokens/{each}" for each in (radio, phone, laptop)]
     await shows(world, path, facts, *acts, "/admin/activity", *more, *tokens)
 
@@ -100,12 +100,14 @@ async def test_a_suspended_account_can_be_reinstated(world: World) -> None:
         "Name: Cleopatra",
         "Password: not set",
         "Reports plays: of their own only",
+        "Artists: manages none",
         "The account has no tokens. Its owner creates them in the settings, under Developers.",
         "1 Mar 2026, 12:07 UTC | account.suspended | abuse | three tokens",
         "1 Mar 2026, 12:00 UTC | account.created | cli |",
     ]
-    acts = [f"{path}/{act}" for act in ("reinstate", "grant-access")]
-    await shows(world, path, facts, *acts, "/admin/activity", f"{path}/withdraw-plays")
+    acts = [f"{path}/{act}" for act in ("reinstate", "grant-access", "grant-plays", "make-admin")]
+    more = [f"{path}/{act}" for act in ("edit", "withdraw-plays", "delete")]
+    await shows(world, path, facts, *acts, "/admin/activity", *more)
 
 
 async def test_tokens_are_listed_with_their_state_and_can_be_revoked_or_reinstated(world: World) -> None:
@@ -159,7 +161,8 @@ async def test_the_list_of_pages_marks_the_one_that_is_shown(world: World) -> No
         tabs = page[page.index('<nav class="tabs"') :]
         links = re.findall(r'<a href="/admin/?(\w*)"(?: aria-current="(\w+)")?>(\w+)</a>', tabs[: tabs.index("</nav>")])
         assert [target or "requests" for target, *_ in links] == [text.lower() for *_, text in links]
-        assert [text for *_, text in links] == ["Requests", "Accounts", "Tokens", "Abuse", "Activity", "Health"]
+        tabs = "Requests Accounts Artists Tokens Abuse Activity Backups Health"
+        assert [text for *_, text in links] == tabs.split()
         assert [f"{kind} {text}" for _, kind, text in links if kind] == [current]
 
 

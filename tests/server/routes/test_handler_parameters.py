@@ -33,6 +33,7 @@ SOURCES = {
     "activity_log",
     "backup_folder",
     "check_installation",
+    "create_backup",
     "replay_token",
     "store",
 }

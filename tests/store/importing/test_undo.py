@@ -230,6 +230,7 @@ def test_values_that_changed_since_stay_and_the_rest_is_restored(store: Store, i
 def test_whatever_refers_to_a_row_that_an_import_created_is_named() -> None:
     account = "artist collection comment device follow message password_link playlist report_link session token"
     nouns = {name: f"{name}s" for name in account.split()} | {
+        "import_task": "uploads",
         "notification_choice": "notification_choices",
         "participant": "participants",
         "playlist_invite": "invitations",

@@ -1,10 +1,10 @@
 """Forms and queries of the pages of administration."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, Text
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_PAGE, Query, Text
 from musicsvc.server.schemas.pages.form import Checkbox, Form
 from musicsvc.store.accounts import api_access, email_addresses, users
 
@@ -64,6 +64,49 @@ class WithdrawalForm(Form):
     since: Annotated[str | None, Text(1, 64)] = None
     track: Annotated[int | None, Field(ge=1, le=LONGEST_ID), DIGITS_ONLY] = None
     confirmed: Checkbox = False
+
+
+class ArtistsQuery(Query):
+    """A search in all artists, or those that the account `manager` manages. `page`: the number of the page."""
+
+    q: Typed = ""
+    manager: Before = None
+    page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
+
+
+class AssignForm(Form):
+    """The account that manages artists from now on."""
+
+    email: Annotated[str, Text(1, email_addresses.LENGTH)]
+
+    @classmethod
+    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - as in Body
+        """Return an error message for the e-mail if no account has it."""
+        return _unknown_account("email", sent, faults)
+
+
+class DeletionForm(Form):
+    """The account that manages the artists of a deleted one from now on."""
+
+    artists_to: Annotated[str | None, Text(1, email_addresses.LENGTH)] = None
+
+    @classmethod
+    def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - as in Body
+        """Return an error message for the e-mail if no account has it."""
+        return _unknown_account("artists_to", sent, faults)
+
+
+def _unknown_account(name: str, sent: dict[str, Any], faults: dict[str, str]) -> dict[str, str]:
+    email = str(sent.get(name) or "").strip()
+    known = not email or name in faults or users.is_taken(email)
+    return {} if known else {name: f"There is no account {email}."}
+
+
+class EditAccountForm(Form):
+    """The e-mail and the display name of an account."""
+
+    email: Annotated[str, Text(1, email_addresses.LENGTH)]
+    display_name: Annotated[str, Text(1, users.NAME_LENGTH)]
 
 
 class AccountForm(Form):

@@ -42,6 +42,7 @@ NOUNS = {
     "album_artist": "albums",
     "album_tag": "albums",
     "collection_track": "collections",
+    "import_task": "uploads",
     "playlist_invite": "invitations",
     "playlist_track": "playlists",
     "track_artist": "tracks",

@@ -244,7 +244,7 @@ CREATE INDEX import_run_user_id ON import_run (user_id, id);
 
 CREATE TABLE import_task (
     id BIGSERIAL PRIMARY KEY,
-    user_id BIGINT NOT NULL,
+    user_id BIGINT NOT NULL REFERENCES account (id) ON DELETE CASCADE,
     step TEXT NOT NULL CHECK (step IN ('check', 'import', 'undo')),
     state TEXT NOT NULL CHECK (state IN ('waiting', 'running', 'stopping', 'done', 'stopped')),
     kind TEXT NOT NULL CHECK (kind IN ('catalog', 'plays', 'follows', 'playlists')),

@@ -1,0 +1,127 @@
+"""Administrators edit, delete and promote accounts, assign artists, and make backups."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from musicsvc.store.accounts import users
+from musicsvc.store.backups import folder
+from musicsvc.store.catalog import artists
+from musicsvc.store.models import Artist, Playlist, User
+from tests.support.office import Office
+from tests.support.page_client import text
+from tests.support.shared_server import Shared, on_shared_loop
+
+pytestmark = on_shared_loop
+
+
+def manages(office: Office, account: int, *names: str) -> list[int]:
+    """Create artists that the account manages."""
+    return office.do(lambda: [Artist.create(name=name, manager=account, created_at=1).id for name in names])  # type: ignore[no-any-return]
+
+
+def manager_of(office: Office, artist: int) -> object:
+    return office.do(lambda: artists.get(artist).manager_id)
+
+
+def user(office: Office, account: int) -> User:
+    found: User = office.do(lambda: users.get(account))
+    return found
+
+
+async def test_an_account_is_edited_and_errors_stand_beside_the_fields(office: Office) -> None:
+    ben, path = office.account("ben"), "/admin/accounts/{}"
+    await office.act(path.format(ben) + "/edit", email=f"benjamin@{office.domain}", display_name="Benjamin")
+    assert (user(office, ben).email, user(office, ben).display_name) == (f"benjamin@{office.domain}", "Benjamin")
+    taken = text(await office.act(path.format(ben) + "/edit", 422, email=f"ann@{office.domain}", display_name="B"))
+    assert '<small class="error" id="email-error">The email has already been taken.</small>' in taken
+    assert office.events() == [("account.edited", ben, None, "display name and e-mail")]
+
+
+async def test_an_account_becomes_administrator_and_reporter_and_loses_this_right(office: Office) -> None:
+    ben = office.account("ben")
+    path = f"/admin/accounts/{ben}"
+    await office.act(f"{path}/make-admin")
+    await office.act(f"{path}/grant-plays")
+    assert (user(office, ben).admin, user(office, ben).api_access, user(office, ben).reports_plays) == (True,) * 3
+    shown = await office.page(path)
+    assert f'action="{path}/end-admin"' in shown
+    assert f'action="{path}/grant-plays"' not in shown
+    await office.act(f"{path}/end-admin")
+    assert not user(office, ben).admin
+    own = f"/admin/accounts/{office.admin}"
+    assert f'action="{own}/end-admin"' not in await office.page(own)
+    refused = text(await office.act(f"{own}/end-admin", 409))
+    assert "You cannot end your own right. Another administrator can." in refused
+    kinds = ["admin.granted", "access.granted", "admin.revoked"]
+    assert [kind for kind, account, *_ in office.events() if account == ben] == kinds
+
+
+async def test_artists_are_assigned_one_by_one_and_all_together(office: Office) -> None:
+    ben, cleo = office.account("ben"), office.account("cleo")
+    first, second, third = manages(office, ben, f"Solo {office.domain}", "Duo", "Trio")
+    listed = await office.page(f"/admin/artists?manager={ben}")
+    assert f"3 artists of ben@{office.domain}" in listed
+    found = await office.page(f"/admin/artists?q=solo {office.domain}")
+    assert f'<a href="/admin/artists/{first}">Solo {office.domain}</a>' in found
+    path = f"/admin/artists/{first}"
+    unknown = text(await office.act(f"{path}/assign", 422, email="nobody@label.test"))
+    assert "There is no account nobody@label.test." in unknown
+    await office.act(f"{path}/assign", email=f"cleo@{office.domain}")
+    assert f'<a href="/admin/accounts/{cleo}">cleo@{office.domain}</a>' in await office.page(path)
+    account = f"/admin/accounts/{ben}"
+    await office.act(f"{account}/assign-artists", 422, email=f"ben@{office.domain}")
+    await office.act(f"{account}/assign-artists", email=f"cleo@{office.domain}")
+    assert [manager_of(office, each) for each in (first, second, third)] == [cleo] * 3
+    assert "manages none" in await office.page(account)
+    assert {kind for kind, *_ in office.events()} == {"artist.assigned", "artist.unassigned"}
+
+
+async def test_an_account_is_deleted_after_a_page_has_shown_what_goes(office: Office) -> None:
+    ben, cleo = office.account("ben"), office.account("cleo")
+    (trio,) = manages(office, ben, "Trio")
+    office.do(lambda: [Playlist.create(owner=ben, name=name, created_at=1).id for name in ("Rags", "Waltzes")])
+    path = f"/admin/accounts/{ben}/delete"
+    shown = await office.page(path)
+    assert "<li>2 playlists</li>" in shown
+    assert "The account manages 1 artist: Trio" in shown
+    refused = text(await office.act(path, 409))
+    assert f"ben@{office.domain} manages Trio." in refused
+    await office.act(path, 422, artists_to="nobody@label.test")
+    await office.act(path, 422, artists_to=f"ben@{office.domain}")
+    done = await office.act(path, artists_to=f"cleo@{office.domain}")
+    assert done.headers["Location"] == "/admin/accounts"
+    assert f"ben@{office.domain} is deleted." in await office.page("/admin/accounts")
+    assert (await office.browser.get(path)).status == 404
+    assert manager_of(office, trio) == cleo
+    assert ("account.deleted", ben, None, "2 playlists") in office.events()
+    own = text(await office.act(f"/admin/accounts/{office.admin}/delete", 409))
+    assert "This is your own account. Delete it in the settings." in own
+
+
+@pytest.mark.only_on("sqlite")
+async def test_backups_are_listed_and_created_one_at_a_time(office: Office, shared: Shared) -> None:
+    place = Path(shared.store.url.removeprefix("sqlite:///")).parent / "backups"
+    before = len(folder.entries(place))
+    done = await office.act("/admin/backups")
+    assert done.headers["Location"] == "/admin/backups"
+    newest, *others = folder.entries(place)
+    assert len(others) == before
+    shown = await office.page("/admin/backups")
+    assert f"{newest.file.name} is created and verified." in shown
+    assert f'<th scope="row">{newest.file.name}</th>' in shown
+    with folder.draft(place / "musicsvc-20260101T000000Z.db"):
+        assert "A backup is being created." in await office.page("/admin/backups")
+        refused = await office.act("/admin/backups", 409)
+        assert "A backup is being created. It will be in the list." in text(refused)
+    answers = await asyncio.gather(*(office.browser.post("/admin/backups", {}) for _ in range(2)))
+    assert {answer.status for answer in answers} <= {303, 409}
+    assert "damaged" not in await office.page("/admin/backups")
+    (place / newest.file.name).write_bytes(b"no database")
+    assert newest.file.name in await office.page("/admin/backups")
+
+
+@pytest.mark.only_on("postgres")
+async def test_the_page_of_backups_names_the_tools_of_postgresql(office: Office) -> None:
+    assert "Back up PostgreSQL with its own tools." in await office.page("/admin/backups")
