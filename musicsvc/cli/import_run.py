@@ -200,7 +200,7 @@ def _print(session: Session, summary: "ImportSummary") -> None:
         if count := summary.notes[note]:
             session.echo(f"{title}: {count:,}.")
     if summary.remark:
-        session.echo(escape_controls(summary.remark))
+        session.echo(f"{escape_controls(summary.remark)} To read another one, add --sheet NAME.")
     taken = [_taken(each) for each in summary.columns if each.guessed]
     if taken:
         session.echo(f"Columns: {'; '.join(taken)}.")

@@ -33,8 +33,9 @@ def test_a_dry_run_in_parts_says_that_its_counts_are_upper_bounds(
 def test_an_import_says_which_of_several_sheets_was_read(run: Run, ask: Json, tmp_path: Path) -> None:
     rows = [("Track", "Artist"), ("T", "A")]
     file = str(write_xlsx(tmp_path / "songs.xlsx", rows, Old=[*rows, ("U", "A")]))
-    read = "Read the sheet Sheet. For another one add --sheet NAME: Old."
-    assert run("import", "catalog", file, "--dry-run").stderr.splitlines()[0] == read
+    read = "Read the sheet Sheet, not Old."
+    printed = run("import", "catalog", file, "--dry-run").stderr.splitlines()
+    assert printed[0] == f"{read} To read another one, add --sheet NAME."
     assert ask("import", "catalog", file, "--dry-run")["remark"] == read
     found = ask("import", "catalog", file, "--sheet", "Old", "--dry-run")
     assert (found["rows"], "remark" in found) == (2, False)

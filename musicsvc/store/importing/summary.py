@@ -64,7 +64,7 @@ class Refusal(NamedTuple):
 class ImportSummary:
     """The result of an import. `notes`: numbers of rows by remark (a key of NOTES). `unused`: the ignored columns.
 
-    `remark`: a sentence about the file.
+    `remark`: see Reader.
     """
 
     dry_run: bool

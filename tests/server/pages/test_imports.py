@@ -2,11 +2,14 @@
 
 import asyncio
 import re
+from datetime import time
+from pathlib import Path
 
 from musicsvc.store.models import Track
 from tests.support.page_client import text
 from tests.support.shared_server import on_shared_loop
 from tests.support.signed_in import Person
+from tests.support.workbooks import write_xlsx
 
 SHEET = b"""Title;Artist;Duration;Released;Genre
 Air;Trio;3:45;2026-10-15;Jazz
@@ -60,3 +63,19 @@ async def test_a_sheet_is_checked_imported_and_undone(developer: Person) -> None
     about = [(event.kind, event.actor) for event in developer.events() if event.kind.startswith("import.")]
     names = ("started", "done", "undo_started", "undone")
     assert about == [(f"import.{name}", "page") for name in names]
+
+
+@on_shared_loop
+async def test_a_workbook_is_checked_and_imported_like_a_sheet(developer: Person, tmp_path: Path) -> None:
+    rows = [("Blue Label",), ("Title", "Artist", "Length", "UPC"), ("Air", "Trio", time(3, 45), 36000291452)]
+    content = write_xlsx(tmp_path / "songs.xlsx", rows, Notes=[("a", "b")]).read_bytes()
+    path = await uploaded(developer, content, "songs.xlsx")
+    shown = text(await developer.browser.get(path))
+    for told in ("1 row read, 0 of them refused", "Read the sheet Sheet, not Notes.", "m:ss, which the workbook holds"):
+        assert told in shown
+    assert (await developer.browser.post(f"{path}/start")).status == 303
+    await ready(developer, path)
+    found = developer.shared.store.read(lambda: [(track.name, track.duration) for track in Track.select()]).result()
+    assert found == [("Air", 225_000)]
+    broken = text(await developer.browser.get(await uploaded(developer, content[:-50], "songs.xlsx")))
+    assert "songs.xlsx is damaged: it cannot be read as a zip file." in broken

@@ -155,7 +155,7 @@ def test_the_first_visible_sheet_with_a_table_is_read_or_the_one_that_is_named(t
     book.save(file)
     with readers.open_file(file) as reader:
         assert reader.columns == ["Title", "Artist"]
-        assert reader.remark == "Read the sheet Tracks. For another one add --sheet NAME: Notes, Old."
+        assert reader.remark == "Read the sheet Tracks, not Notes, Old."
     with readers.open_file(file, sheet="Notes") as reader:
         assert (reader.columns, reader.remark) == (["Read me"], "")
     assert records(file, sheet="Hidden") == records(file)
@@ -214,7 +214,7 @@ def bomb(file: Path, cell: str) -> Path:
     return replace_member(write_xlsx(file, [("a", "b")]), SHEET, sheet)
 
 
-MEMORY = "needs more than a gigabyte of memory or two minutes to read. Save the sheet as CSV and import that."
+MEMORY = "needs more than a gigabyte of memory or a minute to read. Save the sheet as CSV and import that."
 DAMAGED = "is damaged or has a password. Open it in a spreadsheet program, and save the sheet as CSV."
 
 

@@ -126,6 +126,14 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
         label=read("label"),
         notes=tuple(notes),
     )
+    _refuse(found, cells)
+    if cells.faults:  # counted as a refusal of the kind of the first faulty field
+        counted = next(each.counted for field, each in FIELDS.items() if field in cells.faults)
+        raise RefusedError(cells.reasons(FIELDS), counted, notes=ignored)
+    return found
+
+
+def _refuse(found: CatalogRow, cells: Cells) -> None:
     cells.refuse("track", "is missing", when=not found.name)
     cells.refuse("artist", "is missing", when=not found.artists)
     for field, names in (("artist", found.artists), ("album_artist", found.album_artists)):
@@ -133,10 +141,6 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     cells.refuse("tags", TOO_MANY_TAGS, when=len(found.tags) > MOST_TAGS)
     nameless = found.album_external_id is not None and found.album is None
     cells.refuse("album", "is missing; album_external_id needs the name too", when=nameless)
-    if cells.faults:  # counted as a refusal of the kind of the first faulty field
-        counted = next(each.counted for field, each in FIELDS.items() if field in cells.faults)
-        raise RefusedError(cells.reasons(FIELDS), counted, notes=ignored)
-    return found
 
 
 def _release_date(day: values.Day | None, notes: list[str]) -> str | None:

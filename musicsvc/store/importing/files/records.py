@@ -26,7 +26,7 @@ class Reader(ABC):
     columns: list[str] | None
     size: int
     name: str = ""  # of the file, without its folder
-    remark: str = ""  # a sentence for the user about what is read
+    remark: str = ""  # a sentence about which of several sheets is read
 
     @property
     @abstractmethod

@@ -18,7 +18,7 @@ PROCESS = "musicsvc.store.importing.files.workbook_process"
 FAULTS = {
     "damaged": "is damaged or has a password. Open it in a spreadsheet program, and save the sheet as CSV.",
     "empty": "is empty: no sheet has a cell.",
-    "memory": "needs more than a gigabyte of memory or two minutes to read. Save the sheet as CSV and import that.",
+    "memory": "needs more than a gigabyte of memory or a minute to read. Save the sheet as CSV and import that.",
 }
 
 
@@ -53,7 +53,7 @@ class WorkbookReader(Reader):
         self.size = about["height"]
         self.columns = headings(about["headings"], lambda what: Failure(f"{self._path}: row {about['line']} {what}."))
         if others := ", ".join(about["others"]):
-            self.remark = f"Read the sheet {about['sheet']}. For another one add --sheet NAME: {others}."
+            self.remark = f"Read the sheet {about['sheet']}, not {others}."
 
     @property
     def position(self) -> int:

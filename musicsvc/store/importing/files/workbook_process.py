@@ -21,7 +21,7 @@ from python_calamine import (
 )
 
 MEMORY = 1024**3  # bytes
-SECONDS = 120
+SECONDS = 60
 ROWS_A_PART = 200
 HEADINGS_WITHIN = 20  # rows that are not empty
 DAY_ZERO = datetime(1899, 12, 31)  # noqa: DTZ001 - a workbook knows no time zones

@@ -216,6 +216,9 @@ def _result(summary: ImportSummary) -> Report:
         "refused": len(summary.refused),
         "reasons": reasons[:MOST_REASONS],
         "more_reasons": max(0, len(reasons) - MOST_REASONS),
-        "notes": [f"{NOTES[note]}: {count:,}." for note, count in summary.notes.items() if count],
+        "notes": [
+            *filter(None, [summary.remark]),
+            *(f"{NOTES[note]}: {count:,}." for note, count in summary.notes.items() if count),
+        ],
         "at_most": summary.at_most,
     }
