@@ -11,11 +11,15 @@ MORE = 2  # empty lines for further artists
 
 
 class Texts(NamedTuple):
-    """The texts of fields: as they are now, as they were typed, and as they were when the form was shown."""
+    """The texts of fields: as they are now, as they were typed, and as they were when the form was shown.
+
+    `notes`: further texts to show beside some fields.
+    """
 
     now: Mapping[str, str]
     typed: Mapping[str, str]
     former: Mapping[str, str]
+    notes: Mapping[str, str]
 
 
 def inputs(noun: str, texts: Texts, form: FormState, choices: Mapping[str, Sequence[str]]) -> list[JSON]:
@@ -36,7 +40,7 @@ def _input(field: Field, texts: Texts, form: FormState, choices: Sequence[str]) 
         "name": field.name,
         "form": field.form,
         "label": field.title,
-        "hint": field.hint,
+        "hint": texts.notes.get(field.name, field.hint),
         "required": not field.optional,
         "text": text,
         "lines": [*filter(None, text.split("\n")), *[""] * MORE],

@@ -115,11 +115,18 @@ def manages_any(user_id: int) -> bool:
     return Artist.select().where(Artist.manager == user_id).exists()
 
 
-def create(name: str, description: str | None, image_small: str | None, *, now: int, actor: Caller) -> ArtistRow:
-    """Create an artist that is managed by the actor and not verified."""
-    artist = Artist.create(
-        name=name, description=description, image_small=image_small, manager=actor.user_id, created_at=now
-    )
+def create(
+    name: str,
+    description: str | None = None,
+    image_small: str | None = None,
+    *,
+    now: int,
+    actor: Caller,
+    **columns: Any,
+) -> ArtistRow:
+    """Create an artist that is managed by the actor and not verified. `columns`: values of further columns."""
+    columns |= {"name": name, "description": description, "image_small": image_small}
+    artist = Artist.create(**columns, manager=actor.user_id, created_at=now)
     return get(artist.id)
 
 

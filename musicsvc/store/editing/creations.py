@@ -12,7 +12,7 @@ from musicsvc.store.catalog.tracks import TrackRow
 
 def create_artist(values: Mapping[str, Any], *, now: int, actor: Caller) -> ArtistRow:
     """Create an artist that the actor manages."""
-    return artists.create(values["name"], values.get("description"), values.get("image_small"), now=now, actor=actor)
+    return artists.create(**values, now=now, actor=actor)
 
 
 def create_album(values: Mapping[str, Any], *, now: int, actor: Caller) -> AlbumRow:

@@ -23,6 +23,12 @@ def load(noun: str, row_id: int, *, lock: bool = False) -> dict[str, str]:
     return {field.name: field.show(_value(noun, field.name, row)) for field in FIELDS[noun]}
 
 
+def notes(noun: str, row_id: int) -> dict[str, str]:
+    """Return notes on fields of which the row has more than their texts show: a track can have several genres."""
+    genres = _genres(Track(id=row_id)) if noun == "track" else []
+    return {"genre": f"Another one replaces all of its genres: {'; '.join(genres)}."} if len(genres) > 1 else {}
+
+
 def blank(noun: str) -> dict[str, str]:
     """Return the text of each field of a new row: of most fields, none."""
     linked, row = LINKED[noun], MODELS[noun]()
@@ -73,6 +79,9 @@ def _labels(label: Any, link: Any, owner: Any, name: Any) -> Callable[[Any], lis
     ]
 
 
+_genres = _labels(Genre, TrackGenre, TrackGenre.track, Genre.display_name)
+
+
 def _album(track: Any) -> str | None:
     found = Album.get_or_none(Album.id == track.album_id)
     return None if found is None else names.with_id(found.name, found.id)
@@ -88,7 +97,7 @@ LINKED: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     "track": {
         "artists": lambda track: _credit(artists.of_tracks([track.id])),
         "album_id": _album,
-        "genre": lambda track: _first(_labels(Genre, TrackGenre, TrackGenre.track, Genre.display_name)(track)),
+        "genre": lambda track: _first(_genres(track)),
         "tags": _labels(Tag, TrackTag, TrackTag.track, Tag.name),
     },
 }

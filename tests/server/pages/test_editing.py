@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from musicsvc.store.accounts import api_access
+from musicsvc.store.catalog import genres
 from musicsvc.store.editing.fields import FIELDS
 from musicsvc.store.models import (
     Album,
@@ -120,7 +121,9 @@ async def test_a_form_that_was_not_touched_changes_nothing_whatever_the_texts_ar
 async def test_errors_of_the_api_stand_beside_the_fields_with_what_was_typed(person: Person) -> None:
     row, other = subjects(person, "track")
     person.do(lambda _: Track.update(isrc="DEA624101234").where(Track.id == other).execute())
+    person.do(lambda _: [TrackGenre.create(track=row, genre=each) for each in genres.ensure(["Dance", "Rag"]).values()])
     sent = await form(person, "track", row)
+    assert sent["genre"] == "Dance"
     wrong = {"name": " ", "duration": "3:4", "artists.1": "Nobody", "bpm": "7", "tags": "t" * 61, "album_id": "9999"}
     answer = await save(person, "track", row, sent | wrong | {"label": "x"})
     page = HtmlPage(answer.body)
@@ -134,6 +137,7 @@ async def test_errors_of_the_api_stand_beside_the_fields_with_what_was_typed(per
         "Must be at least 20.",
         "Must have at most 60 characters.",
         "9999 does not exist.",
+        "Another one replaces all of its genres: Dance; Rag.",
     ):
         assert page.text.count(message) == 1
     taken = await save(person, "track", row, sent | {"isrc": "dea624101234"})

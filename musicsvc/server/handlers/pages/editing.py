@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 from musicsvc.errors import Conflict, Forbidden, Invalid
 from musicsvc.server.schemas import editing
@@ -26,15 +27,23 @@ def show(noun: str) -> Callable[..., View]:
     """Return the handler that shows the form of an artist, album or track."""
 
     def show_form(subject: Row, form: FormState, caller: SessionIdentity) -> View:
-        shown = _form(noun, editing.EDIT[noun], typed.load(noun, subject.id), form, caller)
+        texts, notes = typed.load(noun, subject.id), typed.notes(noun, subject.id)
+        shown = _form(noun, editing.EDIT[noun], texts, form, caller, notes)
         return View("insights/edit.html", {"noun": noun, "row": subject, **shown})
 
     return show_form
 
 
-def _form(noun: str, schema: type[Body], now: Mapping[str, str], form: FormState, caller: SessionIdentity) -> JSON:
-    """Return the inputs of a form. `now`: the texts of the fields."""
-    texts = shapes.Texts(now, read_texts(noun, form.values), read_former(noun, form.values))
+def _form(
+    noun: str,
+    schema: type[Body],
+    now: Mapping[str, str],
+    form: FormState,
+    caller: SessionIdentity,
+    notes: Mapping[str, str] = MappingProxyType({}),
+) -> JSON:
+    """Return the inputs of a form. `now`, `notes`: the texts of the fields, and what stands beside them."""
+    texts = shapes.Texts(now, read_texts(noun, form.values), read_former(noun, form.values), notes)
     known = {each: names.managed(each, caller.user_id) for each in ("artist", "album")}
     return {"inputs": shapes.inputs(noun, texts, form, editing.choices(schema)), "known": known}
 
