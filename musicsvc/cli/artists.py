@@ -6,7 +6,7 @@ import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.catalog import add_commands
-from musicsvc.cli.options import AsJson, group, identifier, one_account, option
+from musicsvc.cli.options import AsJson, group, one_account, option, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.wording import quantity
@@ -23,8 +23,8 @@ app = group(
 
 add_commands(app, "artist")
 
-ArtistId = Annotated[int, identifier("artist", "ARTIST_ID")]
-MovedId = Annotated[int | None, identifier("artist", "ARTIST_ID")]
+ArtistId = Annotated[int, row("artist", "ARTIST_ID")]
+MovedId = Annotated[int | None, row("artist", "ARTIST_ID")]
 NewManager = Annotated[str, typer.Argument(metavar="EMAIL", help="The new manager.", show_default=False)]
 AllOf = Annotated[
     tuple[str, str] | None,

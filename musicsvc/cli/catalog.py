@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import AsJson, Limit, Yes, group, option
+from musicsvc.cli.options import AsJson, Limit, Yes, group, option, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
@@ -55,11 +55,6 @@ def add_commands(app: typer.Typer, noun: "Noun") -> None:
     app.command("delete", help=f"Delete one {noun}. {DELETED[noun]} {NO_UNDO}")(_delete(noun))
 
 
-def _named(noun: str, metavar: str = "ID", which: str = "") -> Any:
-    help_text = f"The {which or noun}'s id, or its name if no other {noun} has it."
-    return Annotated[str, typer.Argument(metavar=metavar, help=help_text, show_default=False)]
-
-
 def _list(noun: str) -> Callable[..., None]:
     def list_(context: typer.Context, limit: Limit = None, json: AsJson = False) -> None:
         session = Session.from_context(context)
@@ -81,26 +76,26 @@ def _search(noun: str) -> Callable[..., None]:
 
 
 def _show(noun: str) -> Callable[..., None]:
-    def show(context: typer.Context, chosen: str, json: AsJson = False) -> None:
-        found = Session.from_context(context).read(lambda: _shape(noun, _number(noun, chosen)))
+    def show(context: typer.Context, chosen: int, json: AsJson = False) -> None:
+        found = Session.from_context(context).read(lambda: _shape(noun, chosen))
         output.print_record(found if json else _readable(found), json=json)
 
-    show.__annotations__["chosen"] = _named(noun)
+    show.__annotations__["chosen"] = Annotated[int, row(noun)]
     return show
 
 
 def _edit(noun: str) -> Callable[..., None]:
     """Return a command with an option for each field."""
 
-    def edit(context: typer.Context, chosen: str, json: bool = False, **given: str | None) -> None:
+    def edit(context: typer.Context, chosen: int, json: bool = False, **given: str | None) -> None:
         typed = {name: text for name, text in given.items() if text is not None}
         if not typed:
             raise typer.BadParameter(f"Name a field to change, such as {FIELDS[noun][0].option}.")
         session, now = Session.begin(context)
-        found = session.write(lambda: _change(noun, _number(noun, chosen), typed, now))
+        found = session.write(lambda: _change(noun, chosen, typed, now))
         output.print_result(session, f"{found['name']} ({noun} {found['id']}) is changed.", found, json=json)
 
-    kinds: dict[str, Any] = {"context": typer.Context, "chosen": _named(noun)}
+    kinds: dict[str, Any] = {"context": typer.Context, "chosen": Annotated[int, row(noun)]}
     for field in FIELDS[noun]:
         metavar = {"number": "N", "date": "DATE"}.get(field.form, "TEXT")
         kinds[field.name] = Annotated[str | None, option(metavar, f"{field.help}.", field.option)]
@@ -115,12 +110,12 @@ def _edit(noun: str) -> Callable[..., None]:
 
 def _merge(noun: "Noun") -> Callable[..., None]:
     def merge(
-        context: typer.Context, chosen: str, into: str, dry_run: DryRun = False, yes: Yes = False, json: AsJson = False
+        context: typer.Context, chosen: int, into: int, dry_run: DryRun = False, yes: Yes = False, json: AsJson = False
     ) -> None:
         from musicsvc.store.editing import merging
 
         session, now = Session.begin(context)
-        found = session.read(lambda: merging.preview(noun, _number(noun, chosen), _number(noun, into)))
+        found = session.read(lambda: merging.preview(noun, chosen, into))
         about = f"{found.from_name} ({noun} {found.from_id}) into {found.into_name} ({noun} {found.into_id})"
         if dry_run:
             output.print_result(session, f"This would merge {about}. {_moves(found)}", found._asdict(), json=json)
@@ -133,7 +128,7 @@ def _merge(noun: "Noun") -> Callable[..., None]:
         done = session.write(lambda: merging.merge(noun, found.from_id, found.into_id, now=now))
         output.print_result(session, f"Merged {about}.", done._asdict(), json=json)
 
-    merge.__annotations__ |= {"chosen": _named(noun), "into": _named(noun, "INTO", "other")}
+    merge.__annotations__ |= {"chosen": Annotated[int, row(noun)], "into": Annotated[int, row(noun, "INTO", "other")]}
     return merge
 
 
@@ -150,9 +145,9 @@ def _moves(found: "MergePreview") -> str:
 
 
 def _delete(noun: str) -> Callable[..., None]:
-    def delete(context: typer.Context, chosen: str, yes: Yes = False, json: AsJson = False) -> None:
+    def delete(context: typer.Context, chosen: int, yes: Yes = False, json: AsJson = False) -> None:
         session, now = Session.begin(context)
-        found = session.read(lambda: _shape(noun, _number(noun, chosen)))
+        found = session.read(lambda: _shape(noun, chosen))
         about = f"{found['name']} ({noun} {found['id']})"
         if not yes and not sys.stdin.isatty():
             raise Failure(f"This deletes {about}. To confirm this without a terminal, add --yes.")
@@ -162,7 +157,7 @@ def _delete(noun: str) -> Callable[..., None]:
         session.write(lambda: _remove(noun, found["id"], now))
         output.print_result(session, f"{about} is deleted.", {"id": found["id"], "name": found["name"]}, json=json)
 
-    delete.__annotations__["chosen"] = _named(noun)
+    delete.__annotations__["chosen"] = Annotated[int, row(noun)]
     return delete
 
 
@@ -170,12 +165,6 @@ def _index(noun: str) -> "NameIndex":
     from musicsvc.store.engine.name_index import INDEXES
 
     return INDEXES[noun]
-
-
-def _number(noun: str, text: str) -> int:
-    from musicsvc.store.catalog import names
-
-    return names.find_id(noun, text)
 
 
 def _all(noun: str) -> Iterator[JSON]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from musicsvc.cli import meta_files, periods, progress, reporting, verifying
-from musicsvc.cli.options import LARGEST_ID, group, option
+from musicsvc.cli.options import group, option, row_option
 from musicsvc.cli.output_file import STDOUT, folder_of, open_output
 from musicsvc.cli.session import Session, once
 from musicsvc.reports.formats import FORMATS
@@ -33,7 +33,7 @@ Format = Annotated[
     str | None,
     option("FORMAT", f"{', '.join(FORMATS)}; default: the suffix of the output file, or csv.", "--format"),
 ]
-Artist = Annotated[int | None, option("ID", "Only tracks and albums with this artist.", min=1, max=LARGEST_ID)]
+Artist = Annotated[int | None, row_option("artist", "Only tracks and albums with this artist.", "--artist")]
 User = Annotated[str | None, option("EMAIL", "Only artists managed by this account; default: all.")]
 Out = Annotated[Path, option("FILE", "The output file; - is stdout.", "--output", "-o")]
 
@@ -45,12 +45,11 @@ ReportFormat = Annotated[
 ]
 Releases = Annotated[
     list[int] | None,
-    option(
-        "ALBUM",
+    row_option(
+        "album",
         "Compare this album by the days since its release; may be repeated. Default: the newest albums.",
         "--release",
-        min=1,
-        max=LARGEST_ID,
+        metavar="ALBUM",
     ),
 ]
 Days = Annotated[

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import AsJson, group, identifier
+from musicsvc.cli.options import AsJson, group, row
 from musicsvc.cli.session import Session
 
 app = group(
@@ -26,7 +26,7 @@ def _group() -> None:
 @app.command("set")
 def set_(
     context: typer.Context,
-    track_id: Annotated[int, identifier("track", "TRACK_ID")],
+    track_id: Annotated[int, row("track", "TRACK_ID")],
     status: Annotated[Status, typer.Argument(metavar="STATUS", help="pending, processing, completed or failed.")],
     json: AsJson = False,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import explaining, listening, output, periods
-from musicsvc.cli.options import AsJson, group, identifier
+from musicsvc.cli.options import AsJson, group, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 
@@ -40,7 +40,7 @@ class Kind(StrEnum):
 
 
 KindOf = Annotated[Kind, typer.Argument(metavar="KIND", help="track, album or artist.")]
-Id = Annotated[int, identifier("track, album or artist")]
+Id = Annotated[int, row("")]
 
 
 @app.command()

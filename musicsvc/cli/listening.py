@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import LARGEST_ID, AsJson, identifier, option
+from musicsvc.cli.options import AsJson, option, row, row_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
 
 def release(
     context: typer.Context,
-    album: Annotated[int, identifier("album", "ALBUM")],
+    album: Annotated[int, row("album", "ALBUM")],
     against: Annotated[
         list[int] | None,
-        option("ALBUM", "Another album to compare with; may be repeated.", "--against", min=1, max=LARGEST_ID),
+        row_option("album", "Another album to compare with; may be repeated.", "--against", metavar="ALBUM"),
     ] = None,
     days: Annotated[
         int, option("DAYS", "Days since the release, the release date included.", "--days", min=1, max=MOST_DAYS)

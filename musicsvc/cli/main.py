@@ -2,6 +2,7 @@
 
 import sys
 import traceback
+from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +13,7 @@ from typer.core import TyperArgument, TyperGroup
 from typer.main import get_command
 
 from musicsvc.cli import stdio
-from musicsvc.cli.options import Command, show_examples
+from musicsvc.cli.options import Command, option, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
 from musicsvc.wording import escape_controls
@@ -64,7 +65,7 @@ def _keep(context: typer.Context, parameter: typer.CallbackParam, value: bool | 
         setattr(Session.from_context(context), parameter.name, value)
 
 
-Shared = partial(typer.Option, callback=_keep, expose_value=False)
+Shared = partial(typer.Option, callback=_keep, expose_value=False, is_eager=True)  # before names are looked up
 
 
 def _root(
@@ -79,9 +80,15 @@ def _root(
 
 
 def _account(
-    user: Annotated[str | None, Shared("--user", metavar="EMAIL", is_eager=True, help="Same as EMAIL.")] = None,
+    user: Annotated[str | None, Shared("--user", metavar="EMAIL", help="Same as EMAIL.")] = None,
 ) -> None:
     """Declare the option `--user` of all commands that take an account as an argument."""
+
+
+def _name(
+    name: Annotated[str | None, option("NAME", "A name in place of an id, even digits.", expose_value=False)] = None,
+) -> None:
+    """Declare the option `--name` of all commands with an argument for an artist, album or track."""
 
 
 @cache
@@ -100,22 +107,28 @@ def command() -> TyperGroup:
     root = get_command(app)
     if not isinstance(root, TyperGroup):
         raise TypeError("the program must be a command group")
-    account = typer.Typer(add_completion=False)
-    account.command()(_account)
     shared = [option for option in root.params if option.name in {"config", "quiet", "traceback"}]
-    _add_options(root, shared, get_command(account).params)
+    _add_options(root, shared, _declared(_account), _declared(_name))
     return root
 
 
-def _add_options(group: TyperGroup, shared: list[Any], account: list[Any]) -> None:
-    """Add the shared options to every command, and `--user` to commands that take an account as an argument."""
+def _declared(function: Callable[..., None]) -> list[Any]:
+    """Return the options that a function declares."""
+    app = typer.Typer(add_completion=False)
+    app.command()(function)
+    return get_command(app).params
+
+
+def _add_options(group: TyperGroup, shared: list[Any], account: list[Any], name: list[Any]) -> None:
+    """Add the shared options to every command, `--user` and `--name` to those that take an account or a row."""
     for below in group.commands.values():
         if isinstance(below, TyperGroup):
-            _add_options(below, shared, account)
+            _add_options(below, shared, account, name)
         else:
             metavars = [parameter.metavar or "" for parameter in below.params if isinstance(parameter, TyperArgument)]
             takes_account = any(metavar.startswith("EMAIL") for metavar in metavars)
-            below.params.extend([*(account if takes_account else []), *shared])
+            takes_name = isinstance(below, Command) and below.takes_name
+            below.params.extend([*(account if takes_account else []), *(name if takes_name else []), *shared])
 
 
 def main(session: Session | None = None) -> None:

@@ -1,5 +1,7 @@
 """Commands and groups whose help describes values in plain words, and the arguments and options that several share."""
 
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -15,9 +17,19 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 TIME_HELP = "A time (2026-01-31T12:00:00Z), or an age (90s, 15m, 2h, 7d)."
 
 
+class Name(str):
+    """A name, even if it consists of digits."""
+
+    __slots__ = ()
+
+
 class Command(TyperCommand):
+    """A command. In place of an argument that names an artist, album or track, it also takes `--name NAME`."""
+
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        has_name = any("--name" in each.opts for each in self.params)
+        self.takes_name = not has_name and any(map(_is_row, self.params))
         for parameter in self.params:
             ranged: Any = parameter
             ranged.min = ranged.max = None  # used only in the help; the type checks values
@@ -41,13 +53,23 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments. Replaces validation errors of pydantic by messages in plain words."""
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, [*_names(args)] if self.takes_name else args)
         except typer.BadParameter as error:
             from pydantic import ValidationError
 
             if isinstance(error.__cause__, ValidationError):
                 error.message = f"{explain_validation(dict(error.__cause__.errors()[0]))}."
             raise
+
+
+def _names(args: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments, with each `--name NAME` replaced by the name."""
+    words = iter(args)
+    for word in words:
+        if word == "--name" and (name := next(words, None)) is not None:
+            yield Name(name)
+        else:
+            yield Name(word.removeprefix("--name=")) if word.startswith("--name=") else word
 
 
 def group(help_text: str, *examples: str) -> typer.Typer:
@@ -81,6 +103,55 @@ def one_account(context: typer.Context, email: str) -> str:
 def identifier(noun: str, metavar: str = "ID") -> Any:
     """Return a Typer argument for an id. `noun`: the kind of object, such as `track`, for the help text."""
     return typer.Argument(metavar=metavar, min=1, max=LARGEST_ID, help=f"The {noun}'s id.", show_default=False)
+
+
+def row(noun: str, metavar: str = "ID", which: str = "") -> Any:
+    """Return a Typer argument for an artist, album or track, whose value is its id.
+
+    `noun`: one of these words, or an empty text for that of the argument KIND. `which`: the words for the help text.
+    """
+    help_text = f"The {which or noun}'s id, or its name if no other {noun} has it." if noun else "Its id, or its name."
+    return typer.Argument(
+        metavar=metavar, help=help_text, show_default=False, parser=_as_typed, callback=_find_ids(noun)
+    )
+
+
+def row_option(noun: str, help_text: str, *names: str, metavar: str = "ID") -> Any:
+    """Return a Typer option for an artist, album or track (`noun`), whose value is its id."""
+    help_text = f"{help_text} An id, or a name that no other {noun} has."
+    return option(metavar, help_text, *names, parser=_as_typed, callback=_find_ids(noun))
+
+
+def _as_typed(text: str) -> str:
+    return text
+
+
+def _is_row(parameter: Any) -> bool:
+    is_argument: bool = parameter.param_type_name == "argument"
+    return is_argument and parameter.type_descriptor.parameter_info.parser is _as_typed
+
+
+def _find_ids(noun: str) -> Callable[..., Any]:
+    """Return a callback that replaces what names artists, albums or tracks (`noun`), one or several, by their ids."""
+
+    def find(context: typer.Context, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            return None if value is None else _find_id(noun, context, value)
+        return [_find_id(noun, context, each) for each in value]
+
+    return find
+
+
+def _find_id(noun: str, context: typer.Context, text: str) -> int:
+    from musicsvc.store.catalog import names
+
+    digits = not isinstance(text, Name)
+    find: Callable[[], int] = partial(names.find_id, noun or context.params["kind"].value, text, digits=digits)
+    if not (digits and text.strip().isdecimal()):
+        return Session.from_context(context).read(find)
+    if (number := find()) < 1:
+        raise typer.BadParameter(f"An id must be 1 or more, not {text}.")
+    return number
 
 
 def search_option(fields: str) -> Any:

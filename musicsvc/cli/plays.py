@@ -8,7 +8,7 @@ import typer
 
 from musicsvc.cli import output, progress
 from musicsvc.cli.activity import parse_time
-from musicsvc.cli.options import LARGEST_ID, TIME_HELP, AsJson, Email, Yes, group, option
+from musicsvc.cli.options import TIME_HELP, AsJson, Email, Yes, group, option, row_option
 from musicsvc.cli.output import format_time
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.verify import VerifyReport
 
 Since = Annotated[str | None, option("TIME", f"Only plays reported since this time. {TIME_HELP}")]
-TrackId = Annotated[int | None, option("ID", "Only plays of this track.", min=1, max=LARGEST_ID)]
+TrackId = Annotated[int | None, row_option("track", "Only plays of this track.", "--track")]
 Limit = Annotated[int, option("N", "Only the newest N reports.", min=1, max=1_000_000)]
 COUNTED = 1_000_000
 SHOWN_TRACKS = 20

@@ -88,6 +88,27 @@ def test_a_name_stands_for_an_id_if_no_other_row_has_it(run: Run, ask: Json) -> 
     assert "There is no such track." in run("track", "show", "9" * 40, expect=1).stderr
 
 
+def test_every_command_takes_a_name_for_an_id_and_a_name_of_digits_with_an_option(
+    run: Run, ask: Json, store: Store
+) -> None:
+    store.write(lambda: Track.update(name="Aria").where(Track.id == 2).execute()).result()
+    run("user", "create", "ada@example.test")
+    for noun, name, number in (("artist", "Louise", 2), ("album", "Songs", 1), ("track", "Aria", 2)):
+        assert ask("insights", "show", noun, name) == ask("insights", "show", noun, str(number))
+        assert ask("insights", "explain", noun, name)["id"] == number
+    assert ask("insights", "show", "track", "--name", "1975")["id"] == 1
+    assert ask("track", "show", "--name=1975")["id"] == 1
+    assert ask("track", "merge", "--name", "1975", "Aria", "--dry-run")["from_id"] == 1
+    assert ask("artist", "verify", "Louise")["id"] == ask("artist", "assign", "Louise", "ada@example.test")["id"] == 2
+    assert ask("fingerprint", "set", "Aria", "processing")["track_id"] == 2
+    for command in (["insights", "release", "Songs", "--against", "1"], ["plays", "list", "ada@example.test"]):
+        run(*command, *(["--track", "Aria"] if command[0] == "plays" else []))
+    exported = run("export", "tracks", "--artist", "Louise").stdout
+    assert (exported.count("\n"), run("export", "tracks", "--artist", "Clara").stdout.count("\n")) == (1, 4)
+    for command in (["export", "tracks", "--artist", "Lou"], ["insights", "explain", "artist", "Lou"]):
+        assert "There is no artist named Lou." in run(*command, expect=1).stderr
+
+
 def test_a_change_that_the_api_would_refuse_is_refused_with_the_name_of_the_option(run: Run) -> None:
     for noun, *given, words in (
         ("track", "--bpm", "fast", "--bpm: Must be an integer."),

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
@@ -11,6 +12,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from musicsvc.cli.main import command
 from musicsvc.cli.reference import pages
 from musicsvc.cli.session import Session
+from musicsvc.errors import Failure
 from tests.cli.test_program import COMMANDS
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
@@ -49,7 +51,8 @@ def test_every_example_can_be_parsed(example: str) -> None:
         program, *arguments = arguments
         found = found.commands[program]
     assert isinstance(found, TyperCommand)
-    found.make_context(program, arguments, obj=Session())
+    with suppress(Failure):  # no database has the names in examples
+        found.make_context(program, arguments, obj=Session())
 
 
 @pytest.mark.parametrize("path", COMMANDS)
@@ -89,22 +92,12 @@ RANGES = {
     "token reinstate": {"token_id": IDS},
     "token regenerate": {"token_id": IDS},
     "import undo": {"run": IDS},
-    "export tracks": {"--artist": IDS},
-    "export albums": {"--artist": IDS},
-    "export artists": {"--artist": IDS},
-    "export plays": {"--artist": IDS},
-    "export report": {"--artist": IDS, "--release": IDS, "--release-days": (1, 365)},
+    "export report": {"--release-days": (1, 365)},
     "artist list": {"--limit": (1, 1_000_000)},
     "album list": {"--limit": (1, 1_000_000)},
     "track list": {"--limit": (1, 1_000_000)},
-    "artist assign": {"artist_id": IDS},
-    "artist verify": {"artist_id": IDS},
-    "fingerprint set": {"track_id": IDS},
-    "insights show": {"number": IDS},
-    "insights explain": {"number": IDS},
-    "insights release": {"album": IDS, "--against": IDS, "--days": (1, 365)},
-    "plays list": {"--track": IDS, "--limit": (1, 1_000_000)},
-    "plays withdraw": {"--track": IDS},
+    "insights release": {"--days": (1, 365)},
+    "plays list": {"--limit": (1, 1_000_000)},
     "activity": {"--token": IDS, "--limit": (1, 1_000_000)},
     "abuse explain": {"token_id": IDS},
     "cover": {"--template": (1, None), "--size": (16, 3_000)},

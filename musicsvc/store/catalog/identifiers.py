@@ -16,10 +16,13 @@ UPC = re.compile(r"[0-9]{12,13}")
 # The tracks of artists with one manager; NULL is the manager of the artists without one. With EXISTS, PostgreSQL might
 # read all artists.
 OWNERS = """
-    SELECT t.isrc, t.id FROM track t WHERE t.isrc {among} AND 0 < (
+    SELECT t.isrc, t.id FROM (
+        SELECT isrc, id, 0 AS former FROM track WHERE isrc {among}
+        UNION ALL SELECT code, into_id, 1 FROM merged WHERE kind = 1 AND code {among}
+    ) AS t WHERE 0 < (
         SELECT count(*) FROM track_artist l JOIN artist a ON a.id = l.artist_id
         WHERE l.track_id = t.id AND a.manager_id IS NOT DISTINCT FROM ?
-    ) AND t.id <> ? ORDER BY t.id DESC
+    ) AND t.id <> ? ORDER BY t.former DESC, t.id DESC
 """
 IN_USE = "Another of your tracks has this ISRC."
 
@@ -57,12 +60,12 @@ def spellings_of_upc(text: str) -> list[str]:
 def tracks_by_isrc(codes: Collection[str], manager: int | None, *, besides: int = 0) -> dict[str, int]:
     """Return track ids by ISRC, for tracks of artists with this manager, or without a manager if `manager` is None.
 
-    The track `besides` is left out.
+    A track also has the ISRCs of what was merged into it. The track `besides` is left out.
     """
     if not codes:
         return {}
     among, values = sql.in_list(codes)
-    return dict(fetch(OWNERS.format(among=among), values, manager, besides))
+    return dict(fetch(OWNERS.format(among=among), values, values, manager, besides))
 
 
 def lock() -> None:

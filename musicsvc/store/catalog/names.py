@@ -39,14 +39,14 @@ def managed(noun: str, user_id: int) -> list[str]:
     return [with_id(*row) for row in fetch(MANAGED_NAMES[noun], user_id, SUGGESTED)]
 
 
-def find_id(noun: str, text: str, *, manager_id: int | None = None) -> int:
+def find_id(noun: str, text: str, *, manager_id: int | None = None, digits: bool = True) -> int:
     """Return the id that a text means: a name of one row only, a name with its id such as `Air (7)`, or digits alone.
 
-    For an account (`manager_id`), names of what it manages come first. Raises Failure if no row or several have the
-    name. The row of digits alone need not exist.
+    With `digits` False, digits are a name, too. For an account (`manager_id`), names of what it manages come first.
+    Raises Failure if no row or several have the name. The row of digits alone need not exist.
     """
     text = text.strip()
-    if text.isascii() and text.isdigit():
+    if digits and text.isascii() and text.isdigit():
         return min(int(text), LARGEST_ID)
     managed = _named(noun, text, manager_id) if manager_id is not None else []
     ids = managed or _named(noun, text)

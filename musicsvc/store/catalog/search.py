@@ -3,14 +3,14 @@
 from collections.abc import Collection
 from typing import Any
 
-from musicsvc.store.catalog import albums, artists, identifiers, tracks
+from musicsvc.store.catalog import albums, artists, identifiers, merged, tracks
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine.name_index import ALBUMS, ARTISTS, TRACKS
 from musicsvc.store.engine.pagination import Listing, Page
 from musicsvc.store.engine.sql import compiled
-from musicsvc.store.models import Album, Track
+from musicsvc.store.models import Album, Merged, Track
 
 MOST = 10  # results of each kind
 
@@ -30,7 +30,7 @@ def find_albums(text: str) -> Listing[AlbumRow]:
 def find_tracks(text: str) -> Listing[TrackRow]:
     """Return tracks with the text as their ISRC, newest first, then tracks whose names contain the text."""
     code = identifiers.as_isrc(text)
-    exact = [each for (each,) in _tracks_by_isrc(code, MOST)] if code else []
+    exact = [each for (each,) in _tracks_by_isrc([code], MOST)] if code else []
     return _listing(exact, TRACKS.find(text, MOST), tracks.find)
 
 
@@ -41,9 +41,16 @@ def _listing(exact: list[int], named: list[int], load: Any) -> Listing[Any]:
 
 @compiled
 def _albums_by_upc(codes: Collection[str], limit: int) -> Any:
-    return Album.select(Album.id).where(Album.upc.in_(codes)).order_by(Album.id.desc()).limit(limit)
+    return _by_code(Album, Album.upc.in_(codes), merged.ALBUM, codes, limit)
 
 
 @compiled
-def _tracks_by_isrc(code: str, limit: int) -> Any:
-    return Track.select(Track.id).where(Track.isrc == code).order_by(Track.id.desc()).limit(limit)
+def _tracks_by_isrc(codes: Collection[str], limit: int) -> Any:
+    return _by_code(Track, Track.isrc.in_(codes), merged.TRACK, codes, limit)
+
+
+def _by_code(table: type[Album | Track], has_code: Any, kind: int, codes: Collection[str], limit: int) -> Any:
+    """Return a query for the ids of rows with one of these codes, or into which one with such a code was merged."""
+    others = Merged.select(Merged.into).where(Merged.kind == kind, Merged.code.in_(codes))
+    ids = table.select(table.id).where(has_code).union(others)
+    return table.select(table.id).where(table.id.in_(ids)).order_by(table.id.desc()).limit(limit)

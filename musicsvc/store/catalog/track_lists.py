@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 from peewee import SQL, NodeList, fn
 
 from musicsvc.errors import Invalid
-from musicsvc.store.catalog import artists, genres, tracks
+from musicsvc.store.catalog import artists, genres, merged, tracks
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.name_index import TRACKS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
 from musicsvc.store.engine.sql import compiled
-from musicsvc.store.models import Track, TrackArtist, TrackGenre, TrackLike, TrackRepost
+from musicsvc.store.models import Merged, Track, TrackArtist, TrackGenre, TrackLike, TrackRepost
 
 NAME = "name"
 # The lists whose rows need not be counted, by the names of their filters.
@@ -27,7 +27,8 @@ COUNTED = {
 class TrackFilters(NamedTuple):
     """Conditions on tracks. A condition of None matches every track.
 
-    `genre` is a slug, `external_id` the id in another service, `name` a text to search for in the track's name.
+    `genre` is a slug, `external_id` the id in another service, `name` a text to search for in the track's name. A track
+    also has the ISRC and the external id of what was merged into it.
     """
 
     artist_id: int | None = None
@@ -114,7 +115,9 @@ def _shortest(names: Collection[str]) -> Any:
 def _condition(key: Any, name: str, value: Any) -> Any:
     """Return the SQL condition for the filter `name` with this value. `key`: the track id column of the query."""
     if name in {"isrc", "external_id"}:
-        return getattr(Track, name) == value
+        former = Merged.code if name == "isrc" else Merged.external_id
+        others = Merged.select(Merged.into).where(Merged.kind == merged.TRACK, former == value)
+        return key.in_(Track.select(Track.id).where(getattr(Track, name) == value).union_all(others))
     link, column = (TrackArtist, TrackArtist.artist) if name == "artist_id" else (TrackGenre, TrackGenre.genre)
     if key.model is link:
         return column == value

@@ -25,9 +25,15 @@ NAMES = {
         for noun, kind in (("album", ALBUM), ("track", TRACK))
     },
 }
+# Rows with a code, or into which one with the code was merged.
 BY_CODE = {
-    ALBUM: "SELECT t.id FROM album t WHERE t.upc {among} AND {managed} ORDER BY t.id DESC LIMIT ?",
-    TRACK: "SELECT t.id FROM track t WHERE t.isrc {among} AND {managed} ORDER BY t.id DESC LIMIT ?",
+    kind: f"""
+        SELECT t.id FROM {noun} t WHERE t.id IN (
+            SELECT id FROM {noun} WHERE {code} {{among}}
+            UNION ALL SELECT into_id FROM merged WHERE kind = {kind} AND code {{among}}
+        ) AND {{managed}} ORDER BY t.id DESC LIMIT ?
+    """  # noqa: S608 - our own nouns
+    for kind, noun, code in ((ALBUM, "album", "upc"), (TRACK, "track", "isrc"))
 }
 INDEXES: dict[int, NameIndex] = {ARTIST: ARTISTS, ALBUM: ALBUMS, TRACK: TRACKS}
 
@@ -84,7 +90,7 @@ def _by_code(kind: int, text: str, user_id: int, limit: int) -> list[int]:
         return []
     among, value = sql.in_list(codes)
     query = BY_CODE[kind].format(among=among, managed=MANAGED[kind].format(id="t.id"))
-    return [each for (each,) in fetch(query, value, user_id, limit)]
+    return [each for (each,) in fetch(query, value, value, user_id, limit)]
 
 
 def _results(kind: int, ids: Sequence[int], window: Window) -> list[Result]:

@@ -11,13 +11,15 @@ from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor
 from musicsvc.wording import quantity
 
+# Of tracks and albums, and of those that were merged into them.
 MOVE_EXTERNAL_IDS = tuple(
     f"""
-    UPDATE {noun} SET imported_for = ? WHERE imported_for = ? AND external_id IS NOT NULL AND id IN (
+    UPDATE {table} SET imported_for = ? WHERE {which} AND imported_for = ? AND external_id IS NOT NULL AND {id_} IN (
         SELECT l.{noun}_id FROM {noun}_artist l JOIN artist a ON a.id = l.artist_id WHERE a.manager_id = ?
-    ) AND NOT EXISTS (SELECT 1 FROM {noun} o WHERE o.external_id = {noun}.external_id AND o.imported_for = ?)
+    ) AND NOT EXISTS (SELECT 1 FROM {noun} o WHERE o.external_id = {table}.external_id AND o.imported_for = ?)
     """  # noqa: S608 - our own names
-    for noun in ("track", "album")
+    for noun, kind in (("track", 1), ("album", 2))
+    for table, id_, which in ((noun, "id", "TRUE"), ("merged", "into_id", f"kind = {kind}"))
 )
 
 

@@ -214,3 +214,6 @@ def _replace(pair: _Pair, now: int, **codes: Any) -> None:
     table.update(**taken, edited_at=now).where(table.id == target).execute()
     values = {name: pair.source.get(name) for name in ("name", "external_id", "imported_for")}
     merged.add(pair.kind, source, target, values | codes, artists)
+    if "album" in taken:  # a row of a file that names no album still finds it
+        before = {"name": pair.target["name"], "code": pair.target["isrc"], "imported_for": 0}
+        merged.add(pair.kind, target, target, before, [each for (each,) in fetch(CREDITS[TRACK], target)])

@@ -165,40 +165,33 @@ Comment.add_index(
 
 
 class Merged(Table):
-    """A track, album or artist that was merged into another one, which imports find by these names and codes.
+    """The names and codes by which imports find a track, album or artist, since another was merged into it (`into`).
 
-    `code`: the ISRC or UPC. `album`: that of a track.
+    `code`: the ISRC or UPC. `album`: that of a track. `former`: the id of the one that was merged.
     """
 
+    id = BigAutoField()
     kind = IntegerField()  # 1: track, 2: album, 3: artist
-    id = BigIntegerField()
+    former = BigIntegerField(column_name="former_id")
     into = BigIntegerField(column_name="into_id")
     name = TextField()
     code = TextField(null=True)
     external_id = TextField(null=True)
     imported_for = BigIntegerField()
-    album = BigIntegerField(null=True, column_name="album_id")
+    album = BigIntegerField(null=True, index=True, column_name="album_id")
 
     class Meta:
-        primary_key = CompositeKey("kind", "id")
-        indexes = (
-            (("kind", "into"), False),
-            (("kind", "name"), False),
-            (("kind", "code"), False),
-            (("kind", "external_id"), False),
-        )
+        indexes = tuple((("kind", column), False) for column in ("former", "into", "name", "code", "external_id"))
 
 
 class MergedCredit(Table):
     """An artist of a track, or the first artist of an album, that was merged into another one."""
 
-    artist = BigIntegerField(column_name="artist_id")
-    kind = IntegerField()
-    id = BigIntegerField()
+    merged = link(Merged, index=False)
+    artist = BigIntegerField(index=True, column_name="artist_id")
 
     class Meta:
-        primary_key = CompositeKey("artist", "kind", "id")
-        indexes = ((("kind", "id"), False),)
+        primary_key = CompositeKey("merged", "artist")
 
 
 class ListBlock(Table):

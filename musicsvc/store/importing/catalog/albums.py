@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from musicsvc.store.catalog import album_sizes
+from musicsvc.store.catalog import album_sizes, merged
+from musicsvc.store.catalog.merged import ALBUM, Former
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import fetch, run_many
 from musicsvc.store.importing.catalog.artists import Artists
-from musicsvc.store.importing.catalog.items import Index, Item, Key, Offer, Size
+from musicsvc.store.importing.catalog.items import UNCHANGED, Index, Item, Key, Offer, Size
 from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.runner import Scope
 from musicsvc.store.importing.undoing import runs
@@ -37,6 +38,7 @@ class AlbumOffer(NamedTuple):
     album: Item
     fields: Offer
     fresh: Mapping[int, None]
+    former: bool = False  # the row names an album that was merged into this one
 
 
 class Albums(Index):
@@ -47,13 +49,20 @@ class Albums(Index):
         self._artists = artists
         self._scope = scope
         keys = [self._key(row) for row in rows if row.album]
-        self._load(
-            [
-                *_by_external_id({key[1] for key in keys if key[0] == "id"}, scope),
-                *_by_name([key for key in keys if key[0] == "name"]),
-            ]
-        )
+        external_ids = {key[1] for key in keys if key[0] == "id"}
+        named = [key for key in keys if key[0] == "name"]
+        self._load([*_by_external_id(external_ids, scope), *_by_name(named)])
+        self._add_merged(merged.find(ALBUM, name={key[2] for key in named}, external_id=external_ids))
         self._ids = iter(bulk.ids(Album, len(keys)))
+
+    def _add_merged(self, formers: Sequence[Former]) -> None:
+        self.load_others(former.into for former in formers)
+        for former in formers:
+            album = self.items[former.into]
+            if former.external_id is not None and former.imported_for == (self._scope.user or 0):
+                self.add_former(("id", former.external_id), album)
+            for artist in former.artists:
+                self.add_former(("name", artist, former.name), album)
 
     def load_others(self, ids: Iterable[int | None]) -> None:
         """Add the albums with these ids, which the tracks of the batch are on."""
@@ -85,6 +94,8 @@ class Albums(Index):
     def compare(self, row: CatalogRow) -> AlbumOffer:
         """Find the album of the row, or make one that `take` adds. Return what the row says of it."""
         album = self.find(self._key(row))
+        if album is None and (other := self.find_former(self._key(row))) is not None:
+            return AlbumOffer(other, UNCHANGED, {}, former=True)
         if album is None:
             values = dict.fromkeys(FIELDS) | {"artists": {}}
             album = Item(next(self._ids), values, row.album_external_id, new=True, size=Size(bytes=EMPTY))
@@ -95,7 +106,7 @@ class Albums(Index):
         album = offer.album
         album.take(offer.fields)
         album.add("artists", offer.fresh)
-        moved = self._put_first(album, self._artists.of(row.album_artists))
+        moved = not offer.former and self._put_first(album, self._artists.of(row.album_artists))
         self.count(album, altered=bool(offer.fields.changes or offer.fresh or moved))
         self.put(album, _name_key(album))
 

@@ -1,4 +1,7 @@
-"""Find or create the artists of a catalog import. Only the manager's artists are searched, by exact name."""
+"""Find or create the artists of a catalog import. Only the manager's artists are searched, by exact name.
+
+An artist also has the names of those that were merged into it.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +14,10 @@ from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Artist
 
 FIND = """
-    SELECT name, id, image_small FROM artist WHERE name {among} AND manager_id IS NOT DISTINCT FROM ? ORDER BY id DESC
+    SELECT n.name, a.id, a.name, a.image_small FROM (
+        SELECT name, id, 0 AS former FROM artist WHERE name {among}
+        UNION ALL SELECT name, into_id, 1 FROM merged WHERE kind = 3 AND name {among}
+    ) AS n JOIN artist a ON a.id = n.id WHERE a.manager_id IS NOT DISTINCT FROM ? ORDER BY n.former DESC, a.id DESC
 """
 STORED = "SELECT id, name, image_small FROM artist WHERE id {among}"
 
@@ -22,21 +28,20 @@ class Artists:
     def __init__(self, rows: Sequence[CatalogRow], manager: int | None) -> None:
         names = dict.fromkeys(name for row in rows for name in (*row.artists, *row.album_artists))
         among, values = sql.in_list(names)
-        found = {
-            name: (artist_id, image) for name, artist_id, image in fetch(FIND.format(among=among), values, manager)
-        }
+        found = {row[0]: row[1:] for row in fetch(FIND.format(among=among), values, values, manager)}
         self._manager = manager
         self._missing = [name for name in names if name not in found]
         self._needed: set[str] = set()
         self._named = 0
-        self.ids = {name: artist_id for name, (artist_id, _) in found.items()}
-        self.ids.update(zip(self._missing, bulk.ids(Artist, len(self._missing)), strict=True))
-        self._images = dict(found.values())
-        self._names = {artist_id: name for name, artist_id in self.ids.items()}
+        missing = dict(zip(self._missing, bulk.ids(Artist, len(self._missing)), strict=True))
+        self.ids = {name: artist_id for name, (artist_id, *_) in found.items()} | missing
+        self._images = {artist_id: image for artist_id, _, image in found.values()}
+        self._names = {artist_id: name for artist_id, name, _ in found.values()}
+        self._names |= {artist_id: name for name, artist_id in missing.items()}
         self._sizes: dict[int, int] = {}
 
     def of(self, names: Iterable[str]) -> tuple[int, ...]:
-        return tuple(map(self.ids.__getitem__, names))
+        return tuple(dict.fromkeys(map(self.ids.__getitem__, names)))
 
     def need(self, row: CatalogRow) -> None:
         """Count the artists that the row names, and create those of them that are missing."""

@@ -19,6 +19,9 @@ class Offer(NamedTuple):
     given: int  # of all fields for which the row has a value
 
 
+UNCHANGED = Offer({}, differs=False, given=0)
+
+
 class Size(NamedTuple):
     """The number of tracks of an album, those of them that show the album's image, and the bytes of its JSON."""
 
@@ -102,12 +105,21 @@ class Index:
         self._given = given
         self._by_code: dict[Key, Item] = {}
         self._by_name: dict[Key, list[Item]] = {}
+        self._former: dict[Key, Item] = {}
 
     def find(self, key: Key) -> Item | None:
         """Return the item with this key, the first one if several have the same name, or None."""
         if key[0] != "name":
             return self._by_code.get(key)
         return next((item for item in self._by_name.get(key, ()) if item.name_key == key), None)
+
+    def find_former(self, key: Key) -> Item | None:
+        """Return the item into which the one with this key was merged. Rows with the key change nothing of it."""
+        return self._former.get(key)
+
+    def add_former(self, key: Key, item: Item) -> None:
+        """Add the key of what was merged into an item."""
+        self._former.setdefault(key, item)
 
     def load(self, rows: Iterable[Sequence[Any]], fields: Sequence[str]) -> list[Item]:
         """Add stored items, given as rows of id, external id and `fields`. Return them in the order of preference.

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 from peewee import Field
 
-from musicsvc.store.catalog import genres, identifiers
+from musicsvc.store.catalog import genres, identifiers, merged
+from musicsvc.store.catalog.merged import TRACK, Former
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.catalog.artists import Artists
-from musicsvc.store.importing.catalog.items import Index, Item, Key, Offer
+from musicsvc.store.importing.catalog.items import UNCHANGED, Index, Item, Key, Offer
 from musicsvc.store.importing.catalog.rows import MOST_TAGS, CatalogRow
 from musicsvc.store.importing.runner import RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
@@ -45,6 +46,7 @@ class TrackOffer(NamedTuple):
     track: Item
     fields: Offer
     genres: Mapping[str, str]
+    former: bool = False  # the row names a track that was merged into this one
 
 
 class Tracks(Index):
@@ -56,11 +58,14 @@ class Tracks(Index):
         self._artists = artists
         self._scope = scope
         self._named: list[str] = []  # the genres of all rows
-        codes = {row.isrc for row in rows if row.isrc}
+        by_isrc = _by_isrc({row.isrc for row in rows if row.isrc}, scope)
+        external_ids = {row.external_id for row in rows if row.external_id}
+        names = {row.name for row in rows if not row.external_id}
+        formers = merged.find(TRACK, name=names, external_id=external_ids)
         stored = [
-            *_by_external_id({row.external_id for row in rows if row.external_id}, scope),
+            *_by_external_id(external_ids, scope),
             *_by_name([row for row in rows if not row.external_id], artists),
-            *_by_isrc(codes, scope),
+            *_by_id({*by_isrc.values(), *(former.into for former in formers)}),
         ]
         loaded = self.load(stored, FIELDS)
         credits_of, words, labels = (_collect(each, [*self.items]) for each in (ARTISTS, GENRES, TAGS))
@@ -68,7 +73,20 @@ class Tracks(Index):
             more = {"artists": tuple(credits_of[track.id]), "genres": words[track.id], "tags": labels[track.id]}
             track.values |= more
             self.put(track, _name_key(track), track.values["isrc"])
+        self._add_merged(formers, by_isrc)
         self._ids = iter(bulk.ids(Track, len(rows)))
+
+    def _add_merged(self, formers: Sequence[Former], by_isrc: Mapping[str, int]) -> None:
+        for former in formers:
+            track = self.items[former.into]
+            if former.external_id is not None and former.imported_for == (self._scope.user or 0):
+                self.add_former(("id", former.external_id), track)
+            name = ("name", frozenset(former.artists), former.name, former.album_id)
+            self.add_former(name, track)
+            self.add_former((*name, former.code), track)  # for rows with an ISRC
+        for code, track_id in by_isrc.items():
+            if self.items[track_id].values["isrc"] != code:
+                self.add_former(("isrc", code), self.items[track_id])
 
     def compare(self, row: CatalogRow, album: int | None) -> TrackOffer:
         """Find the track of the row, or make one that `take` adds. Return what the row says of it.
@@ -76,10 +94,12 @@ class Tracks(Index):
         Raises RefusedError if another track has the row's ISRC.
         """
         artists = self._artists.of(row.artists)
-        track = self._find(row, artists, album)
-        other = self._find_isrc(row.isrc)
+        track, former = self._find(row, artists, album)
+        other = self._find_isrc(row.isrc) or self.find_former(("isrc", row.isrc))
         if other is not None and other is not track:
             raise RefusedError(ISRC_TAKEN, "tracks", (row.isrc or "",))
+        if track is not None and former:
+            return TrackOffer(track, UNCHANGED, {}, former=True)
         if track is None:
             empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}
             track = Item(next(self._ids), empty, row.external_id, new=True)
@@ -94,25 +114,32 @@ class Tracks(Index):
         if not row.external_id:
             track.given |= 1 << ALBUM  # the key includes the album, so later rows must not change it
         track.add("genres", offer.genres)
-        fresh = self._fresh_tags(row, track) if row.tags else {}
+        fresh = self._fresh_tags(row, track) if row.tags and not offer.former else {}
         track.add("tags", fresh)
         self._named += row.genres
         self.count(track, altered=bool(offer.fields.changes or offer.genres or fresh))
         self.put(track, _name_key(track), track.values["isrc"])
 
-    def _find(self, row: CatalogRow, artists: Sequence[int], album: int | None) -> Item | None:
-        """Return the track that the row describes, or None.
+    def _find(self, row: CatalogRow, artists: Sequence[int], album: int | None) -> tuple[Item | None, bool]:
+        """Return the track that the row describes, or None, and whether the row names what was merged into it.
 
         It is found by external id or, if the row has none, by ISRC or name. A track with the same name but another
         ISRC is a different track.
         """
-        if row.external_id:
-            return self.find(("id", row.external_id))
-        named = self.find(("name", frozenset(artists), row.name, album))
-        if not row.isrc:
-            return named
-        same = named is not None and named.values["isrc"] in {None, row.isrc}
-        return self._find_isrc(row.isrc) or (named if same else None)
+        name = ("name", frozenset(artists), row.name, album)
+        if row.external_id or not row.isrc:
+            key = ("id", row.external_id) if row.external_id else name
+            found, former = self.find(key), self.find_former(key)
+        else:
+            # Even if the other track has taken over the ISRC.
+            former = self.find_former((*name, row.isrc)) or self.find_former(("isrc", row.isrc))
+            if former is not None:
+                return former, True
+            named = self.find(name)
+            same = named is not None and named.values["isrc"] in {None, row.isrc}
+            found = self._find_isrc(row.isrc) or (named if same else None)
+            former = self.find_former((*name, None))
+        return found or former, found is None and former is not None
 
     def _find_isrc(self, code: str | None) -> Item | None:
         found = None if code is None else self.find(("isrc", code))
@@ -170,13 +197,16 @@ def _by_name(rows: Sequence[CatalogRow], artists: Artists) -> list[Any]:
     return fetch(BY_NAME.format(artists=among, names=names), ids, texts) if rows else []
 
 
-def _by_isrc(codes: Collection[str], scope: Scope) -> list[Any]:
+def _by_isrc(codes: Collection[str], scope: Scope) -> dict[str, int]:
     """Return the tracks of the manager's artists that have these ISRCs."""
-    if not codes:
-        return []
-    identifiers.lock()
-    ids, values = sql.in_list([*identifiers.tracks_by_isrc(codes, scope.user).values()])
-    return fetch(BY_ID.format(ids=ids), values)
+    if codes:
+        identifiers.lock()
+    return identifiers.tracks_by_isrc(codes, scope.user)
+
+
+def _by_id(track_ids: Collection[int]) -> list[Any]:
+    ids, values = sql.in_list(track_ids)
+    return fetch(BY_ID.format(ids=ids), values) if track_ids else []
 
 
 def _collect(statement: str, ids: Sequence[int]) -> dict[int, dict[Any, None]]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from musicsvc.store.catalog import merged
+from musicsvc.store.catalog.merged import TRACK
 from musicsvc.store.engine import sql
 from musicsvc.store.models import Album, Artist, Track, TrackArtist
 
@@ -26,14 +28,21 @@ class TrackMention(NamedTuple):
 def find(mentions: Sequence[TrackMention], *, manager: int) -> list[int | None]:
     """Return a list with the track id of each mention, or None for a mention that no track matches.
 
+    A track or artist also has the names and external ids of what was merged into it.
+
     Among tracks with the same external id, those imported for the manager are preferred, then those without manager.
     Among tracks with the same artists and name, those on the row's album are preferred, then those by artists of the
     manager. Older tracks are preferred to newer ones.
     """
     by_id = _by_external_id({each.external_id for each in mentions if each.external_id}, manager)
-    by_name = _by_name([each for each in mentions if not each.external_id], manager)
+    named = [each for each in mentions if not each.external_id]
+    renamed = merged.artist_names({name for each in named for name in each.artists})
+    now = {each: each._replace(artists=tuple(renamed.get(name, name) for name in each.artists)) for each in named}
+    by_name = _by_name([*named, *now.values()], manager)
     return [
-        by_id.get(each.external_id) if each.external_id else _best(by_name.get(each.name, ()), each.album)
+        by_id.get(each.external_id)
+        if each.external_id
+        else _best(by_name.get(each.name) or by_name.get(now[each].name) or (), each.album)
         for each in mentions
     ]
 
@@ -42,7 +51,8 @@ def _by_external_id(external_ids: Iterable[str], manager: int) -> dict[str, int]
     found: dict[str, tuple[tuple[bool, bool, int], int]] = {}
     for some in sql.batches(list(external_ids)):
         query = Track.select(Track.external_id, Track.imported_for, Track.id).where(Track.external_id.in_(some))
-        for external_id, imported_for, track_id in query.tuples().iterator():
+        formers = [(each.external_id, each.imported_for, each.into) for each in merged.find(TRACK, external_id=some)]
+        for external_id, imported_for, track_id in [*query.tuples().iterator(), *formers]:
             rank = ((imported_for != manager, imported_for != 0, track_id), track_id)
             found[external_id] = min(rank, found.get(external_id, rank))
     return {external_id: track_id for external_id, (_, track_id) in found.items()}
@@ -63,6 +73,9 @@ def _by_name(mentions: Iterable[TrackMention], manager: int) -> dict[Name, list[
     found: dict[Name, list[tuple[int, str | None]]] = {}
     for track_id in sorted(rows, key=lambda each: (manager not in credit[each][1], each)):
         found.setdefault((frozenset(credit[track_id][0]), rows[track_id][0]), []).append((track_id, rows[track_id][1]))
+    for former in merged.find(TRACK, name={name for _, name in wanted}):
+        key = frozenset(former.artists.values()), former.name
+        found.setdefault(key, []).append((former.into, former.album))
     return found
 
 

@@ -11,16 +11,30 @@ from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.plays.listen_rows import Listen
 
 TRACKS = "SELECT id FROM track WHERE id {among}"
-EXTERNAL = "SELECT external_id, id, imported_for FROM track WHERE external_id {among}"
-ISRC = """
-    SELECT t.isrc, t.id, coalesce(a.manager_id, 0) FROM track t
-    JOIN track_artist l ON l.track_id = t.id JOIN artist a ON a.id = l.artist_id WHERE t.isrc {among}
+# A track or artist also has the names and codes of what was merged into it.
+EXTERNAL = """
+    SELECT external_id, id, imported_for FROM track WHERE external_id {among}
+    UNION ALL SELECT external_id, into_id, imported_for FROM merged WHERE kind = 1 AND external_id {among}
 """
-ARTISTS = "SELECT id, name, manager_id FROM artist"
+ISRC = """
+    SELECT t.isrc, t.id, coalesce(a.manager_id, 0) FROM (
+        SELECT isrc, id FROM track WHERE isrc {among}
+        UNION ALL SELECT code, into_id FROM merged WHERE kind = 1 AND code {among}
+    ) AS t JOIN track_artist l ON l.track_id = t.id JOIN artist a ON a.id = l.artist_id
+"""
+ARTISTS = """
+    SELECT a.id, m.name, a.manager_id FROM merged m JOIN artist a ON a.id = m.into_id WHERE m.kind = 3
+    UNION ALL SELECT id, name, manager_id FROM artist
+"""
 OF_ARTISTS = """
     SELECT l.artist_id, t.id, t.name, a.name, (SELECT count(*) FROM track_artist o WHERE o.track_id = t.id)
     FROM track_artist l JOIN track t ON t.id = l.track_id LEFT JOIN album a ON a.id = t.album_id
     WHERE l.artist_id {among}
+    UNION ALL
+    SELECT c.artist_id, m.into_id, m.name, a.name,
+        (SELECT count(*) FROM merged_credit o WHERE o.merged_id = m.id)
+    FROM merged_credit c JOIN merged m ON m.kind = 1 AND m.id = c.merged_id LEFT JOIN album a ON a.id = m.album_id
+    WHERE c.artist_id {among}
 """
 AMBIGUOUS = 0  # never the id of a track
 
@@ -62,6 +76,11 @@ class CatalogIndex:
         for artist in artists:
             self.artists[fold_case(artist.name)].append(artist)
 
+    def named(self, listens: Iterable[Listen]) -> set[int]:
+        """Return the ids of the artists that these plays may name."""
+        names = {fold_case(name) for listen in listens if listen.track_id is None for name in listen.artists}
+        return {artist.id for name in names for artist in self.artists.get(name, ())}
+
     def add_track(self, track: Track, artists: Iterable[int]) -> None:
         for artist in artists:
             self.tracks.setdefault(artist, {}).setdefault(fold_case(track.name), []).append(track)
@@ -99,9 +118,7 @@ class TrackLookup:
         self._same_isrc = _by_code(ISRC, {each.isrc for each in listens if each.isrc}, catalog.manager)
         self._by_code: dict[Code, int] = {("id", code): tracks[0] for code, tracks in self._same_id.items()}
         self._by_code |= {("isrc", code): tracks[0] for code, tracks in self._same_isrc.items()}
-        names = {fold_case(name) for listen in listens if listen.track_id is None for name in listen.artists}
-        met = {artist.id for name in names for artist in catalog.artists.get(name, ())}
-        self.fresh = _tracks(met - catalog.tracks.keys())
+        self.fresh = _tracks(catalog.named(listens) - catalog.tracks.keys())
 
     def find(self, listen: Listen) -> int | None:
         """Return the id of the play's track, None if no track matches, AMBIGUOUS if several differ only in case."""
@@ -136,7 +153,7 @@ class TrackLookup:
         """Return the manager's artist with this name or, if only one has it in other case, that artist. Else None."""
         mine = [artist for artist in self._alike(name) if artist.manager == self.created.manager]
         exact = [artist for artist in mine if artist.name == name]
-        return min(exact) if exact else mine[0] if len(mine) == 1 else None
+        return min(exact) if exact else mine[0] if len({artist.id for artist in mine}) == 1 else None
 
     def _alike(self, name: str) -> list[Artist]:
         key = fold_case(name)
@@ -195,7 +212,7 @@ def _by_code(statement: str, codes: Collection[str], manager: int | None) -> dic
         return {}
     condition, values = sql.in_list(codes)
     ranks: dict[str, list[tuple[bool, bool, int]]] = defaultdict(list)
-    for code, track, owner in fetch(statement.format(among=condition), values):
+    for code, track, owner in fetch(statement.format(among=condition), values, values):
         ranks[code].append((owner != (manager or 0), owner != 0, track))
     for some in ranks.values():
         some.sort()
@@ -206,7 +223,7 @@ def _tracks(artists: Collection[int]) -> Tracks:
     """Return the tracks of the artists, by artist id and case-folded track name."""
     found: Tracks = {artist: {} for artist in artists}
     condition, ids = sql.in_list(artists)
-    for artist, *values in fetch(OF_ARTISTS.format(among=condition), ids):
+    for artist, *values in fetch(OF_ARTISTS.format(among=condition), ids, ids):
         track = Track(*values)
         found[artist].setdefault(fold_case(track.name), []).append(track)
     return found

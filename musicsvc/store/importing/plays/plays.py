@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Failure
-from musicsvc.store.catalog import tracks
+from musicsvc.store.catalog import artists, merged, tracks
+from musicsvc.store.catalog.merged import TRACK
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import headings
@@ -14,7 +15,7 @@ from musicsvc.store.importing.columns import Cells, UnclearError
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.plays import listen_rows, matching, repeats
 from musicsvc.store.importing.plays.listen_rows import Listen
-from musicsvc.store.importing.plays.matching import AMBIGUOUS, Artist, CatalogIndex, Track, TrackLookup
+from musicsvc.store.importing.plays.matching import Artist, CatalogIndex, Track, TrackLookup
 from musicsvc.store.importing.plays.repeats import KnownPlays, SeenIds
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
@@ -147,47 +148,58 @@ class Plays(Kind[Listen]):
     def write(self, batch: Sequence[Listen], scope: Scope) -> Outcome:
         counts.lock()
         kept_from = blocks.progress().kept_from * DAY
+        if artists.missing(self._catalog.named(batch)):  # merged or deleted since they were loaded
+            self._catalog = matching.load(scope.user)
         lookup, known = TrackLookup(batch, self._catalog), KnownPlays(batch, scope.run)
         creator = MissingCreator(lookup, scope, batch)
         outcome = Outcome()
         matched: dict[int, tuple[Listen, int]] = {}
+        repeated: list[Listen] = []
         ids: set[str] = set()
         for place, listen in enumerate(batch):
             if reason := ingest.refuse_time(listen.played_at, kept_from, scope.now):
                 outcome.refused[place] = RefusedError(reason)
                 continue
-            track = known.find(listen, lookup) or lookup.find(listen)
-            if track is None and self.options.create_missing and _is_creatable(listen):
+            stored = known.has(listen, lookup)
+            track = None if stored else lookup.find(listen)
+            if track is None and not stored and self.options.create_missing and _is_creatable(listen):
                 track = creator.create(listen)
-            if track is None or track == AMBIGUOUS:
+            if not stored and not track:  # None, or AMBIGUOUS
                 outcome.refused[place] = _unknown(listen, lookup.ambiguous_ids(listen))
             elif listen.client_id is None or not (listen.client_id in ids or self._seen.has(listen.client_id)):
-                matched[place] = listen, track
+                if track:
+                    matched[place] = listen, track
+                else:
+                    repeated.append(listen)
                 if listen.client_id is not None:
                     ids.add(listen.client_id)
         creator.write()
-        self._refuse_deleted(matched, known, lookup, outcome)
+        self._replace_missing(matched, outcome)
         new, valid = _record(matched.values(), scope), len(batch) - len(outcome.refused)
-        artists, tracks = len(creator.artists), len(creator.tracks)
-        named = sum(len(listen.artists) for listen, _ in matched.values())
+        made, found = len(creator.artists), len(creator.tracks)
+        named = sum(len(listen.artists) for listen in (*repeated, *(listen for listen, _ in matched.values())))
         outcome.counts = {
-            "artists": Counts(new=artists, repeated=max(0, named - artists)),
-            "tracks": Counts(new=tracks, repeated=valid - tracks),
+            "artists": Counts(new=made, repeated=max(0, named - made)),
+            "tracks": Counts(new=found, repeated=valid - found),
             "plays": Counts(new=new, repeated=valid - new),
         }
         outcome.remember = partial(self._remember, creator, ids)
         return outcome
 
-    def _refuse_deleted(
-        self, matched: dict[int, tuple[Listen, int]], known: KnownPlays, lookup: TrackLookup, outcome: Outcome
-    ) -> None:
-        """Refuse plays of tracks that were deleted after an earlier batch had loaded them; later batches load again."""
-        deleted = tracks.missing({track for _, track in matched.values()})
-        for place, (listen, track) in [*matched.items()] if deleted else ():
-            if track in deleted and known.find(listen, lookup) != track:
+    def _replace_missing(self, matched: dict[int, tuple[Listen, int]], outcome: Outcome) -> None:
+        """Find the other track for plays of tracks that were merged after an earlier batch had loaded them.
+
+        Plays of tracks that were deleted since are refused. Later batches load again.
+        """
+        missing = tracks.missing({track for _, track in matched.values()})
+        others = merged.targets(TRACK, missing)
+        for place, (listen, track) in [*matched.items()] if missing else ():
+            if track in others:
+                matched[place] = listen, others[track]
+            elif track in missing:
                 outcome.refused[place] = _unknown(listen, ())
                 del matched[place]
-                self._catalog.tracks.clear()
+            self._catalog.tracks.clear()
 
     def _remember(self, creator: MissingCreator, ids: set[str]) -> None:
         creator.add_to(self._catalog)

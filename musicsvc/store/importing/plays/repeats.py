@@ -24,6 +24,10 @@ STORED = """
     SELECT p.slot, l.key, p.track_id, p.listener_id, p.client_key, p.names_hash
     FROM play p JOIN listener l ON l.id = p.listener_id
     WHERE p.slot {slots} AND l.key {keys} AND p.reporter = 0 AND p.import_id IS DISTINCT FROM ?
+    UNION ALL
+    SELECT d.slot, l.key, 0, d.listener_id, d.client_key, d.names_hash
+    FROM dropped_play d JOIN listener l ON l.id = d.listener_id
+    WHERE d.slot {slots} AND l.key {keys} AND d.names_hash IS NOT NULL
 """
 
 
@@ -35,33 +39,35 @@ class StoredPlay(NamedTuple):
 
 
 class KnownPlays:
-    """The plays that earlier imports stored and that have the listener and the time of a row in the batch."""
+    """The plays that earlier imports stored and that have the listener and the time of a row in the batch.
+
+    They include those that a merge of tracks dropped.
+    """
 
     def __init__(self, listens: Sequence[Listen], run: int) -> None:
         """Load the plays of all imports except `run`, the running one. Call in a transaction."""
         self._plays: dict[tuple[int, str], list[StoredPlay]] = defaultdict(list)
         slots, numbers = sql.in_list({listen.played_at // SLOT for listen in listens})
         keys, names = sql.in_list({listeners.opaque_key(listen.listener) for listen in listens})
-        for slot, key, *values in fetch(STORED.format(slots=slots, keys=keys), numbers, names, run):
+        statement = STORED.format(slots=slots, keys=keys)
+        for slot, key, *values in fetch(statement, numbers, names, run, numbers, names):
             self._plays[slot, key].append(StoredPlay(*values))
 
-    def find(self, listen: Listen, lookup: TrackLookup) -> int | None:
-        """Return the track of the stored play that this row repeats, or None.
+    def has(self, listen: Listen, lookup: TrackLookup) -> bool:
+        """Return whether the row repeats a stored play.
 
-        The row repeats a play that was imported with the same names, or whose track now matches the row's ids or names.
+        It repeats a play that was imported with the same names, or whose track now matches the row's ids or names.
         """
         stored = self._plays.get((listen.played_at // SLOT, listeners.opaque_key(listen.listener)), ())
         if not stored or listen.track_id is not None:
-            return None
+            return False
         names_hash = hash_names(listen)
-        for play in stored:
-            if play.names_hash == names_hash:
-                return play.track
+        if any(play.names_hash == names_hash for play in stored):
+            return True
         alike = lookup.alike(listen)
-        for play in stored:
-            if play.track in alike and play.client_key == client_key(listen, play.track, play.listener):
-                return play.track
-        return None
+        return any(
+            play.track in alike and play.client_key == client_key(listen, play.track, play.listener) for play in stored
+        )
 
 
 def hash_names(listen: Listen) -> int | None:

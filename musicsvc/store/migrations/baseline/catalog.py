@@ -203,28 +203,29 @@ CREATE TABLE collection_track (
 CREATE INDEX collection_track_track_id ON collection_track (track_id);
 
 CREATE TABLE merged (
+    id BIGSERIAL PRIMARY KEY,
     kind INTEGER NOT NULL CHECK (kind IN (1, 2, 3)),
-    id BIGINT NOT NULL,
-    into_id BIGINT NOT NULL CHECK (into_id <> id),
+    former_id BIGINT NOT NULL,
+    into_id BIGINT NOT NULL,
     name TEXT NOT NULL,
     code TEXT,
     external_id TEXT,
     imported_for BIGINT NOT NULL,
-    album_id BIGINT,
-    PRIMARY KEY (kind, id)
-) WITHOUT ROWID;
+    album_id BIGINT
+);
+CREATE INDEX merged_kind_former_id ON merged (kind, former_id);
 CREATE INDEX merged_kind_into_id ON merged (kind, into_id);
 CREATE INDEX merged_kind_name ON merged (kind, name);
 CREATE INDEX merged_kind_code ON merged (kind, code);
 CREATE INDEX merged_kind_external_id ON merged (kind, external_id);
+CREATE INDEX merged_album_id ON merged (album_id);
 
 CREATE TABLE merged_credit (
+    merged_id BIGINT NOT NULL REFERENCES merged (id) ON DELETE CASCADE,
     artist_id BIGINT NOT NULL,
-    kind INTEGER NOT NULL CHECK (kind IN (1, 2)),
-    id BIGINT NOT NULL,
-    PRIMARY KEY (artist_id, kind, id)
-) WITHOUT ROWID;
-CREATE INDEX merged_credit_kind_id ON merged_credit (kind, id);
+    PRIMARY KEY (merged_id, artist_id)
+);
+CREATE INDEX merged_credit_artist_id ON merged_credit (artist_id);
 
 CREATE TABLE import_run (
     id BIGSERIAL PRIMARY KEY,
