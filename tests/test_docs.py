@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
@@ -12,6 +13,7 @@ from typer.core import TyperGroup
 
 from musicsvc.cli.main import command
 from musicsvc.config import Settings, flat
+from musicsvc.errors import Failure
 from musicsvc.store.security.security_events import Kind
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -129,7 +131,8 @@ def _parse(group: TyperGroup, words: list[str], parent: Any = None) -> None:
     if isinstance(below, TyperGroup):
         _parse(below, rest, context)
     else:
-        below.make_context(name, rest, context).close()
+        with suppress(Failure):  # no database has the names of the examples
+            below.make_context(name, rest, context).close()
 
 
 @pytest.mark.parametrize("page", PROSE, ids=_name)

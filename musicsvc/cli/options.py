@@ -150,7 +150,7 @@ def _find_id(noun: str, context: typer.Context, text: str) -> int:
     if not (digits and text.strip().isdecimal()):
         return Session.from_context(context).read(find)
     if (number := find()) < 1:
-        raise typer.BadParameter(f"An id must be 1 or more, not {text}.")
+        raise typer.BadParameter(f"must be 1 or more, not {text!r}.")
     return number
 
 

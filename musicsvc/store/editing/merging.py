@@ -119,7 +119,7 @@ def _load(kind: int, from_id: int, into_id: int, caller: Caller | None, *, locki
         if caller is not None and not caller.admin and caller.user_id not in _managers(kind, number):
             raise Forbidden(f"You do not manage {noun} {number}.")
     if from_id == into_id:
-        raise Conflict(f"The {noun} {from_id} cannot be merged into itself.")
+        raise Conflict(f"{noun.capitalize()} {from_id} cannot be merged into itself.")
     return _Pair(kind, rows[from_id], rows[into_id])
 
 

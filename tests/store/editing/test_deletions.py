@@ -160,6 +160,13 @@ def hear(store: Store, actor: Identity, model: Model, number: int) -> None:
             model.heard[play.track_id].setdefault((play.played_at // SLOT, str(play.listener)), False)
 
 
+def manage(first: int) -> None:
+    """Let two accounts manage the artists; within a unit."""
+    second = account(reports_plays=False, email="ben@label.test").user_id
+    for artist, manager in ((1, first), (2, second)):
+        Artist.update(manager=manager).where(Artist.id == artist).execute()
+
+
 def bring(store: Store, model: Model, number: int) -> None:
     """Import a play."""
     chance = random.Random(number)
@@ -239,6 +246,7 @@ def test_whatever_is_deleted_edited_and_merged_figures_equal_a_recount(
         store.write(world).result()
         store.write(lambda: Album.create(name="Album", created_at=NOW)).result()
         actor = store.write(lambda: account(reports_plays=True)).result()
+        store.write(partial(manage, actor.user_id)).result()
         for kind, number in ((0, 1), (0, 2), (0, 3), *steps):
             if kind in {TRACK, ALBUM, ARTIST}:
                 remove(store, model, kind, number)

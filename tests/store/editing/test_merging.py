@@ -131,7 +131,7 @@ FORBIDDEN: Sequence[tuple[Noun, int, int, int]] = [("artist", 1, 2, 2), ("track"
 REFUSED: Sequence[tuple[Noun, int, int, type[Failure], str]] = [
     ("track", 9, 1, NotFound, "There is no track 9"),
     ("album", 1, 9, NotFound, "There is no album 9"),
-    ("artist", 1, 1, Conflict, "The artist 1 cannot be merged into itself"),
+    ("artist", 1, 1, Conflict, "Artist 1 cannot be merged into itself"),
 ]
 
 

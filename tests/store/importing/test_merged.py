@@ -130,9 +130,9 @@ def test_whatever_is_imported_and_merged_the_same_file_brings_nothing_new(
         assume(not first.refused)  # which might be accepted after a merge
         for _ in range(4):
             noun: Noun = chance.choice(["artist", "album", "track", "track"])
-            ids = [row.id for row in store.read(partial(list, TABLES[noun].select())).result()]
-            if len(ids) > 1:
-                merge(store, noun, *chance.sample(sorted(ids), 2))
+            rows_of: list[Any] = store.read(partial(list, TABLES[noun].select())).result()
+            if len(rows_of) > 1:
+                merge(store, noun, *chance.sample(sorted(row.id for row in rows_of), 2))
         merged = import_file(store, file, OPTIONS["catalog"](), rows)
         assert {kind: each.new for kind, each in merged.counts.items()} == dict.fromkeys(first.counts, 0)
         assert merged.refused == []
