@@ -208,6 +208,7 @@ PAGES: Mapping[str, PageRight] = {
     "GET /settings/delete": ANYBODY,
     "POST /settings/delete": PageRight(_another_administrator, form=lambda _: {"password": PASSWORD}),
     "GET /insights": ANYBODY,
+    **{f"GET /insights/{kind}{form}": ANYBODY for kind in ("artists", "albums", "tracks") for form in ("", "/csv")},
     "GET /insights/artist/{id}": PageRight(played("artist"), stranger=403),
     "GET /insights/album/{id}": PageRight(played("album"), stranger=403),
     "GET /insights/track/{id}": PageRight(played("track"), stranger=403),

@@ -204,7 +204,8 @@ async def _send_file(request: BaseRequest, spooled: Spooled, status: int, header
     response = _stream(status, headers, spooled.length)
     with spooled.file, suppress(ConnectionError):
         await response.prepare(request)
-        while piece := await asyncio.to_thread(spooled.file.read, PIECE):
+        whole = request.method != hdrs.METH_HEAD
+        while whole and (piece := await asyncio.to_thread(spooled.file.read, PIECE)):
             await response.write(piece)
         await response.write_eof()
     return response

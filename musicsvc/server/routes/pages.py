@@ -10,6 +10,7 @@ from musicsvc.server.handlers.pages import (
     developers,
     home,
     insights,
+    overviews,
     own_account,
     reports,
     settings,
@@ -30,12 +31,13 @@ from musicsvc.server.schemas.pages.accounts import (
 )
 from musicsvc.server.schemas.pages.admin import OlderQuery
 from musicsvc.server.schemas.pages.insights import (
-    ArtistsQuery,
     CompareQuery,
     ExportForm,
+    OverviewQuery,
     PagePeriod,
     ShareForm,
     SubjectQuery,
+    TableQuery,
 )
 from musicsvc.store.accounts import password_links, tokens
 from musicsvc.store.dashboards import report_links
@@ -57,6 +59,7 @@ def page(method: str, path: str, handler: Any, access: Access, **more: Any) -> R
 
 
 KINDS = {"/insights/artist/{id}": artist_of, "/insights/album/{id}": album_of, "/insights/track/{id}": track_of}
+TABLES = {kind: f"/insights/{kind}" for kind in ("artists", "albums", "tracks")}
 export = partial(page, "POST", access=SESSION, body=ExportForm, reads=True, slow=True, limit=RateLimit.EXPORTS)
 
 
@@ -93,10 +96,14 @@ ROUTES: tuple[Route, ...] = (
          form=TOKEN, password=PasswordOf.CALLER),
     page("POST", f"{TOKEN}/delete", developers.delete_token, SESSION, find=tokens.get_own, urgent=True),
     Route("GET", "/static/{name}", static.send, OPEN, family=Family.PLAIN, no_store=True, undocumented=True),
-    page("GET", "/insights", insights.show_artists, SESSION, query=ArtistsQuery, form="/insights",
+    page("GET", "/insights", overviews.show, SESSION, query=OverviewQuery, form="/insights",
          figures=True),
     *(page("GET", path, insights.show, SESSION, find=find, query=SubjectQuery, form=path, figures=True)
       for path, find in KINDS.items()),
+    *(page("GET", path, overviews.show_table(kind), SESSION, query=TableQuery, form=path, figures=True)
+      for kind, path in TABLES.items()),
+    *(page("GET", f"{path}/csv", overviews.download(kind), SESSION, query=TableQuery, slow=True,
+           limit=RateLimit.EXPORTS) for kind, path in TABLES.items()),
     page("GET", COMPARE, insights.compare, SESSION, query=CompareQuery, form=COMPARE, figures=True),
     page("POST", f"{COMPARE}/share", insights.share_comparison, SESSION, query=CompareQuery, body=ShareForm,
          form=COMPARE),

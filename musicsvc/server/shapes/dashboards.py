@@ -1,7 +1,6 @@
 """Build the template variables of the pages with figures, from the API's JSON so that both show the same numbers."""
 
 from collections.abc import Sequence
-from itertools import zip_longest
 from urllib.parse import urlencode
 
 from musicsvc.reports.charts import dates
@@ -12,11 +11,12 @@ from musicsvc.store.dashboards.catalog_search import Result, ResultPage
 from musicsvc.store.dashboards.dashboards import Dashboard, Related
 from musicsvc.store.dashboards.report_links import SharedReport
 from musicsvc.store.insights import figures
+from musicsvc.store.insights.charts import INTERVALS, Interval
 from musicsvc.store.insights.listening import DEFAULT_DAYS
 from musicsvc.store.insights.listening.listening import LISTENING
 from musicsvc.store.insights.listening.local_hours import IN_UTC, zones
-from musicsvc.store.insights.rankings import Ranked
-from musicsvc.store.plays.periods import CUSTOM, Window, day_of, to_date
+from musicsvc.store.plays import periods
+from musicsvc.store.plays.periods import CUSTOM, MONTH, QUARTER, YEAR, Window, day_of, to_date
 
 # Periods with a link of their own; any other one is chosen by its dates.
 PERIODS = {
@@ -28,25 +28,28 @@ PERIODS = {
     "last-month": "Last month",
     "all": "All time",
 }
+CALENDAR = ((MONTH, 12), (QUARTER, 6), (YEAR, 3))  # numbers of months, quarters and years to choose from
 A_YEAR = 366  # days
 
 
 def period(window: Window, now: int) -> JSON:
     """Return the chosen period, and the other periods to choose from."""
-    found = insights.period(window)
-    chosen = {"from": found["start"], "to": found["end"]} if window.name == CUSTOM else {"period": window.name}
+    chosen = chosen_by(window)
+    beside = {name: periods.neighbour(window, by, now) for name, by in (("earlier", -1), ("later", 1))}
     return {
-        "period": found,
+        "period": insights.period(window),
         "chosen": chosen,
         "query": urlencode(chosen),
         "periods": PERIODS,
+        "calendar": [periods.recent(length, count, now) for length, count in CALENDAR],
         "today": to_date(day_of(now)).isoformat(),
-    }
+    } | {name: urlencode(chosen_by(of)) if of else None for name, of in beside.items()}
 
 
-def artists(found: Sequence[Ranked], window: Window, now: int) -> JSON:
-    """Return the most played artists of an account."""
-    return period(window, now) | {"artists": [insights.ranked(row) for row in found], "formats": _formats()}
+def chosen_by(window: Window) -> dict[str, str]:
+    """Return the part of a query that chooses a window."""
+    found = insights.period(window)
+    return {"from": found["start"], "to": found["end"]} if window.name == CUSTOM else {"period": window.name}
 
 
 def found(results: ResultPage, text: str, page: int, window: Window, now: int) -> JSON:
@@ -68,7 +71,7 @@ def dashboard(found: Dashboard, now: int, zone: str) -> JSON:
 
     `zone`: the time zone of the hours of the week, which stays chosen on related pages.
     """
-    shaped = report(found, now) | {"related": [_related(each) for each in found.related], "formats": _formats()}
+    shaped = report(found, now) | {"related": [_related(each) for each in found.related], "formats": formats()}
     kept = {} if zone == IN_UTC else {"zone": zone}
     chosen = shaped["chosen"] | kept
     shaped |= {"zone": zone, "zones": zones(), "kept": kept, "chosen": chosen, "query": urlencode(chosen)}
@@ -105,6 +108,8 @@ def report(found: Dashboard, now: int) -> JSON:
         "hours": found.hours.hours.plays,
         "hours_minute": found.hours.minute,
         "hours_mixed": found.hours.mixed,
+        "interval": found.interval,
+        "intervals": INTERVALS,
         "days": _days(found, day_of(now)),
     }
 
@@ -122,19 +127,31 @@ def _data(found: Dashboard) -> JSON:
 
 
 def _days(found: Dashboard, today: int) -> list[JSON]:
-    """Return the figures of each day, with the plays of the corresponding day of the preceding period."""
-    rows = list(zip_longest(found.chart.points, found.before))
-    first = first_shown([bool(point.plays or before) for point, before in rows])
-    return [
+    """Return plays and listeners by day, week or month, with the plays of the same days of the earlier window."""
+    window = found.figures.window
+    rows = [
         {
-            "date": to_date(day).isoformat(),
+            "date": to_date(point.days.start).isoformat(),
+            "name": _name(point.days, found.interval),
             "plays": point.plays,
             "listeners": point.listeners,
-            "before": before,
-            "open": day == today,
+            "before": _plays_before(found.before, point.days.start - window.first, len(point.days)),
+            "open": today in point.days,
         }
-        for day, (point, before) in enumerate(rows[first:], found.chart.window.first + first)
+        for point in found.curve
     ]
+    return rows[first_shown([bool(row["plays"] or row["before"]) for row in rows]) :]
+
+
+def _plays_before(before: Sequence[int], first: int, days: int) -> int | None:
+    some = before[first : first + days]
+    return sum(some) if some else None
+
+
+def _name(days: range, interval: Interval) -> str:
+    """Return the days of a point as text."""
+    first, last = to_date(days.start), to_date(days.stop - 1)
+    return (interval == "month" and dates.calendar_name(first, last)) or dates.span(first, last)
 
 
 def first_shown(played: Sequence[bool]) -> int:
@@ -150,5 +167,6 @@ def _related(found: Related | Result) -> JSON:
     return {"kind": figures.noun(found.subject), "id": found.subject.id, "name": found.name}
 
 
-def _formats() -> list[JSON]:
+def formats() -> list[JSON]:
+    """Return the formats of downloads."""
     return [{"id": each.id, "name": each.name} for each in FORMATS.values() if each.reports]

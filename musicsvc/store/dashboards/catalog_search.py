@@ -13,6 +13,7 @@ from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
 
 PER_PAGE = 20  # results of each kind
+MOST = 100_000  # results of a table
 FEW = 1000  # names of an account that are compared one by one, whatever the catalogs of others contain
 MANAGED = {KINDS[noun]: condition for noun, condition in names.MANAGED.items()}
 NAMES = {
@@ -70,6 +71,11 @@ def find(
         more = more or len(ids) > page * PER_PAGE
         found += _results(kind, ids[(page - 1) * PER_PAGE : page * PER_PAGE], window)
     return ResultPage(found, more)
+
+
+def matching(kind: int, text: str, user_id: int) -> list[int]:
+    """Return the ids of the artists, albums or tracks of the account that match the text."""
+    return _ids(kind, text, user_id, MOST)
 
 
 def _ids(kind: int, text: str, user_id: int, limit: int) -> list[int]:

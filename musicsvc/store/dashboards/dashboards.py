@@ -7,7 +7,7 @@ from musicsvc.store.dashboards import containing
 from musicsvc.store.dashboards.containing import Containing
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import charts, collaborations, export_rows, figures, rankings, realtime
-from musicsvc.store.insights.charts import Chart
+from musicsvc.store.insights.charts import CurvePoint, Interval
 from musicsvc.store.insights.collaborations import Collaborations
 from musicsvc.store.insights.figures import ArtistCounts, Figures
 from musicsvc.store.insights.listening import DEFAULT_DAYS, first_plays, listening, local_hours, milestones, releases
@@ -53,8 +53,9 @@ class Related(NamedTuple):
 
 
 class Dashboard(NamedTuple):
-    """Figures of a track, album or artist (`subject`) in a window. `before`: daily plays of the earlier window.
+    """Figures of a track, album, artist or account (`subject`) in a window.
 
+    `curve`: plays and listeners by `interval`. `before`: daily plays of the earlier window.
     `first_plays`: the day of the first play, if pages show it instead of the growth.
     `artists`: the names of the artists of a track or album.
     `tracks`: all tracks of an album, or an artist's most played tracks. `albums`: an artist's most played albums.
@@ -64,7 +65,8 @@ class Dashboard(NamedTuple):
     subject: Subject
     name: str
     figures: Figures
-    chart: Chart
+    interval: Interval
+    curve: Sequence[CurvePoint]
     before: Sequence[int]
     listening: Listening
     hours: LocalHours
@@ -83,15 +85,17 @@ class Dashboard(NamedTuple):
     image: str | None = None
 
 
-def report(subject: Subject, window: Window) -> Dashboard:
-    """Return the figures of a track, album or artist that a shared report shows. Call in a transaction."""
+def report(subject: Subject, window: Window, interval: Interval | None = None) -> Dashboard:
+    """Return the figures that a shared report of a track, album or artist shows. Call in a transaction."""
     before = window.before
+    interval = interval or charts.interval_of(window)
     heard, hours = listening.build(subject, window)
     found = Dashboard(
         subject,
         figures.name(subject),
         figures.figures(subject, window),
-        charts.build(subject, window),
+        interval,
+        charts.curve(subject, window, interval),
         charts.plays_by_day(subject, range(before.first, min(before.first + window.days, window.first))),
         heard,
         LocalHours(hours),
@@ -109,13 +113,21 @@ def report(subject: Subject, window: Window) -> Dashboard:
     return found
 
 
-def build(subject: Subject, window: Window, user_id: int, now: int, zone: str = IN_UTC) -> Dashboard:
+def build(
+    subject: Subject,
+    window: Window,
+    user_id: int,
+    now: int,
+    *,
+    zone: str = IN_UTC,
+    interval: Interval | None = None,
+) -> Dashboard:
     """Return the figures that the page shows to an account, with links to other pages that the account may see.
 
-    `zone`: the time zone of the hours of the week.
+    `zone`: the time zone of the hours of the week. `interval`: of the chart.
     """
     own = Reader(window, all_time=False).own_plays(*subject)
-    found = report(subject, window)._replace(
+    found = report(subject, window, interval)._replace(
         milestones=milestones.build(subject),
         own_plays=own,
         containing=containing.load(subject),

@@ -82,7 +82,7 @@ def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[A
     Use it in a transaction. Leaving the `with` block closes the iterator, even if writing the file fails.
     """
     kind = KINDS.get(type_)
-    found = daily_plays(scope, window) if kind is None else (_cells(kind, row) for row in rows(kind, scope, window))
+    found = daily_plays(scope, window) if kind is None else (cells_of(kind, row) for row in rows(kind, scope, window))
     with scopes.limited_memory(scope), closing(found):
         yield found
 
@@ -127,7 +127,8 @@ def authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
     return found
 
 
-def _cells(kind: int, row: ExportRow) -> tuple[Any, ...]:
+def cells_of(kind: int, row: ExportRow) -> tuple[Any, ...]:
+    """Return the values of a row, in the order of COLUMNS."""
     artists = () if kind == ARTIST else (BETWEEN_ARTISTS.join(row.artists),)
     return row.id, row.named.name, *artists, *FIGURES_OF(row.figures), *row.named.codes
 

@@ -8,15 +8,13 @@ from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import scopes
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import NO_PLAYS, Reader, all_time_plays
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.subjects import ALBUM, TRACK
 
 TOP = 10
-MOST_ARTISTS = 100
 SUBJECTS_PER_BATCH = 2000
 FIRST_READ = 16  # subjects
 TRACKS_OF_ALBUM = "SELECT id, name FROM track WHERE album_id = ?"
 TRACKS_OF_ARTIST = "SELECT t.id, t.name FROM track_artist l JOIN track t ON t.id = l.track_id WHERE l.artist_id = ?"
-ARTISTS_OF_ACCOUNT = "SELECT id, name FROM artist WHERE manager_id = ?"
 ALBUMS_OF_ARTIST = "SELECT t.id, t.name FROM album_artist l JOIN album t ON t.id = l.album_id WHERE l.artist_id = ?"
 
 
@@ -44,11 +42,6 @@ def tracks_of_artist(artist_id: int, window: Window) -> list[Ranked]:
 def albums_of_artist(artist_id: int, window: Window) -> list[Ranked]:
     """Return the artist's ten most played albums in the window."""
     return _ranked(ALBUM, ALBUMS_OF_ARTIST, artist_id, window, TOP)
-
-
-def artists_of_account(user_id: int, window: Window) -> list[Ranked]:
-    """Return the hundred most played artists in the window that the account manages."""
-    return _ranked(ARTIST, ARTISTS_OF_ACCOUNT, user_id, window, MOST_ARTISTS)
 
 
 def most_played(kind: int, ids: Iterable[int], window: Window, count: int) -> list[int]:

@@ -61,7 +61,7 @@ def load(track: Subject, now: int) -> Realtime:
 
 def newest(track: int, limit: int) -> list[LoggedPlay]:
     found: list[LoggedPlay] = []
-    for day in _days(track):
+    for day in days_played(Subject(TRACK, track)):
         found += between(track, day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY)
         if len(found) >= limit:
             break
@@ -74,10 +74,10 @@ def between(track: int, first: int, end: int) -> list[LoggedPlay]:
     return [LoggedPlay(*row) for row in fetch(PLAYS.format(slots=slots), values, track)]
 
 
-def _days(track: int) -> Iterator[int]:
-    """Yield the days (since 1970-01-01) on which the track was played, newest first."""
-    for days, tracks in reversed(reader.spans(TRACK, [track])):
-        for (day,) in counts.fetch_rows(DAYS, counts.starts(days), TRACK, tracks):
+def days_played(subject: Subject) -> Iterator[int]:
+    """Yield the days (since 1970-01-01) on which a track or all of an account was played, newest first."""
+    for days, some in reversed(reader.spans(subject.kind, [subject.id])):
+        for (day,) in counts.fetch_rows(DAYS, counts.starts(days), subject.kind, some):
             yield day
 
 

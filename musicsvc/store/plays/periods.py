@@ -124,12 +124,46 @@ def between(first: date, last: date, now: int) -> Window:
     is compared with the same number of days before it.
     """
     check_dates(first, last, now)
-    month = _month_of(first)
-    for length in (MONTH, QUARTER, YEAR):
-        end = min(_start(month + length), day_of(now) + 1)
-        if month % length == 0 and (to_day(first), to_day(last) + 1) == (_start(month), end):
-            return _calendar(CUSTOM, month, length, now)
+    if (found := _calendar_of(to_day(first), to_day(last) + 1, now)) is not None:
+        return _calendar(CUSTOM, *found, now)
     return _against_days_before(CUSTOM, to_day(first), to_day(last), now, f"{first} to {last}")
+
+
+def _calendar_of(first: int, end: int, now: int) -> tuple[int, int] | None:
+    """Return the first month and the length of the month, quarter or year that has these days up to today, if any."""
+    month = _month_of(to_date(first))
+    for length in (MONTH, QUARTER, YEAR):
+        if month % length == 0 and (first, end) == (_start(month), min(_start(month + length), day_of(now) + 1)):
+            return month, length
+    return None
+
+
+def neighbour(window: Window, by: int, now: int) -> Window | None:
+    """Return the period just before a window (`by` is -1) or just after it (1), or None if there is no such period.
+
+    Next to a month, quarter or year is another one, next to other days as many days, none of them after today.
+    """
+    today = day_of(now)
+    if window.name == ALL:
+        return None
+    if window.name not in {*DAYS, "today", "yesterday"} and (found := _calendar_of(window.first, window.end, now)):
+        month, length = found[0] + by * found[1], found[1]
+        return _calendar(_calendar_name(month, length), month, length, now) if _is_past(_start(month), today) else None
+    first = window.first + by * window.days
+    if not _is_past(first, today):
+        return None
+    return _against_days_before(CUSTOM, first, min(first + window.days - 1, today), now, "")
+
+
+def _is_past(day: int, today: int) -> bool:
+    return to_day(date.min) <= day <= today
+
+
+def recent(length: int, count: int, now: int) -> dict[str, str]:
+    """Return the labels of the latest months, quarters or years (of `length` months) by name, newest first."""
+    latest = _month_of(to_date(day_of(now))) // length * length
+    months = range(latest, latest - count * length, -length)
+    return {_calendar_name(month, length): _calendar_label(month, length) for month in months}
 
 
 def check_dates(first: date, last: date, now: int) -> None:
@@ -178,6 +212,14 @@ def _earlier(label: str, first: int, end: int, elapsed: int) -> Window | None:
     if first + days >= end:
         return Window("", first, end, label)
     return Window("", first, first + days, label, seconds=rest // SECOND)
+
+
+def _calendar_name(month: int, length: int) -> str:
+    """Return the name of a month, quarter or year, such as `2026-Q3`."""
+    year, index = divmod(month, 12)
+    if length == YEAR:
+        return f"{year:04}"
+    return f"{year:04}-Q{index // QUARTER + 1}" if length == QUARTER else f"{year:04}-{index + 1:02}"
 
 
 def _calendar_label(month: int, length: int) -> str:

@@ -70,18 +70,6 @@ def test_tracks_with_too_few_plays_of_all_time_are_not_read(store: Store, monkey
     assert len(read) == 16
 
 
-def test_the_hundred_most_played_artists_of_an_account_are_ranked(store: Store) -> None:
-    def unit() -> int:
-        manager = users.create("many@label.test", now=NOW).id
-        for number in range(101):
-            Artist.create(name=f"Artist {number}", manager=manager, created_at=NOW)
-        return manager
-
-    manager = store.write(unit).result()
-    ranked = store.read(partial(rankings.artists_of_account, manager, window("30-days", NOW))).result()
-    assert [row.name for row in ranked] == [f"Artist {number}" for number in range(100, 0, -1)]
-
-
 @pytest.mark.parametrize(("tracks", "small"), [(256, True), (257, False)])
 def test_a_scope_of_at_most_256_tracks_is_small(store: Store, tracks: int, small: bool) -> None:
     def unit() -> int:

@@ -2,32 +2,23 @@
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Invalid
-from musicsvc.server.schemas.pages.insights import ArtistsQuery, CompareQuery, PagePeriod, ShareForm, SubjectQuery
+from musicsvc.server.schemas.pages.insights import CompareQuery, PagePeriod, ShareForm, SubjectQuery
 from musicsvc.server.shapes import comparisons as comparison_shapes
 from musicsvc.server.shapes import dashboards as shapes
 from musicsvc.server.shapes import insights, share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import View
 from musicsvc.store.dashboards import catalog_search, comparisons, dashboards, report_links
-from musicsvc.store.insights import rankings, realtime
+from musicsvc.store.insights import realtime
 from musicsvc.store.plays import history
 from musicsvc.store.plays.subjects import KINDS, Subject
 from musicsvc.store.security.sessions import SessionIdentity
 
 
-def show_artists(query: ArtistsQuery, caller: SessionIdentity, now: int) -> View:
-    """Show the plays of the account's artists or, with `q`, search its artists, albums and tracks."""
-    days = history.adapt(query.window(now))
-    if query.q:
-        found = catalog_search.find(query.q, caller.user_id, days, query.page)
-        return View("insights/found.html", {"page": shapes.found(found, query.q, query.page, days, now)})
-    ranked = rankings.artists_of_account(caller.user_id, days)
-    return View("insights/list.html", {"page": shapes.artists(ranked, days, now)})
-
-
 def show(subject: Subject, query: SubjectQuery, caller: SessionIdentity, now: int) -> View:
     """Show the figures of an artist, album or track."""
-    found = dashboards.build(subject, history.adapt(query.window(now)), caller.user_id, now, query.zone)
+    days = history.adapt(query.window(now))
+    found = dashboards.build(subject, days, caller.user_id, now, zone=query.zone, interval=query.by)
     return View("insights/show.html", {"page": shapes.dashboard(found, now, query.zone)})
 
 

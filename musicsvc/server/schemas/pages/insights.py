@@ -6,15 +6,18 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from musicsvc.server.schemas.exports import SUBJECTS, ScopeFields, TypeName
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, Input, Query, Text, id_list
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, MAX_PAGE, Input, Query, Text, id_list
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.server.schemas.periods import QueryDate, check_dates
-from musicsvc.store.dashboards import comparisons
+from musicsvc.store.dashboards import comparisons, tables
+from musicsvc.store.dashboards.tables import Selection
+from musicsvc.store.insights.charts import Interval
 from musicsvc.store.insights.listening import local_hours
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.subjects import KINDS, Subject
 
+SORTS = tuple(f"{sign}{column}" for column in tables.SORTS for sign in ("", "-"))
 LAST_PAGE = 50  # of results; a longer name leads to fewer
 FormId = Annotated[int | None, Field(ge=1, le=MAX_ID), DIGITS_ONLY]
 
@@ -50,7 +53,9 @@ class PeriodChoice(Input):
 
 
 class PagePeriod(PeriodChoice, Query):
-    """Query string of a page of figures."""
+    """Query string of a page of figures. `by`: the interval of its chart; by default, it goes by the period."""
+
+    by: Interval | None = None
 
 
 class SubjectQuery(PagePeriod):
@@ -59,11 +64,23 @@ class SubjectQuery(PagePeriod):
     zone: Annotated[str, AfterValidator(_zone)] = local_hours.IN_UTC
 
 
-class ArtistsQuery(PagePeriod):
-    """Query string of the list of artists. `q`: a part of the name of an artist, album or track to find."""
+class OverviewQuery(PagePeriod):
+    """Query string of the overview. `q`: a part of the name of an artist, album or track to find."""
 
+    period: str = "7-days"
     q: Annotated[str, Text(0, 255)] = ""
     page: Annotated[int, Field(ge=1, le=LAST_PAGE), DIGITS_ONLY] = 1  # of the results
+
+
+class TableQuery(PagePeriod):
+    """Query string of a table. `q`: a part of a name, an ISRC or UPC. `sort`: a column, after `-` in falling order."""
+
+    q: Annotated[str, Text(0, 255)] = ""
+    sort: Literal[*SORTS] = "-plays_period"  # type: ignore[valid-type]
+    page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
+
+    def selection(self, kind: int) -> Selection:
+        return Selection(kind, self.q, self.sort.removeprefix("-"), self.sort.startswith("-"))
 
 
 class CompareQuery(PagePeriod):

@@ -4,6 +4,7 @@ Each range is read from as few rows as possible: blocks of 32 days, blocks of 8 
 Single plays are read for the last day of a window that ends within a day.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -23,6 +24,8 @@ from musicsvc.store.plays.subjects import TRACK
 COUNTED = f"SELECT {counts.SUBJECT}, {counts.PERIOD}, {{columns}} FROM {{{{rows}}}}"  # noqa: S608 - our own names
 SETS = COUNTED.format(columns="plays, listeners")
 STORED = f"SELECT {counts.SUBJECT}, {counts.PERIOD} FROM {{rows}}"  # noqa: S608 - our own names
+SUMS = f"SELECT {counts.SUBJECT}, CAST(SUM(plays) AS BIGINT) FROM {{rows}} GROUP BY 1"  # noqa: S608 - our own names
+MANY_IDS = 2000  # whose plays are added up in the database
 MANY_DAYS = 400  # a longer list of numbers in a statement costs more than to look for those with plays
 # The first row of each period that has rows, from one key to another: one search for each.
 PERIODS = f"""
@@ -142,23 +145,36 @@ class Reader:
         for first in range(0, len(popular), POPULAR_PER_BATCH):
             found |= self.read(kind, popular[first : first + POPULAR_PER_BATCH])
         others = [each for each in ids if each not in stored]
-        periods = _starts(self._others | self._in_eights)
         if others:
-            found |= self._add_up(kind, others, _stream(periods, kind, others), LARGEST_IN_STREAM)
+            found |= self._add_up(kind, others, _stream(self.periods, kind, others), LARGEST_IN_STREAM)
         return {each: found[each] for each in ids}
 
     def plays(self, kind: int, ids: Collection[int]) -> dict[int, int]:
         """Return the number of plays in all the windows of this reader together, by id.
 
-        `ids` are those of tracks, albums or artists. Ids without plays are absent.
+        `ids` are those of tracks, albums or artists. Ids without plays are absent; of many ids with few gaps, those in
+        the gaps may be present.
         """
         found: dict[int, int] = defaultdict(int)
         for window in self._windows:
             for subject, some in of_last_day(kind, ids, window).items():
                 found[subject] += sum(plays for plays, _ in some)
-        for subject, _, plays in self._rows(kind, ids, "plays"):
+        rows = self._sums(kind, ids) if len(ids) > MANY_IDS else self._rows(kind, ids, "plays")
+        for subject, *_, plays in rows:
             found[subject] += plays
         return found
+
+    def _sums(self, kind: int, ids: Collection[int]) -> list[Any]:
+        """Return the plays in all windows by id, perhaps also of ids between them."""
+        if not self.periods:
+            return []
+        rows, values = counts.dense_rows(self.periods, kind, sorted(ids))
+        return fetch(SUMS.format(rows=rows), *values)
+
+    @property
+    def periods(self) -> list[int]:
+        """The lowest keys of the days and blocks of 32 days that together have all plays, once each."""
+        return _starts(self._others | self._in_eights)
 
     def own_plays(self, kind: int, subject: int) -> int:
         """Return the number of plays of a track, album or artist in all windows that listeners reported themselves."""
@@ -295,6 +311,16 @@ def counts_by_day(kind: int, subject: int, numbers: range) -> dict[int, tuple[in
     """Return the numbers of plays and listeners of a track, album or artist by day, for the days with plays."""
     rows = _stream(counts.starts(_played(numbers)), kind, [subject])  # a year of large sets would make the heap grow
     return {period - counts.ORIGIN: (plays, listeners.count(packed)) for _, period, plays, packed in rows}
+
+
+def counts_of(kind: int, subject: int, parts: Sequence[range]) -> list[tuple[int, int]]:
+    """Return the numbers of plays and distinct listeners of a subject in each of some adjoining ranges of days."""
+    starts = [days.start for days in parts]
+    sums = [_Sum(LARGEST_IN_STREAM) for _ in parts]
+    numbers = counts.starts(_played(range(starts[0], parts[-1].stop)))
+    for _, period, plays, packed in _stream(numbers, kind, [subject]):
+        sums[bisect_right(starts, period - counts.ORIGIN) - 1].add(plays, packed)
+    return [(each.plays, len(each.stats().listeners)) for each in sums]
 
 
 def days(kind: int, ids: Sequence[int], numbers: range) -> dict[int, PlayStats]:

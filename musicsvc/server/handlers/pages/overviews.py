@@ -1,0 +1,61 @@
+"""The overview of everything that an account manages, and the tables of its artists, albums and tracks."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from musicsvc.reports.formats import FORMATS
+from musicsvc.reports.tables import Table, csv
+from musicsvc.server.schemas.pages.insights import OverviewQuery, TableQuery
+from musicsvc.server.shapes import columns
+from musicsvc.server.shapes import dashboards as dashboard_shapes
+from musicsvc.server.shapes import exports as export_shapes
+from musicsvc.server.shapes import overviews as shapes
+from musicsvc.server.shapes.pages import View
+from musicsvc.server.shapes.spooled import Spooled, spool
+from musicsvc.store.catalog import artists
+from musicsvc.store.dashboards import catalog_search, dashboards, overviews, tables
+from musicsvc.store.dashboards.tables import Selection
+from musicsvc.store.insights.export_rows import KINDS
+from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.plays import history
+from musicsvc.store.plays.subjects import ACCOUNT, ARTIST, Subject
+from musicsvc.store.security.sessions import SessionIdentity
+
+
+def show(query: OverviewQuery, caller: SessionIdentity, now: int) -> View:
+    """Show the overview or, with `q`, search the account's artists, albums and tracks."""
+    days = history.adapt(query.window(now))
+    if query.q:
+        results = catalog_search.find(query.q, caller.user_id, days, query.page)
+        return View("insights/found.html", {"page": dashboard_shapes.found(results, query.q, query.page, days, now)})
+    if not artists.manages_any(caller.user_id):
+        return View("insights/nothing.html")
+    found = overviews.build(dashboards.report(Subject(ACCOUNT, caller.user_id), days, query.by), now)
+    selection = Selection(ARTIST)
+    table = tables.page(caller.user_id, selection, days, 1)
+    return View("insights/overview.html", {"page": shapes.overview(found, table, selection, now)})
+
+
+def show_table(type_: str) -> Callable[..., View]:
+    """Return the handler that shows all artists, albums or tracks of the account (`type_`), sorted or found by name."""
+
+    def show_rows(query: TableQuery, caller: SessionIdentity, now: int) -> View:
+        days, selection = history.adapt(query.window(now)), query.selection(KINDS[type_])
+        found = tables.page(caller.user_id, selection, days, query.page)
+        page = shapes.table(found, selection, query.page, days, now)
+        return View("insights/table.html", {"page": page}, part="table")
+
+    return show_rows
+
+
+def download(type_: str) -> Callable[..., Spooled]:
+    """Return the handler that sends all rows of a table as a CSV file, in the order of the page."""
+
+    def send(query: TableQuery, caller: SessionIdentity, now: int, temporary: Path) -> Spooled:
+        days, selection = history.adapt(query.window(now)), query.selection(KINDS[type_])
+        rows = tables.cells(caller.user_id, selection, days)
+        name = export_shapes.file_name(type_, Scope(manager=caller.user_id), days, "csv")
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return spool(csv(Table(columns.of_type(type_), rows, {})), temporary, FORMATS["csv"].media_type, headers)
+
+    return send

@@ -1,0 +1,118 @@
+"""Build the template variables of the overview of an account, and of its tables of artists, albums and tracks."""
+
+from collections.abc import Callable, Iterable
+from urllib.parse import urlencode
+
+from musicsvc.clock import isoformat
+from musicsvc.reports.charts import dates
+from musicsvc.server.shapes import dashboards
+from musicsvc.server.shapes.envelope import JSON
+from musicsvc.store.dashboards.overviews import AccountOverview, Mover, NewPlay, Reached, Released, Titled
+from musicsvc.store.dashboards.tables import ARTISTS, NAME, PER_PAGE, Selection, TablePage, TableRow
+from musicsvc.store.insights import figures
+from musicsvc.store.insights.figures import FIGURES
+from musicsvc.store.plays.periods import Window, to_date
+from musicsvc.store.plays.subjects import ARTIST, NOUNS
+from musicsvc.wording import quantity
+
+TITLES = {each.name: each.title for each in FIGURES} | {"plays_change": "Growth", "listeners_change": "Growth"}
+SHOWN = ("plays_period", "plays_change", "listeners_period", "listeners_change", "likes", "reposts", "plays_total")
+
+
+def overview(found: AccountOverview, page: TablePage, selection: Selection, now: int) -> JSON:
+    """Return the figures of everything that an account manages, what has changed, and the first rows of a table."""
+    shaped = dashboards.report(found.dashboard, now)
+    return shaped | {
+        "movers": {"up": list(map(_mover, found.up)), "down": list(map(_mover, found.down))},
+        "month": f"{dates.MONTHS[found.month.month - 1]} {found.month.year}",
+        "released": found.released,
+        "releases": list(map(_released, found.releases)),
+        "milestones": list(map(_reached, found.milestones)),
+        "newest": list(map(_play, found.newest)),
+        "table": _table(page, selection, 1, shaped["chosen"]),
+        "formats": dashboards.formats(),
+    }
+
+
+def table(page: TablePage, selection: Selection, number: int, window: Window, now: int) -> JSON:
+    """Return a page of a table, with links that sort it and lead to its other pages."""
+    shaped = dashboards.period(window, now)
+    kept = {name: value for name, value in _chosen(selection).items() if value}
+    return shaped | {"kept": kept, "table": _table(page, selection, number, shaped["chosen"])}
+
+
+def _chosen(selection: Selection) -> dict[str, str]:
+    return {"q": selection.text, "sort": f"{'-' if selection.descending else ''}{selection.sort}"}
+
+
+def _table(page: TablePage, selection: Selection, number: int, period: JSON) -> JSON:
+    noun, pages = NOUNS[selection.kind], max(1, -(-page.total // PER_PAGE))
+
+    found = {"q": selection.text} if selection.text else {}
+
+    def query(sorting: Selection = selection, **more: object) -> str:
+        return urlencode(period | {name: value for name, value in (_chosen(sorting) | more).items() if value})
+
+    return {
+        "noun": noun,
+        "kinds": {f"{each}s": urlencode(period | found) for each in ("artist", "album", "track")},
+        "text": selection.text,
+        "sort": _chosen(selection)["sort"],
+        "columns": [_column(each, selection, query) for each in _columns(selection.kind)],
+        "rows": list(map(_row, page.rows)),
+        "total": quantity(page.total, noun),
+        "number": number,
+        "pages": pages,
+        "query": query(),
+        "previous": query(page=min(number - 1, pages)) if number > 1 else None,
+        "next": query(page=number + 1) if number < pages else None,
+    }
+
+
+def _columns(kind: int) -> Iterable[str]:
+    return (NAME, *(() if kind == ARTIST else (ARTISTS,)), *SHOWN)
+
+
+def _column(name: str, selection: Selection, query: Callable[[Selection], str]) -> JSON:
+    """Return a column with the query that sorts by it; figures begin with the highest, names with A."""
+    is_sorted = selection.sort == name
+    falls = not selection.descending if is_sorted else name not in {NAME, ARTISTS}
+    order = "descending" if selection.descending else "ascending"
+    return {
+        "name": name,
+        "title": {NAME: NOUNS[selection.kind].capitalize(), ARTISTS: "Artists"}.get(name) or TITLES[name],
+        "order": order if is_sorted else None,
+        "query": query(selection._replace(sort=name, descending=falls)),
+    }
+
+
+def _row(found: TableRow) -> JSON:
+    row, first = found
+    return {
+        "id": row.id,
+        "name": row.named.name,
+        "artists": ", ".join(row.artists),
+        "figures": {each.name: getattr(row.figures, each.key) for each in FIGURES},
+        "first_plays": None if first is None else dates.first_plays(to_date(first)),
+    }
+
+
+def _titled(each: Titled) -> JSON:
+    kind = figures.noun(each.subject)
+    return {"kind": kind, "id": each.subject.id, "name": each.name, "artists": ", ".join(each.artists)}
+
+
+def _mover(each: Mover) -> JSON:
+    return _titled(each.track) | {"plays": each.plays, "before": each.before, "change": each.plays - each.before}
+
+
+def _released(each: Released) -> JSON:
+    return _titled(each.album) | {"date": each.date, "plays": each.plays}
+
+
+def _reached(each: Reached) -> JSON:
+    return {"track": each.track and _titled(each.track), "count": each.number, "at": isoformat(each.at)}
+
+
+def _play(each: NewPlay) -> JSON:
+    return {"track": each.track and _titled(each.track), "at": isoformat(each.at)}

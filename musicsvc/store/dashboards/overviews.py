@@ -1,0 +1,156 @@
+"""Contents of the overview of an account: figures of everything that it manages, and what has changed."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from musicsvc.store.dashboards import changes
+from musicsvc.store.dashboards.catalog_search import MANAGED
+from musicsvc.store.dashboards.changes import Change
+from musicsvc.store.dashboards.dashboards import Dashboard
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.insights import export_rows, figures, realtime
+from musicsvc.store.insights.figures import Figures
+from musicsvc.store.insights.listening import milestones
+from musicsvc.store.plays import subjects
+from musicsvc.store.plays.periods import SLOTS_PER_DAY, Window, to_date
+from musicsvc.store.plays.rollups.reader import Reader
+from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
+
+SHOWN = 5  # movers in each direction
+MOST = 10  # releases, milestones, plays
+LOOKED_AT = 200  # plays of everybody, among which the latest of a large label are
+RELEASED = """
+    SELECT DISTINCT b.id, b.release_date FROM artist a
+    JOIN album_artist l ON l.artist_id = a.id JOIN album b ON b.id = l.album_id
+    WHERE a.manager_id = ? AND b.release_date >= ? AND b.release_date < ? ORDER BY b.release_date DESC, b.id DESC
+"""
+LATEST = f"""
+    SELECT p.played_at, p.track_id FROM (
+        SELECT played_at, track_id, slot FROM play ORDER BY slot DESC, track_id DESC LIMIT {LOOKED_AT}
+    ) AS p WHERE {MANAGED[TRACK].format(id="p.track_id")} ORDER BY p.slot DESC, p.played_at DESC, p.track_id
+"""  # noqa: S608 - our own numbers
+NEWEST = f"""
+    SELECT p.played_at, p.track_id FROM {{plays}} AND p.slot / {SLOTS_PER_DAY} = ?
+    ORDER BY p.slot DESC, p.played_at DESC, p.track_id LIMIT ?
+"""  # noqa: S608 - our own names
+
+
+class Titled(NamedTuple):
+    """A track or album with the names of its artists."""
+
+    subject: Subject
+    name: str
+    artists: Sequence[str]
+
+
+class Mover(NamedTuple):
+    """A track with its plays in the window and in the window before, and their growth in percent."""
+
+    track: Titled
+    plays: int
+    before: int
+    change: float | None
+
+
+class Released(NamedTuple):
+    """An album, its release date, and its plays in the window."""
+
+    album: Titled
+    date: str
+    plays: int
+
+
+class Reached(NamedTuple):
+    """A milestone that a track, or everything together (None), has reached."""
+
+    track: Titled | None
+    number: int
+    at: int
+
+
+class NewPlay(NamedTuple):
+    """A play, at a time in microseconds since 1970, of a track (None if it was deleted)."""
+
+    track: Titled | None
+    at: int
+
+
+class AccountOverview(NamedTuple):
+    """The figures of everything that an account manages, and what has changed in the window.
+
+    `up`, `down`: the tracks whose plays grew or fell most. `month`: the first day of the month of the window's end, in
+    which `released` albums were released; `releases` are the newest of them. `milestones`: the highest first.
+    """
+
+    dashboard: Dashboard
+    up: Sequence[Mover]
+    down: Sequence[Mover]
+    month: date
+    released: int
+    releases: Sequence[Released]
+    milestones: Sequence[Reached]
+    newest: Sequence[NewPlay]
+
+
+def build(dashboard: Dashboard, now: int) -> AccountOverview:
+    """Return the overview of an account whose figures are given. Call in a transaction."""
+    account, window = dashboard.subject, dashboard.figures.window
+    changed = changes.read(account.id, window, now, MOST)
+    month = to_date(window.end - 1).replace(day=1)
+    after = (month + timedelta(days=31)).replace(day=1)
+    released = fetch(RELEASED, account.id, month.isoformat(), after.isoformat())
+    return AccountOverview(
+        dashboard,
+        _movers(changed.up[:SHOWN]),
+        _movers(changed.down[:SHOWN]),
+        month,
+        len(released),
+        _releases(released[:MOST], window),
+        _milestones(account, changed.passed, dashboard.figures),
+        _newest(account),
+    )
+
+
+def _movers(some: Sequence[Change]) -> list[Mover]:
+    titled = _titled(TRACK, [each.track for each in some])
+    return [Mover(titled[track], plays, before, figures.change(plays, before)) for track, plays, before in some]
+
+
+def _releases(rows: Sequence[tuple[int, str]], window: Window) -> list[Released]:
+    ids = [each for each, _ in rows]
+    titled = _titled(ALBUM, ids)
+    plays = Reader(window, all_time=False).plays(ALBUM, ids) if ids else {}
+    return [Released(titled[each], day, plays.get(each, 0)) for each, day in rows]
+
+
+def _milestones(account: Subject, tracks: Sequence[int], found: Figures) -> list[Reached]:
+    """Return the milestones that the account and these tracks have reached in the window, at most MOST."""
+    window, titled = found.window, _titled(TRACK, tracks)
+    reached = milestones.build_each(TRACK, tracks)
+    some = [Reached(titled[track], *each) for track in tracks for each in reached[track].plays]
+    if found.plays:
+        some += [Reached(None, *each) for each in milestones.build(account).plays]
+    within = [each for each in some if window.starts <= each.at < window.ends]
+    return sorted(within, key=lambda each: (-each.number, -each.at))[:MOST]
+
+
+def _newest(account: Subject) -> list[NewPlay]:
+    """Return the latest plays of all tracks."""
+    found: list[tuple[int, int]] = fetch(LATEST, account.id)[:MOST]
+    if len(found) < MOST:  # of a small part of all plays
+        found = []
+        plays = subjects.plays(account.kind, [account.id])[1].format(among="= ?")
+        for day in realtime.days_played(account):
+            found += fetch(NEWEST.format(plays=plays), account.id, day, MOST - len(found))
+            if len(found) == MOST:
+                break
+    titled = _titled(TRACK, [track for _, track in found])
+    return [NewPlay(titled.get(track), at) for at, track in found]
+
+
+def _titled(kind: int, ids: Sequence[int]) -> dict[int, Titled]:
+    if not ids:
+        return {}
+    names, artists = export_rows.names(kind, ids), export_rows.authors(kind, ids)
+    return {each: Titled(Subject(kind, each), name, artists.get(each, ())) for each, name in names.items()}

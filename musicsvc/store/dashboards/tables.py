@@ -1,0 +1,130 @@
+"""The table of all artists, albums or tracks of an account with their figures, in any order, found by name or code."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from musicsvc.store.dashboards import catalog_search
+from musicsvc.store.engine.name_index import fold
+from musicsvc.store.insights import engagement, export_rows, figures, scopes
+from musicsvc.store.insights.export_rows import ExportRow
+from musicsvc.store.insights.listening import first_plays
+from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
+
+PER_PAGE = 20
+ROWS_AT_ONCE = 1024
+NAME, ARTISTS = "name", "artists"
+SORTS = (NAME, ARTISTS, *export_rows.FIGURES)
+Values = Mapping[int, Any]
+
+
+class Selection(NamedTuple):
+    """The rows of a table: those of a kind that match the text, in the order of a column."""
+
+    kind: int
+    text: str = ""
+    sort: str = "plays_period"
+    descending: bool = True
+
+
+class TableRow(NamedTuple):
+    """A row, and the day of its first play if pages show it instead of the growth."""
+
+    row: ExportRow
+    first_plays: int | None
+
+
+class TablePage(NamedTuple):
+    """The rows of a page, and the number of all rows."""
+
+    rows: Sequence[TableRow]
+    total: int
+
+
+def page(user_id: int, selection: Selection, window: Window, number: int) -> TablePage:
+    """Return a page of the table. Call in a transaction."""
+    order = _order(user_id, selection, window)
+    shown = order[(number - 1) * PER_PAGE : number * PER_PAGE]
+    first = first_plays.by_id(selection.kind, shown)
+    found = _read(selection.kind, shown, window)
+    return TablePage(
+        [TableRow(row, first_plays.instead_of_growth(window, first.get(row.id))) for row in found], len(order)
+    )
+
+
+def cells(user_id: int, selection: Selection, window: Window) -> Iterator[tuple[Any, ...]]:
+    """Yield all rows of the table in their order, with the columns of exports. Use it in a transaction."""
+    for some in scopes.batches(_order(user_id, selection, window), ROWS_AT_ONCE):
+        for row in _read(selection.kind, some, window):
+            yield export_rows.cells_of(selection.kind, row)
+
+
+def _read(kind: int, ids: Sequence[int], window: Window) -> list[ExportRow]:
+    reader, found = Reader(window, window.before), dict[int, ExportRow]()
+    for some in scopes.batches(sorted(ids), export_rows.SUBJECTS_PER_BATCH):
+        found |= {row.id: row for row in export_rows.read_batch(kind, some, window, reader)}
+    return [found[each] for each in ids]
+
+
+def _order(user_id: int, selection: Selection, window: Window) -> list[int]:
+    """Return the ids of all rows. Those without a value come last; of equal ones, the newest first."""
+    kind = selection.kind
+    if selection.text:
+        ids = catalog_search.matching(kind, selection.text, user_id)
+    else:
+        ids = [*Scope(manager=user_id).ids(kind)]
+    values = _values(kind, ids, window, selection.sort)
+    known = [each for each in ids if values.get(each) is not None]
+    known.sort(reverse=True)
+    known.sort(key=values.__getitem__, reverse=selection.descending)
+    return [*known, *sorted((each for each in ids if values.get(each) is None), reverse=True)]
+
+
+def _values(kind: int, ids: Sequence[int], window: Window, column: str) -> Values:
+    """Return the values of a column by id."""
+    if not ids:
+        return {}
+    if column == NAME:
+        return {each: fold(name) for each, name in export_rows.names(kind, ids).items()}
+    if column == ARTISTS:
+        return {each: [fold(name) for name in some] for each, some in export_rows.authors(kind, ids).items()}
+    found = COLUMNS.get(column, _figure)(kind, ids, window, column)
+    return {each: found.get(each, 0) for each in ids}
+
+
+def _plays(kind: int, ids: Collection[int], window: Window, _: str) -> Values:
+    return Reader(window, all_time=False).plays(kind, ids)
+
+
+def _growth(kind: int, ids: Collection[int], window: Window, _: str) -> Values:
+    now, before = (Reader(each, all_time=False).plays(kind, ids) for each in (window, window.before))
+    return {each: figures.change(now.get(each, 0), before.get(each, 0)) for each in ids}
+
+
+def _all_time(kind: int, ids: Collection[int], _: Window, __: str) -> Values:
+    return all_time_plays(kind, ids)
+
+
+def _given(kind: int, ids: Collection[int], window: Window, column: str) -> Values:
+    given: Values = getattr(engagement.by_subject(kind, ids, window), column)
+    return given
+
+
+def _figure(kind: int, ids: Sequence[int], window: Window, column: str) -> Values:
+    """Return the values of a column that needs the listeners of all rows."""
+    field = attrgetter(next(each.key for each in figures.FIGURES if each.name == column))
+    reader, found = Reader(window, window.before), dict[int, Any]()
+    for some in scopes.batches(sorted(ids), export_rows.SUBJECTS_PER_BATCH):
+        found |= {each: field(of) for each, of in figures.stream(kind, some, window, reader).items()}
+    return found
+
+
+COLUMNS: Mapping[str, Callable[[int, Sequence[int], Window, str], Values]] = {
+    "plays_period": _plays,
+    "plays_change": _growth,
+    "plays_total": _all_time,
+    "likes": _given,
+    "reposts": _given,
+}

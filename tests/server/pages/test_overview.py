@@ -1,0 +1,183 @@
+"""The overview of an account and its tables show the figures of reports and exports, in every order."""
+
+import csv
+import io
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from musicsvc.server.routes.route import INSIGHTS
+from musicsvc.store.models import Album, AlbumArtist
+from tests.support.figures_world import World
+from tests.support.html_page import HtmlPage
+from tests.support.page_client import add_account, add_session
+from tests.support.shared_server import on_shared_loop
+
+pytestmark = on_shared_loop
+
+PERIODS = ("7-days", "90-days", "1-year")
+KINDS = ("artists", "albums", "tracks")
+COLUMNS = ("plays_period", "plays_change", "listeners_period", "listeners_change", "likes", "reposts", "plays_total")
+Rows = list[dict[str, Any]]
+
+
+async def export(world: World, kind: str, **body: Any) -> Any:
+    """Return the data of a JSON export, or of the report, of everything that the account manages."""
+    client = world.shared.client.holding(world.made.token)
+    name = "report" if kind == "report" else "json"
+    sent = body if kind == "report" else body | {"type": kind}
+    return (await client.post(f"{INSIGHTS}/export/{name}", sent)).json["data"]
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", "").replace("\u2212", "-"))
+
+
+def shown(row: dict[str, Any], column: str) -> str:
+    """Return the value of a row of an export as a table shows it."""
+    value = row[column]
+    if not column.endswith("change"):
+        return f"{value:,}"
+    if value is None:
+        return "\u2013"
+    return f"{'+' if value > 0 else chr(0x2212) if value < 0 else ''}{abs(value):,.1f} %"
+
+
+@pytest.mark.parametrize("period", PERIODS)
+async def test_the_overview_has_the_figures_of_the_report(world: World, period: str) -> None:
+    report = await export(world, "report", period=period, include_charts=True)
+    page = await world.page(f"/insights?period={period}&by=day")
+    blocks = {
+        f"{block}.{name}": report["summary"][block][name]
+        for block, name in (
+            ("plays", "total"),
+            ("plays", "period"),
+            ("listeners", "total"),
+            ("listeners", "unique"),
+            ("engagement", "likes"),
+            ("engagement", "reposts"),
+        )
+    }
+    assert {name: number(page.figures[name]) for name in blocks} == blocks
+    assert [[number(cell) for cell in row[1:3]] for row in page.table("Day")] == [
+        [point["plays"], point["listeners"]] for point in report["charts"]["points"]
+    ]
+    by_month = (await world.page(f"/insights?period={period}&by=month")).table("Month")
+    assert sum(number(row[1]) for row in by_month) == report["summary"]["plays"]["period"]
+    assert len({row[0] for row in by_month}) == len(by_month) > 1
+
+
+@pytest.mark.parametrize("period", PERIODS)
+async def test_movers_are_the_tracks_whose_plays_changed_most(world: World, period: str) -> None:
+    tracks = await export(world, "tracks", period=period)
+    changes = {}
+    for row in tracks["rows"]:
+        before = row["plays_period"] if row["plays_change"] is None else None
+        chart = await world.api(f"tracks/{row['track_id']}?period={period}")
+        earlier = chart["plays"]["period"] / (1 + chart["growth"]["plays_change"] / 100) if before is None else 0
+        if change := row["plays_period"] - round(earlier):
+            changes[row["track"]] = change
+    page = await world.page(f"/insights?period={period}")
+    found = re.findall(r"(Track \d+) [^+\u2212]*?([+\u2212][\d,]+) to ([\d,]+) play", page.text)
+    assert {name: number(change) for name, change, _ in found} == changes
+    sizes = [number(change) for _, change, _ in found]
+    up = [size for size in sizes if size > 0]
+    assert sizes == [*sorted(up, reverse=True), *sorted(size for size in sizes if size < 0)]
+    plays = {row["track"]: row["plays_period"] for row in tracks["rows"]}
+    assert all(plays[name] == number(shown) for name, _, shown in found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_table_is_sorted_by_each_column_and_its_csv_has_the_same_rows(world: World, kind: str) -> None:
+    noun = kind.removesuffix("s")
+    rows: Rows = (await export(world, kind, period="90-days"))["rows"]
+    by_id = {row[f"{noun}_id"]: row for row in rows}
+    for column in (*COLUMNS, "listeners_total", "name"):
+        for sign in ("", "-"):
+            query = f"period=90-days&sort={sign}{column}"
+            page = await world.page(f"/insights/{kind}?{query}")
+            table = page.table(noun.capitalize() + (" \u25be" if sign else " \u25b4") * (column == "name"))
+            ids = [
+                int(str(found["href"]).split("/")[3].split("?")[0])
+                for tag, found in page.attributes
+                if tag == "a" and re.fullmatch(rf"/insights/{noun}/\d+\?period=90-days", found.get("href") or "")
+            ]
+            values = [by_id[each].get(column, by_id[each][noun]) for each in ids]
+            known = [value for value in values if value is not None]
+            assert values == [*known, *[None] * (len(values) - len(known))]
+            assert all(one >= other if sign else one <= other for one, other in pairwise(known))
+            assert sorted(ids) == sorted(by_id)
+            assert f"{len(by_id)} {kind}" in page.text
+            first = 1 + (kind != "artists")
+            assert [row[first:] for row in table] == [
+                [
+                    "new" if cell == "new" else shown(by_id[each], name)
+                    for name, cell in zip(COLUMNS, row[first:], strict=True)
+                ]
+                for each, row in zip(ids, table, strict=True)
+            ]
+            answer = await world.browser.get(f"/insights/{kind}/csv?{query}")
+            lines = [*csv.DictReader(io.StringIO(answer.body.decode(), newline=""))]
+            assert [int(line[f"{noun}_id"]) for line in lines] == ids
+            assert lines == [
+                {name: "" if value is None else str(value) for name, value in by_id[each].items()} for each in ids
+            ]
+
+
+async def test_a_table_finds_by_name_and_pages_on(world: World) -> None:
+    def fill() -> None:
+        for number in range(1, 46):
+            album = Album.create(name=f"Suite {number:02}", created_at=0, upc=f"{number:012}").id
+            AlbumArtist.create(album=album, artist=world.made.artists[0], position=0)
+
+    world.shared.store.write(fill).result()
+    path, names = "/insights/albums?q=suite&sort=name", []
+    for page_number in (1, 2, 3):
+        page = await world.page(path)
+        assert "45 albums with \u201csuite\u201d" in page.text
+        assert f"Page {page_number} of 3" in page.text
+        names += [row[0] for row in page.table("Album \u25b4")]
+        links = {found["rel"]: found["href"] for tag, found in page.attributes if tag == "a" and found.get("rel")}
+        path = links.get("next") or path
+    assert names == [f"Suite {number:02}" for number in range(1, 46)]
+    file = await world.browser.get("/insights/albums/csv?q=suite&sort=name")
+    assert [row["album"] for row in csv.DictReader(io.StringIO(file.body.decode()))] == names
+    part = await world.browser.get(path, **{"HX-Request": "true", "HX-Request-Type": "partial"})
+    assert part.body.lstrip().startswith(b'<section id="table"')
+    assert "There are no more rows" in (await world.page("/insights/albums?q=suite&page=9")).text
+    assert "None of your tracks has \u201czzz\u201d" in (await world.page("/insights/tracks?q=zzz")).text
+    for wrong in ("sort=id", "sort=", "page=0", "page=x", "q=" + "x" * 256, "by=hour"):
+        assert (await world.browser.get(f"/insights/tracks?{wrong}")).status == 422
+
+
+async def test_who_manages_nothing_sees_what_to_do(world: World) -> None:
+    shared = world.shared
+    kept = dict(world.browser.cookies)
+    world.browser.cookies["musicsvc"] = add_session(shared, add_account(shared, "nobody@label.test"))
+    page = HtmlPage((await world.browser.get("/insights")).body)
+    assert "You manage no artist yet" in page.text
+    assert "You have no tracks yet." in HtmlPage((await world.browser.get("/insights/tracks")).body).text
+    assert (await world.browser.get("/insights/artists/csv")).body.count(b"\n") == 1
+    world.browser.cookies.update(kept)
+
+
+async def test_periods_step_to_the_one_before_and_after(world: World) -> None:
+    """It is 1 March 2026."""
+    for query, earlier, later in (
+        ("period=7-days", "from=2026-02-16&to=2026-02-22", None),
+        ("period=this-month", "period=2026-02", None),
+        ("period=2026-Q1", "period=2025-Q4", None),
+        ("period=2025", "period=2024", "period=2026"),
+        ("from=2025-11-01&to=2025-11-30", "period=2025-10", "period=2025-12"),
+        ("from=2026-02-20&to=2026-02-26", "from=2026-02-13&to=2026-02-19", "from=2026-02-27&to=2026-03-01"),
+        ("period=all", None, None),
+    ):
+        page = await world.page(f"/insights/artist/{world.made.artists[0]}?{query}")
+        links = {
+            found["rel"]: str(found["href"]).split("?")[1]
+            for tag, found in page.attributes
+            if tag == "a" and found.get("rel")
+        }
+        assert (links.get("prev"), links.get("next")) == (earlier, later)
