@@ -44,7 +44,6 @@ from musicsvc.store.rate_limits.window import Counts
 
 JOB_SECONDS = 1.0
 TEMPORARY = "temporary"  # the folder of temporary files
-UPLOADS = "uploads"  # in it, the folder of uploaded files
 REPORTS_CAPACITY = 8 * 1024 * 1024  # bytes of shared reports that are kept
 REPORTS_LIFETIME = 5 * SECOND
 
@@ -110,7 +109,7 @@ class App:
         """Map names of handler parameters, such as `site`, to values that are the same for all requests."""
         settings = self._settings.model_copy(update={"database_url": self._store.url})  # the one that is open
         self._temporary = settings.own_folder / TEMPORARY
-        self._uploads = Place(self._temporary / UPLOADS)
+        self._uploads = Place.build(self._temporary, self._store.url)
         keep_days = settings.activity.keep_days
         return {
             "store": self._store,  # for handlers that run outside of a transaction

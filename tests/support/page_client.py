@@ -50,7 +50,7 @@ class PageClient:
             sent["form_token"] = await self.form_token()
         if file is not None:
             form = aiohttp.FormData(sent, quote_fields=False)
-            form.add_field("file", file[1], filename=file[0], content_type="application/octet-stream")
+            form.add_field("file", BytesIO(file[1]), filename=file[0], content_type="application/octet-stream")
             payload = form()
             return await self._send("POST", path, payload, {**payload.headers, **headers})
         kind = {"Content-Type": "application/x-www-form-urlencoded"}

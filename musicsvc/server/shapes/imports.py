@@ -20,13 +20,20 @@ STATES = {
     "undone": "undone",
 }
 EXAMPLES = 3
-OPTIONS: dict[str, Any] = {"pairs": [], "artist": None, "date_format": None, "listener": None, "create_missing": False}
+OPTIONS: dict[str, Any] = {
+    "pairs": [],
+    "sheet": None,
+    "artist": None,
+    "date_format": None,
+    "listener": None,
+    "create_missing": False,
+}
 # The report of a file that was not read yet (store/importing/tasks/work.py).
 REPORT: dict[str, Any] = {
     "problem": None,
     "done": "",
     **dict.fromkeys(("is_history", "at_most", "more"), False),
-    **dict.fromkeys(("columns", "rows", "reasons", "notes", "kept"), ()),
+    **dict.fromkeys(("columns", "rows", "reasons", "notes", "kept", "sheets"), ()),
     **dict.fromkeys(("read", "refused", "more_reasons", "twins"), 0),
     "counts": {},
 }
@@ -62,6 +69,11 @@ class File:
             examples = list(dict.fromkeys(row[place] for row in rows if row[place]))[:EXAMPLES]
             found.append(Column(each["column"], each["field"] or "", each["written"], examples))
         return found
+
+    @property
+    def sheets(self) -> list[tuple[str, str]]:
+        """The sheets of a workbook as choices, the one that is read first."""
+        return [(name, name) for name in self.report["sheets"]]
 
     @property
     def choices(self) -> list[tuple[str, str]]:

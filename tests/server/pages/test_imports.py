@@ -1,11 +1,17 @@
 """Importing files in the browser: upload, columns, check, import, refused rows, undo."""
 
 import asyncio
+import gzip
 import re
 from datetime import time
 from pathlib import Path
 
-from musicsvc.store.models import Track
+import pytest
+
+from musicsvc.store.accounts import api_access
+from musicsvc.store.importing.tasks import queue
+from musicsvc.store.importing.tasks.place import Place
+from musicsvc.store.models import Album, ImportTask, Play, Track
 from tests.support.page_client import text
 from tests.support.shared_server import on_shared_loop
 from tests.support.signed_in import Person
@@ -17,14 +23,24 @@ Bolero;Trio;4:05;2026-10-16;Jazz
 ;Trio;1:00;2026-10-17;Jazz
 Caprice;Solo;2:10;2026-10-18;
 """
+ROWS = 2_000  # take some seconds
+
+
+def many(rows: int = ROWS) -> bytes:
+    return "\n".join(("Title,Artist", *(f"Etude {row},Czerny" for row in range(rows)), "")).encode()
+
+
+async def until(person: Person, path: str, shown: bytes, *, gone: bool = False) -> str:
+    """Return the page once it shows this or, with `gone`, no longer shows it."""
+    async with asyncio.timeout(30):
+        while (shown in (answer := await person.browser.get(path)).body) == gone:  # noqa: ASYNC110 - as browsers do
+            await asyncio.sleep(0.05)
+    return text(answer)
 
 
 async def ready(person: Person, path: str) -> str:
     """Return the page once nothing is under way any more."""
-    async with asyncio.timeout(20):
-        while b"hx-get" in (shown := await person.browser.get(path)).body:  # noqa: ASYNC110 - as browsers do
-            await asyncio.sleep(0.05)
-    return text(shown)
+    return await until(person, path, b"hx-get", gone=True)
 
 
 async def uploaded(person: Person, content: bytes = SHEET, name: str = "songs.csv", kind: str = "catalog") -> str:
@@ -35,6 +51,33 @@ async def uploaded(person: Person, content: bytes = SHEET, name: str = "songs.cs
     return answer.headers["Location"]
 
 
+async def imported(person: Person, path: str) -> str:
+    assert (await person.browser.post(f"{path}/start")).status == 303
+    return await ready(person, path)
+
+
+async def running(person: Person) -> str:
+    """Begin to import many rows, wait until some are in, and return the path of the page."""
+    path = await uploaded(person, many())
+    await person.browser.post(f"{path}/start")
+    async with asyncio.timeout(30):
+        while not tracks(person):  # noqa: ASYNC110 - as browsers do
+            await asyncio.sleep(0.02)
+    return path
+
+
+def tracks(person: Person) -> list[str]:
+    """Return the names of the tracks that the account has imported."""
+    own = Track.select(Track.name).where(Track.imported_for == person.id).order_by(Track.id)
+    return person.shared.store.read(lambda: [track.name for track in own]).result()
+
+
+def files(person: Person) -> list[Path]:
+    """Return the files of the account on the disk of the server."""
+    folder = Path(person.shared.store.url.removeprefix("sqlite:///")).parent / "temporary"
+    return list(Place.build(folder, person.shared.store.url).folder.glob(f"{person.id}/*"))
+
+
 @on_shared_loop
 async def test_a_sheet_is_checked_imported_and_undone(developer: Person) -> None:
     path = await uploaded(developer)
@@ -43,26 +86,201 @@ async def test_a_sheet_is_checked_imported_and_undone(developer: Person) -> None
     assert "4 rows read, 1 of them refused" in shown
     fields = ["track", "artist", "duration_ms", "release_date", "genre"]
     assert re.findall(r'value="(\w+)" selected', shown)[:5] == fields
-    assert (await developer.browser.post(f"{path}/start")).status == 303
-    shown = await ready(developer, path)
-    assert "Imported" in shown
+    assert tracks(developer) == []
+    shown = await imported(developer, path)
     assert "line 4: track is missing" in shown
     refused = await developer.browser.get(f"{path}/refused.csv")
     assert refused.body.decode().splitlines() == [
         '"line","reason","Title","Artist","Duration","Released","Genre"',
         '"4","track is missing","","Trio","1:00","2026-10-17","Jazz"',
     ]
-    found = developer.shared.store.read(lambda: [track.name for track in Track.select().order_by(Track.id)]).result()
-    assert found == ["Air", "Bolero", "Caprice"]
+    assert tracks(developer) == ["Air", "Bolero", "Caprice"]
     (undo,) = set(re.findall(r"/imports/\d+/undo", shown))
     assert "3 tracks" in text(await developer.browser.get(undo))
     assert (await developer.browser.post(undo)).headers["Location"] == "/import"
-    shown = await ready(developer, "/import")
-    assert "Undone: 3 tracks, 2 artists, 1 genre." in shown
-    assert developer.shared.store.read(lambda: Track.select().count()).result() == 0
+    assert "Undone: 3 tracks, 2 artists, 1 genre." in await ready(developer, "/import")
+    assert tracks(developer) == []
     about = [(event.kind, event.actor) for event in developer.events() if event.kind.startswith("import.")]
     names = ("started", "done", "undo_started", "undone")
     assert about == [(f"import.{name}", "page") for name in names]
+    assert (await developer.browser.post(undo)).status == 409
+
+
+@on_shared_loop
+async def test_columns_are_read_as_chosen(developer: Person) -> None:
+    content = b"Work,Artist,When,Title\nAir,Trio,03/04/2026,x\nBolero,Trio,04/05/2026,y\n"
+    path = await uploaded(developer, content)
+    choice = {"column-0": "track", "column-1": "artist", "column-2": "release_date", "column-3": "album"}
+    await developer.browser.post(f"{path}/columns", choice)
+    assert "day and month can be either way round" in await ready(developer, path)
+    assert (await developer.browser.post(f"{path}/start")).status == 409
+    twice = await developer.browser.post(f"{path}/columns", choice | {"column-3": "track"})
+    assert (twice.status, "Another column is read as this already." in text(twice)) == (422, True)
+    unknown = await developer.browser.post(f"{path}/columns", choice | {"column-3": "password"})
+    assert (unknown.status, "There is no such field." in text(unknown)) == (422, True)
+    await developer.browser.post(f"{path}/columns", choice | {"date_format": "DD/MM/YYYY"})
+    shown = await ready(developer, path)
+    assert "2 rows read, 0 of them refused" in shown
+    await imported(developer, path)
+    own = Track.select(Track.name, Track.release_date, Album.name).join(Album).where(Track.imported_for == developer.id)
+    found = developer.shared.store.read(lambda: list(own.order_by(Track.id).tuples())).result()
+    assert found == [("Air", "2026-04-03", "x"), ("Bolero", "2026-05-04", "y")]
+
+
+@on_shared_loop
+async def test_files_of_all_kinds_are_read(developer: Person, tmp_path: Path) -> None:
+    lines = b'{"track": "Air", "artist": "Trio"}\n{"track": "Bolero", "artist": "Trio"}\n'
+    book = write_xlsx(
+        tmp_path / "b.xlsx", [["Title", "Artist"], ["Air", "Trio"]], Other=[["Song", "Artist"], ["Jig", "T"]]
+    )
+    for name, content, rows in (
+        ("songs.jsonl", lines, 2),
+        ("songs.csv.gz", gzip.compress(SHEET), 4),
+        ("songs", SHEET, 4),
+        ("songs.xlsx", book.read_bytes(), 1),
+    ):
+        path = await uploaded(developer, content, name)
+        assert f"{rows} row" in text(await developer.browser.get(path)), name
+    choice = {"column-0": "track", "column-1": "artist", "sheet": "Other"}
+    await developer.browser.post(f"{path}/columns", choice)
+    await ready(developer, path)
+    await imported(developer, path)
+    assert tracks(developer) == ["Jig"]
+
+
+@on_shared_loop
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff\xfe\x00", "songs.csv"),
+        (b"Title,Title\nA,B\n", "songs.csv: line 1 names the column 'Title' twice"),
+        (b"Title,Artist\n\xff,B\n", "songs.csv: line 2 is not UTF-8"),
+        (b"a,b\n1,2\n", "No column has the track."),
+    ],
+)
+async def test_an_unreadable_file_is_explained_without_its_path(
+    developer: Person, content: bytes, message: str
+) -> None:
+    shown = text(await developer.browser.get(await uploaded(developer, content)))
+    assert message in shown
+    assert "temporary" not in shown
+    assert "--" not in re.sub(r"<[^>]*>", "", shown)
+    assert "Import the file" not in shown
+
+
+@on_shared_loop
+async def test_only_accounts_that_may_report_for_others_import_plays(developer: Person) -> None:
+    assert "Files of plays are for accounts that may report plays of others" in text(
+        await developer.browser.get("/import")
+    )
+    catalog = await uploaded(developer)
+    await imported(developer, catalog)
+    rows = ("Trio,Air,fan,1500000000", "Trio,Bolero,fan,1500000100", "Trio,Gone,fan,1500000200")
+    plays = "\n".join(("artist,track,listener,played_at", *rows)).encode()
+    refused = await developer.browser.post("/import", {"kind": "plays", "file": ("plays.csv", plays)})
+    assert (refused.status, "Your account may not report plays of others." in text(refused)) == (422, True)
+    developer.do(lambda user: api_access.grant(user, plays=True, now=2))
+    path = await uploaded(developer, plays, "plays.csv", "plays")
+    assert "choose to create what is missing" in text(await developer.browser.get(path))
+    columns = {f"column-{at}": field for at, field in enumerate(("artist", "track", "listener", "played_at"))}
+    await developer.browser.post(f"{path}/columns", columns | {"create_missing": "on"})
+    await ready(developer, path)
+    await imported(developer, path)
+    own = Play.select().join(Track, on=(Track.id == Play.track)).where(Track.imported_for == developer.id)
+    assert developer.shared.store.read(own.count).result() == 3
+
+
+@on_shared_loop
+async def test_accounts_without_access_are_led_to_ask_for_it(person: Person) -> None:
+    for answer in (
+        await person.browser.get("/import"),
+        await person.browser.post("/import", {"file": ("songs.csv", SHEET)}),
+    ):
+        assert (answer.status, answer.headers["Location"]) == (303, "/settings/developers")
+    home = await person.browser.get("/settings/developers")
+    assert ("This needs API access" in text(home), 'href="/import"' in text(home)) == (True, False)
+    person.do(lambda user: api_access.grant(user, now=1))
+    assert 'href="/import"' in text(await person.browser.get("/"))
+
+
+@on_shared_loop
+async def test_a_full_line_is_said_in_words(developer: Person) -> None:
+    path = await uploaded(developer)
+
+    def fill(number: int) -> None:
+        for user in range(number):
+            queue.create(-1 - user, "catalog", "a.csv", "a.csv", "elsewhere", 1)
+
+    developer.do(lambda _: fill(queue.MOST_WAITING))
+    for refused in (
+        await developer.browser.post(f"{path}/start"),
+        await developer.browser.post("/import", {"file": ("a.csv", SHEET)}),
+    ):
+        assert (refused.status, refused.headers["Retry-After"], queue.FULL in text(refused)) == (503, "30", True)
+    developer.do(lambda _: ImportTask.delete().where(ImportTask.user < 0).execute())
+    await imported(developer, path)
+    assert len(tracks(developer)) == 3
+
+
+@pytest.mark.only_on("sqlite")
+@on_shared_loop
+async def test_names_of_files_are_neither_paths_nor_markup(developer: Person) -> None:
+    path = await uploaded(developer, name='../../<b>x"é;.csv')
+    shown = (await developer.browser.get(path)).body.decode()
+    assert "&lt;b&gt;x&#34;é;.csv" in shown
+    assert "<b>x" not in shown
+    (stored, *_) = sorted(file.name for file in files(developer))
+    assert re.fullmatch(r"[0-9a-f]{16}-refused\.csv", stored)
+    await imported(developer, path)
+    assert ".csv" in (await developer.browser.get("/import")).body.decode()
+    assert [file.name for file in files(developer)] == [stored]  # the uploaded file is removed
+
+
+@pytest.mark.only_on("sqlite")
+@on_shared_loop
+async def test_a_file_must_be_there_and_not_too_large(developer: Person) -> None:
+    post = developer.browser.post
+    missing, empty = await post("/import", {"file": ("", b"")}), await post("/import", {"file": ("a.csv", b"")})
+    assert (missing.status, "Choose a file." in text(missing)) == (422, True)
+    assert (empty.status, "The file is empty." in text(empty)) == (422, True)
+    large = await post("/import", {"file": ("a.csv", b"x" * (32 * 2**20 + 1))})
+    assert (large.status, "larger than 32 MiB" in text(large)) == (413, True)
+    expired = await post("/import", {"file": ("a.csv", SHEET), "form_token": "00"})
+    assert (expired.status, files(developer)) == (403, [])
+    assert (await post("/import", {"file": ("a.csv", b"x" * (32 * 2**20))})).status == 303
+
+
+@pytest.mark.only_on("sqlite")
+@on_shared_loop
+async def test_the_next_file_replaces_the_last_but_not_while_it_is_imported(developer: Person) -> None:
+    first = await uploaded(developer)
+    path = await running(developer)
+    assert (await developer.browser.get(first)).status == 404
+    refused = await developer.browser.post("/import", {"file": ("b.csv", SHEET)})
+    assert (refused.status, "still being read" in text(refused)) == (409, True)
+    assert (await developer.browser.post(f"{path}/discard")).status == 409
+    await developer.browser.post(f"{path}/stop")
+    shown = await ready(developer, path)
+    assert "You stopped it." in shown
+    some = len(tracks(developer))
+    assert 0 < some < ROWS
+    assert "interrupted" in text(await developer.browser.get("/import"))
+    await imported(developer, path)
+    assert tracks(developer) == [f"Etude {row}" for row in range(ROWS)]  # none twice
+
+
+@pytest.mark.only_on("sqlite")
+@on_shared_loop
+async def test_an_import_stops_when_the_account_loses_its_right(developer: Person) -> None:
+    path = await running(developer)
+    developer.do(lambda user: api_access.revoke(user, now=2))
+    assert (await developer.browser.get(path)).headers["Location"] == "/settings/developers"
+    async with asyncio.timeout(30):
+        while developer.do(lambda user: ImportTask.get(ImportTask.user == user.id).state) != "stopped":  # noqa: ASYNC110 - as browsers do
+            await asyncio.sleep(0.05)
+    developer.do(lambda user: api_access.grant(user, now=3))
+    assert queue.NO_RIGHT in text(await developer.browser.get(path))
+    assert 0 < len(tracks(developer)) < ROWS
 
 
 @on_shared_loop
@@ -75,7 +293,7 @@ async def test_a_workbook_is_checked_and_imported_like_a_sheet(developer: Person
         assert told in shown
     assert (await developer.browser.post(f"{path}/start")).status == 303
     await ready(developer, path)
-    found = developer.shared.store.read(lambda: [(track.name, track.duration) for track in Track.select()]).result()
-    assert found == [("Air", 225_000)]
+    own = Track.select(Track.name, Track.duration).where(Track.imported_for == developer.id)
+    assert developer.shared.store.read(lambda: list(own.tuples())).result() == [("Air", 225_000)]
     broken = text(await developer.browser.get(await uploaded(developer, content[:-50], "songs.xlsx")))
     assert "songs.xlsx is damaged: it cannot be read as a zip file." in broken

@@ -56,8 +56,10 @@ def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
         pairs = mapping.pairs(subject.kind, file.report["columns"], file.options["pairs"], body.choice)
     except Invalid as wrong:
         raise Invalid({f"{COLUMN}{number}": message for number, message in wrong.errors.items()}) from None
+    if file.report["sheets"] and body.sheet not in {None, file.report["sheets"][0]}:
+        pairs = []  # another sheet has other columns
     names = ("listener", "create_missing") if subject.kind == "plays" else ("artist", "date_format")
-    queue.check_again(subject, {"pairs": pairs, **body.model_dump(include={*names})})
+    queue.check_again(subject, {"pairs": pairs, **body.model_dump(include={"sheet", *names})})
     return Redirect(f"{HOME}/{subject.id}")
 
 

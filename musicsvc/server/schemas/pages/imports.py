@@ -23,6 +23,7 @@ class ColumnsForm(Form):
     model_config = ConfigDict(extra="allow")
 
     date_format: DateFormat | None = None
+    sheet: Annotated[str | None, Text(1, 255)] = None
     artist: Annotated[str | None, Text(1, 255)] = None
     listener: Annotated[str | None, Text(1, 255)] = None
     create_missing: Checkbox = False

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from musicsvc.errors import Failure
+from musicsvc.store.importing.columns import UnclearError
 from musicsvc.store.importing.files.lines import BROKEN_GZIP, GZIP, UTF16, Lines, unreadable
 
 FORMATS = ("csv", "jsonl", "parquet", "xlsx", "xls", "ods")
@@ -174,7 +175,7 @@ def _by_first_line(path: Path) -> str:
         return "jsonl"
     if any(sign in first for sign in SEPARATORS):
         return "csv"
-    raise Failure(f"The format of {path} is not clear. Set it with --format: one of {', '.join(FORMATS)}.")
+    raise UnclearError(f"The format of {path} is not clear.", f"Set it with --format: one of {', '.join(FORMATS)}.")
 
 
 def first_line(path: Path) -> str:

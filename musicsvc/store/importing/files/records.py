@@ -26,6 +26,7 @@ class Reader(ABC):
     columns: list[str] | None
     size: int
     name: str = ""  # of the file, without its folder
+    sheets: Sequence[str] = ()  # of a workbook; the first one is read
     remark: str = ""  # a sentence about which of several sheets is read
 
     @property

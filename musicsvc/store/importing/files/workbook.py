@@ -52,6 +52,7 @@ class WorkbookReader(Reader):
             raise Failure(f"{self._path} has no sheet {sheet!r}. Its sheets: {', '.join(about['sheets'])}.")
         self.size = about["height"]
         self.columns = headings(about["headings"], lambda what: Failure(f"{self._path}: row {about['line']} {what}."))
+        self.sheets = [about["sheet"], *about["others"]]
         if others := ", ".join(about["others"]):
             self.remark = f"Read the sheet {about['sheet']}, not {others}."
 

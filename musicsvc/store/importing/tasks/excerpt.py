@@ -22,6 +22,7 @@ class Excerpt(Reader):
         self.size = reader.size
         self.name = reader.name
         self.remark = reader.remark
+        self.sheets = reader.sheets
         self.more = False
 
     def close(self) -> None:

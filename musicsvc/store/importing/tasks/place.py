@@ -1,12 +1,13 @@
 """The folder of uploaded files on this machine, with a folder for each account."""
 
 import fcntl
+import hashlib
 import os
 import socket
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from musicsvc.errors import Conflict
 
@@ -18,6 +19,11 @@ class Place(NamedTuple):
     """A folder of uploaded files. A process that uses the files of an account locks the account's folder."""
 
     folder: Path
+
+    @classmethod
+    def build(cls, parent: Path, url: str) -> Self:
+        """Return the place for files of the database with this URL; others may have theirs in the same folder."""
+        return cls(parent / f"uploads-{hashlib.sha256(url.encode()).hexdigest()[:16]}")
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import astuple
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,13 @@ TOO_MANY = f"The file has more than {MOST_ROWS:,} rows. Split it, or import it o
 GONE = "The file is not there any more. Upload it again."
 BROKEN = "An internal error occurred. Report it to the operator of this service."
 STOPPING = "The service stops. Continue the import when it is back: rows that are in are not added twice."
-SHARED = Pace(rows=100, trial=0.5, rest=1.0)
+SHARED = Pace(rows=40, trial=0.25, rest=2.0)
 BEAT = 1.0  # seconds between two records of the progress
 MOST_REASONS = 20
+REMEDIES = {
+    "--create-missing creates it": "choose to create what is missing",
+    "name a listener for the whole file with --listener": "name a listener for the whole file",
+}
 Report = dict[str, Any]
 
 
@@ -88,6 +93,7 @@ class _Task:
         self._now = clock.now()
         self._is_stopping = is_stopping
         self._options = queue.options_of(task.options)
+        self._sheet = self._options.pop("sheet", None)
         self._run: int | None = task.run
         self._beat = 0.0
 
@@ -107,9 +113,8 @@ class _Task:
 
     def _plain(self, failure: Failure) -> str:
         """Return the message of a failure without remedies of the command line and without the path of the file."""
-        if isinstance(failure, UnclearError):
-            return failure.what
-        return failure.message.replace(str(self._path), self._task.file)
+        message = failure.what if isinstance(failure, UnclearError) else failure.message
+        return message.replace(str(self._path), self._task.file)
 
     def _go_on(self, position: float, size: float, run: int | None) -> None:
         """Record the progress, at most once a second. Raises StoppedError if the task must stop."""
@@ -126,9 +131,9 @@ class _Task:
         if not self._path.is_file():
             raise Failure(GONE)
         if self._task.kind == "plays":
-            reader = histories.open_file(self._path, mapped=bool(self._options.get("pairs")))
+            reader = histories.open_file(self._path, None, self._sheet, mapped=bool(self._options.get("pairs")))
         else:
-            reader = readers.open_file(self._path)
+            reader = readers.open_file(self._path, None, self._sheet)
         reader.name = self._task.file
         return reader
 
@@ -179,7 +184,7 @@ class _Task:
         ]
         if self._task.kind == "catalog" and not report["problem"]:
             report["twins"] = twins.of_catalog(lambda: Excerpt(self._open()), options, self._store).names
-        return report | {"rows": excerpt.table(), "more": excerpt.more}
+        return report | {"rows": excerpt.table(), "more": excerpt.more, "sheets": [*excerpt.sheets]}
 
     def _is_history(self) -> bool:
         return self._task.kind == "plays" and histories.is_history(self._path, mapped=bool(self._options.get("pairs")))
@@ -207,15 +212,22 @@ class _Task:
         return {"done": what, "kept": wording.kept_lines(done.kept, "Kept")}
 
 
+def _in_words(line: str) -> str:
+    """Replace the remedies of the command line in the reason of a refusal."""
+    for option, remedy in REMEDIES.items():
+        line = line.replace(option, remedy)
+    return line
+
+
 def _result(summary: ImportSummary) -> Report:
     """Return the result of an import as the page shows it."""
-    reasons = list(refused_rows.lines(summary.refused))
+    reasons = [_in_words(line) for line in islice(refused_rows.lines(summary.refused), MOST_REASONS)]
     return {
         "read": summary.rows,
         "counts": {kind: astuple(counts) for kind, counts in summary.counts.items()},
         "refused": len(summary.refused),
-        "reasons": reasons[:MOST_REASONS],
-        "more_reasons": max(0, len(reasons) - MOST_REASONS),
+        "reasons": reasons,
+        "more_reasons": len({(each.member, each.kind) for each in summary.refused}) - len(reasons),
         "notes": [
             *filter(None, [summary.remark]),
             *(f"{NOTES[note]}: {count:,}." for note, count in summary.notes.items() if count),

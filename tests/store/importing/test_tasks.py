@@ -1,0 +1,115 @@
+"""The queue of uploaded files: what is left by a process that was killed, and what nobody needs any more."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from musicsvc.clock import DAY, MovableClock
+from musicsvc.errors import Conflict
+from musicsvc.store.accounts import users
+from musicsvc.store.engine.store import Store
+from musicsvc.store.importing.tasks import mapping, queue
+from musicsvc.store.importing.tasks.place import Place
+from musicsvc.store.importing.tasks.work import Worker
+from musicsvc.store.importing.undoing import runs
+from musicsvc.store.models import ImportTask, Track
+
+
+class Office:
+    """A place with the file of an account, and a process that works there."""
+
+    def __init__(self, store: Store, clock: MovableClock, folder: Path) -> None:
+        self.store, self.clock = store, clock
+        self.place = Place.build(folder, store.url)
+        self.user = self.do(lambda: users.create("ann@label.test", api_access=True, now=clock.now()).id)
+        self.worker = Worker(store, self.place, clock, lambda: False)
+
+    def do(self, unit: Callable[[], Any]) -> Any:
+        return self.store.write(unit).result()
+
+    def upload(self) -> int:
+        with self.place.locked(self.user) as folder:
+            (folder / "rows.csv").write_text("Title,Artist\nAir,Trio\nBolero,Trio\n")
+        create = lambda: queue.create(self.user, "catalog", "my.csv", "rows.csv", self.place.name, self.clock.now())  # noqa: E731 - short
+        return int(self.do(create))
+
+    def task(self) -> ImportTask:
+        found: ImportTask = self.store.read(ImportTask.get).result()
+        return found
+
+    def files(self) -> list[str]:
+        return sorted(file.name for file in self.place.folder.glob("*/*"))
+
+
+@pytest.fixture
+def office(store: Store, clock: MovableClock, tmp_path: Path) -> Office:
+    return Office(store, clock, tmp_path)
+
+
+def test_what_a_killed_process_worked_on_is_interrupted_and_can_be_continued(office: Office) -> None:
+    task = office.upload()
+    office.worker.work()
+    office.do(lambda: queue.start(office.task()))
+    assert office.do(lambda: queue.claim(task))
+    run = office.do(lambda: runs.start("catalog", "my.csv", office.user, {}, office.clock.now(), "page"))
+    office.do(lambda: queue.beat(task, 40, run))
+    with office.place.locked(office.user):  # as long as a process works, its task goes on
+        office.worker.settle()
+        assert office.task().state == "running"
+    office.worker.settle()
+    assert (office.task().state, queue.options_of(office.task().report)["problem"]) == ("stopped", queue.INTERRUPTED)
+    assert office.store.read(lambda: runs.get(run)).result().state == "stopped"
+    assert office.files() == ["rows-refused.csv", "rows.csv"]
+    office.do(lambda: queue.start(office.task()))
+    office.worker.work()
+    assert office.task().state == "done"
+    names = office.store.read(lambda: [track.name for track in Track.select().order_by(Track.id)]).result()
+    assert names == ["Air", "Bolero"]
+    assert office.files() == ["rows-refused.csv"]
+
+
+def test_a_process_that_was_killed_by_a_file_does_not_read_it_again(office: Office) -> None:
+    task = office.upload()
+    assert office.do(lambda: queue.claim(task))
+    office.worker.settle()
+    office.worker.work()
+    assert (office.task().step, office.task().state) == ("check", "stopped")
+
+
+def test_a_file_is_deleted_after_a_day_and_once_nothing_names_it(office: Office) -> None:
+    office.upload()
+    office.worker.work()
+    office.clock.advance(DAY - 1)
+    office.worker.settle()
+    assert office.files() == ["rows-refused.csv", "rows.csv"]
+    office.clock.advance(1)
+    office.worker.settle()
+    assert (office.files(), office.store.read(ImportTask.select().count).result()) == ([], 0)
+    (office.place.folder / str(office.user) / "left.csv").touch()
+    office.worker.settle()
+    assert office.files() == []
+
+
+def test_a_folder_in_use_is_neither_locked_twice_nor_worked_on(office: Office) -> None:
+    office.upload()
+    with office.place.locked(office.user), pytest.raises(Conflict), office.place.locked(office.user):
+        pass
+    with office.place.locked(office.user):
+        office.worker.work()
+        assert office.task().state == "waiting"
+    office.worker.work()
+    assert office.task().state == "done"
+
+
+def test_a_column_that_was_ignored_stays_ignored_when_another_one_is() -> None:
+    columns = [
+        {"column": "Work", "field": None, "guess": "track"},
+        {"column": "Title", "field": "track", "guess": None},
+    ]
+    chosen = mapping.pairs("catalog", columns, ["Work="], lambda _: "")
+    assert chosen == ["Work=", "Title="]
+    shown = [{**each, "field": None} for each in columns]
+    assert mapping.pairs("catalog", shown, chosen, lambda _: "") == ["Work=", "Title="]
+    assert mapping.pairs("catalog", shown, chosen, lambda number: ("track", "")[number]) == ["Title="]
