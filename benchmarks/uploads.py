@@ -61,7 +61,8 @@ class Browser:
         return page, response.getheader("Location", "")
 
     def token(self) -> str:
-        return re.findall(r'name="form_token" value="([0-9a-f]+)"', self.send("GET", "/import")[0])[0]
+        page, _ = self.send("GET", "/import")
+        return str(re.findall(r'name="form_token" value="([0-9a-f]+)"', page)[0])
 
     def upload(self, rows: int) -> str:
         """Upload a catalog that nobody has, and return the path of its page."""

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from musicsvc.store.accounts import api_access
-from musicsvc.store.importing.tasks import queue
+from musicsvc.store.accounts import api_access, users
+from musicsvc.store.importing.runner import Pace
+from musicsvc.store.importing.tasks import queue, work
 from musicsvc.store.importing.tasks.place import Place
 from musicsvc.store.models import Album, ImportTask, Play, Track
 from tests.support.page_client import text
@@ -23,7 +24,7 @@ Bolero;Trio;4:05;2026-10-16;Jazz
 ;Trio;1:00;2026-10-17;Jazz
 Caprice;Solo;2:10;2026-10-18;
 """
-ROWS = 2_000  # take some seconds
+ROWS = 300
 
 
 def many(rows: int = ROWS) -> bytes:
@@ -54,6 +55,13 @@ async def uploaded(person: Person, content: bytes = SHEET, name: str = "songs.cs
 async def imported(person: Person, path: str) -> str:
     assert (await person.browser.post(f"{path}/start")).status == 303
     return await ready(person, path)
+
+
+@pytest.fixture
+def slowly(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Make imports slow, until `undo` is called."""
+    monkeypatch.setattr(work, "SHARED", Pace(rows=10, rest=20.0))
+    return monkeypatch
 
 
 async def running(person: Person) -> str:
@@ -208,8 +216,9 @@ async def test_a_full_line_is_said_in_words(developer: Person) -> None:
     path = await uploaded(developer)
 
     def fill(number: int) -> None:
-        for user in range(number):
-            queue.create(-1 - user, "catalog", "a.csv", "a.csv", "elsewhere", 1)
+        for other in range(number):
+            user = users.create(f"other{other}@busy.test", now=1)
+            queue.create(user.id, "catalog", "a.csv", "a.csv", "elsewhere", 1)
 
     developer.do(lambda _: fill(queue.MOST_WAITING))
     for refused in (
@@ -217,7 +226,7 @@ async def test_a_full_line_is_said_in_words(developer: Person) -> None:
         await developer.browser.post("/import", {"file": ("a.csv", SHEET)}),
     ):
         assert (refused.status, refused.headers["Retry-After"], queue.FULL in text(refused)) == (503, "30", True)
-    developer.do(lambda _: ImportTask.delete().where(ImportTask.user < 0).execute())
+    developer.do(lambda _: ImportTask.delete().where(ImportTask.place == "elsewhere").execute())
     await imported(developer, path)
     assert len(tracks(developer)) == 3
 
@@ -252,7 +261,9 @@ async def test_a_file_must_be_there_and_not_too_large(developer: Person) -> None
 
 @pytest.mark.only_on("sqlite")
 @on_shared_loop
-async def test_the_next_file_replaces_the_last_but_not_while_it_is_imported(developer: Person) -> None:
+async def test_the_next_file_replaces_the_last_but_not_while_it_is_imported(
+    developer: Person, slowly: pytest.MonkeyPatch
+) -> None:
     first = await uploaded(developer)
     path = await running(developer)
     assert (await developer.browser.get(first)).status == 404
@@ -265,12 +276,14 @@ async def test_the_next_file_replaces_the_last_but_not_while_it_is_imported(deve
     some = len(tracks(developer))
     assert 0 < some < ROWS
     assert "interrupted" in text(await developer.browser.get("/import"))
+    slowly.undo()
     await imported(developer, path)
     assert tracks(developer) == [f"Etude {row}" for row in range(ROWS)]  # none twice
 
 
 @pytest.mark.only_on("sqlite")
 @on_shared_loop
+@pytest.mark.usefixtures("slowly")
 async def test_an_import_stops_when_the_account_loses_its_right(developer: Person) -> None:
     path = await running(developer)
     developer.do(lambda user: api_access.revoke(user, now=2))
