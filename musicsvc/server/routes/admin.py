@@ -10,10 +10,12 @@ from musicsvc.server.handlers.admin import (
     backups,
     deletion,
     health,
+    imports,
     plays,
     requests,
     tokens,
 )
+from musicsvc.server.handlers.pages import imports as pages_of_imports
 from musicsvc.server.routes.pages import page
 from musicsvc.server.routes.route import Access, Route
 from musicsvc.server.schemas.pages.admin import (
@@ -33,9 +35,10 @@ from musicsvc.server.schemas.pages.admin import (
 from musicsvc.store.accounts import api_access, users
 from musicsvc.store.accounts import tokens as stored_tokens
 from musicsvc.store.catalog import artists as stored_artists
+from musicsvc.store.importing.undoing import runs
 
 REQUEST, ACCOUNT, TOKEN = "/admin/requests/{id}", "/admin/accounts/{id}", "/admin/tokens/{id}"
-ARTIST, BACKUPS = "/admin/artists/{id}", "/admin/backups"
+ARTIST, IMPORTS, BACKUPS = "/admin/artists/{id}", "/admin/imports", "/admin/backups"
 request = partial(page, access=Access.ADMIN, find=api_access.get)
 account = partial(page, access=Access.ADMIN, find=users.get)
 artist = partial(page, access=Access.ADMIN, find=stored_artists.get)
@@ -74,6 +77,9 @@ ROUTES: tuple[Route, ...] = (
     admin("GET", "/admin/abuse", abuse.show, query=OlderQuery),
     admin("GET", "/admin/abuse/{id}", abuse.explain, no_store=True),
     admin("GET", "/admin/activity", activity.show, query=ActivityQuery, no_store=True),
+    admin("GET", IMPORTS, imports.show, query=OlderQuery),
+    admin("GET", f"{IMPORTS}/{{id}}/undo", pages_of_imports.preview_undo(IMPORTS), find=runs.get),
+    admin("POST", f"{IMPORTS}/{{id}}/undo", pages_of_imports.undo(IMPORTS), find=runs.get),
     admin("GET", BACKUPS, backups.show, no_store=True),
     admin("POST", BACKUPS, backups.create, form=BACKUPS, no_store=True),
     admin("GET", "/admin/health", health.show, query=HealthQuery, no_store=True),

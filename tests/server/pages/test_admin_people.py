@@ -8,7 +8,10 @@ import pytest
 from musicsvc.store.accounts import users
 from musicsvc.store.backups import folder
 from musicsvc.store.catalog import artists
+from musicsvc.store.importing.catalog.catalog import Catalog
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.models import Artist, Playlist, User
+from tests.support.import_files import import_file
 from tests.support.office import Office
 from tests.support.page_client import text
 from tests.support.shared_server import Shared, on_shared_loop
@@ -98,6 +101,29 @@ async def test_an_account_is_deleted_after_a_page_has_shown_what_goes(office: Of
     assert ("account.deleted", ben, None, "2 playlists") in office.events()
     own = text(await office.act(f"/admin/accounts/{office.admin}/delete", 409))
     assert "This is your own account. Delete it in the settings." in own
+
+
+async def test_imports_of_all_accounts_are_listed_and_undone(office: Office, tmp_path: Path) -> None:
+    office.account("ben", api_access=True)
+    options = ImportOptions(user=f"ben@{office.domain}")
+    rows = [{"track": f"Rag {number}", "artist": f"Trio of {office.domain}"} for number in range(3)]
+    catalog = Catalog(options)
+    done = await asyncio.to_thread(import_file, office.shared.store, tmp_path / "rags.jsonl", catalog, rows)
+    listed = await office.page("/admin/imports")
+    assert f'<td data-label="Account">ben@{office.domain}</td>' in listed
+    undo = f"/admin/imports/{done.run}/undo"
+    assert f'href="{undo}"' in listed
+    shown = await office.page(undo)
+    assert f"rags.jsonl, catalog, of ben@{office.domain}, begun" in shown
+    assert "Deletes: 3 tracks, 1 artist." in shown
+    asked = await office.act(undo)
+    assert asked.headers["Location"] == "/admin/imports"
+    async with asyncio.timeout(20):
+        while "hx-get" in (shown := await office.page("/admin/imports")):  # noqa: ASYNC110 - as browsers do
+            await asyncio.sleep(0.05)
+    assert "Undone: 3 tracks, 1 artist." in shown
+    assert [kind for kind, *_ in office.events()] == ["import.undo_started", "import.undone"]
+    assert (await office.browser.get("/admin/imports/99/undo")).status == 404
 
 
 @pytest.mark.only_on("sqlite")

@@ -161,7 +161,7 @@ async def test_the_list_of_pages_marks_the_one_that_is_shown(world: World) -> No
         tabs = page[page.index('<nav class="tabs"') :]
         links = re.findall(r'<a href="/admin/?(\w*)"(?: aria-current="(\w+)")?>(\w+)</a>', tabs[: tabs.index("</nav>")])
         assert [target or "requests" for target, *_ in links] == [text.lower() for *_, text in links]
-        tabs = "Requests Accounts Artists Tokens Abuse Activity Backups Health"
+        tabs = "Requests Accounts Artists Imports Tokens Abuse Activity Backups Health"
         assert [text for *_, text in links] == tabs.split()
         assert [f"{kind} {text}" for _, kind, text in links if kind] == [current]
 

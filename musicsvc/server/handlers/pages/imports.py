@@ -1,5 +1,7 @@
 """Import files in the browser, and undo imports."""
 
+from collections.abc import Callable
+
 from musicsvc.config import Settings
 from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.server.schemas.pages.admin import OlderQuery
@@ -20,7 +22,7 @@ HOME = "/import"
 
 def show_all(query: OlderQuery, caller: SessionIdentity, settings: Settings) -> View:
     """Show the form for a file, the file and the undo in progress, and the account's imports."""
-    found = runs.list_of(caller.user_id, limit=pages.WANTED, before=query.before)
+    found = runs.newest(user=caller.user_id, limit=pages.WANTED, before=query.before)
     listed = pages.newest_by_id([shapes.run(row) for row in found], lambda each: each["row"].id)
     tasks = [shapes.file(task) for task in queue.list_own(caller.user_id)]
     values = {"imports": listed, "tasks": tasks, "contact": settings.access.contact_email}
@@ -93,21 +95,30 @@ def send_refused(subject: ImportTask, uploads: Place) -> Download:
     return Download(content, "text/csv; charset=utf-8", {"Content-Disposition": 'attachment; filename="refused.csv"'})
 
 
-def preview_undo(subject: RunRow) -> View:
-    """Show what an undo of an import would delete, restore and keep."""
-    if subject.state in {"running", "undone"}:
-        raise Conflict(f"Import {subject.id} is {subject.state}. It cannot be undone now.")
-    found = preview.build(subject.id)
-    values = {
-        "run": found.run,
-        "deleted": wording.quantities({"play": found.plays} | found.deleted),
-        "restored": wording.quantities(found.restored),
-        "kept": wording.kept_lines(found.kept, "Keeps"),
-    }
-    return View("import/undo.html", values)
+def preview_undo(home: str) -> Callable[[RunRow], View]:
+    """Return a handler that shows what an undo of an import would do. `home`: the page of the list of imports."""
+
+    def show_undo(subject: RunRow) -> View:
+        if subject.state in {"running", "undone"}:
+            raise Conflict(f"Import {subject.id} is {subject.state}. It cannot be undone now.")
+        found = preview.build(subject.id)
+        values = {
+            "home": home,
+            "run": found.run,
+            "deleted": wording.quantities({"play": found.plays} | found.deleted),
+            "restored": wording.quantities(found.restored),
+            "kept": wording.kept_lines(found.kept, "Keeps"),
+        }
+        return View("import/undo.html", values)
+
+    return show_undo
 
 
-def undo(subject: RunRow, caller: SessionIdentity, uploads: Place, now: int) -> Redirect:
-    """Queue the undo of an import."""
-    queue.request_undo(subject, caller.user_id, uploads.name, now)
-    return Redirect(HOME)
+def undo(home: str) -> Callable[[RunRow, SessionIdentity, Place, int], Redirect]:
+    """Return a handler that queues the undo of an import. `home`: the page that shows its progress."""
+
+    def undo_import(subject: RunRow, caller: SessionIdentity, uploads: Place, now: int) -> Redirect:
+        queue.request_undo(subject, caller.user_id, uploads.name, now)
+        return Redirect(home)
+
+    return undo_import

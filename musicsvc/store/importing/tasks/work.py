@@ -26,8 +26,9 @@ from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.excerpt import Excerpt
 from musicsvc.store.importing.tasks.place import Place, refused_name, tidy
 from musicsvc.store.importing.tasks.queue import StoppedError
-from musicsvc.store.importing.undoing import undo, wording
+from musicsvc.store.importing.undoing import runs, undo, wording
 from musicsvc.store.models import ImportTask
+from musicsvc.store.security.security_events import Actor, Administrator
 
 KINDS: dict[str, type[Kind[Any]]] = {"catalog": Catalog, "plays": Plays}
 MOST_ROWS = 1_000_000
@@ -206,8 +207,10 @@ class _Task:
 
     def _undo(self) -> Report:
         assert self._task.run is not None  # noqa: S101 - an undo has one
-        go_on = partial(self._go_on, run=self._task.run)
-        done = undo.undo(self._store, self._task.run, now=self._now, on_progress=go_on, actor="page")
+        go_on, user = partial(self._go_on, run=self._task.run), self._task.user
+        own = self._store.read(partial(runs.account_of, self._task.run)).result() == user
+        actor: Actor = "page" if own else Administrator(user)
+        done = undo.undo(self._store, self._task.run, now=self._now, on_progress=go_on, actor=actor)
         what = wording.quantities({"play": done.plays} | done.counts)
         return {"done": what, "kept": wording.kept_lines(done.kept, "Kept")}
 

@@ -173,9 +173,10 @@ def list_all() -> list[RunRow]:
     return [_row(values) for values in _select().order_by(ImportRun.id.desc()).tuples().iterator()]
 
 
-def list_of(user: int, *, limit: int, before: int | None = None) -> list[RunRow]:
-    """Return the account's newest imports, newest first. `before`: only those with smaller ids."""
-    query = _select().where(ImportRun.user == user)
+def newest(*, limit: int, user: int | None = None, before: int | None = None) -> list[RunRow]:
+    """Return the newest imports of the account `user`, or of all, newest first. `before`: only with smaller ids."""
+    query = _select()
+    query = query if user is None else query.where(ImportRun.user == user)
     query = query if before is None else query.where(ImportRun.id < before)
     return [_row(values) for values in query.order_by(ImportRun.id.desc()).limit(limit).tuples().iterator()]
 
@@ -185,6 +186,12 @@ def get_own(run: int, actor: SessionIdentity) -> RunRow:
     for values in _select().where(ImportRun.id == run, ImportRun.user == actor.user_id).tuples().iterator():
         return _row(values)
     raise NotFound(f"There is no import {run} of yours.")
+
+
+def account_of(run: int) -> int | None:
+    """Return the account that the import belongs to, which may be deleted, or None."""
+    found: int | None = ImportRun.get_by_id(run).user
+    return found
 
 
 def get(run: int) -> RunRow:
