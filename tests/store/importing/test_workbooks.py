@@ -197,6 +197,15 @@ def test_durations_typed_as_minutes_and_seconds_are_so_for_the_whole_column(stor
     ]
 
 
+def test_a_duration_of_more_than_a_day_is_one_whatever_its_format(tmp_path: Path) -> None:
+    file = write_xlsx(tmp_path / "a.xlsx", [("Title", "Length"), ("A", 1 + 3 / 48), ("B", 0.5)])
+    book = openpyxl.load_workbook(file)
+    for cell, form in (("B2", "h:mm"), ("B3", "[mm]:ss")):
+        book["Sheet"][cell].number_format = form
+    book.save(file)
+    assert [row["Length"] for _, row in records(file)] == [timedelta(hours=25, minutes=30), timedelta(hours=12)]
+
+
 @pytest.mark.usefixtures("small_catalog")
 def test_plays_and_their_times_are_read_from_a_workbook(store: Store, tmp_path: Path) -> None:
     at = datetime(2026, 2, 1, 9, 30, 15)  # noqa: DTZ001 - as cells are
