@@ -165,6 +165,13 @@ def test_the_first_visible_sheet_with_a_table_is_read_or_the_one_that_is_named(t
     assert failure(tmp_path / "a.csv", sheet="Old") == "has no sheets. Leave out --sheet."
 
 
+def test_modules_of_the_working_folder_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("orjson", "python_calamine", "resource", "musicsvc"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(7)")
+    monkeypatch.chdir(tmp_path)
+    assert records(write_xlsx(Path("a.xlsx"), [("a", "b"), ("1", "2")])) == [(2, {"a": "1", "b": "2"})]
+
+
 def test_a_cell_merged_over_several_rows_stands_for_each_of_them(tmp_path: Path) -> None:
     rows = [("Album", "Title"), ("Two", "Rag"), (None, "Tune"), (None, None), (None, "Waltz"), (None, "Other")]
     file = write_xlsx(tmp_path / "a.xlsx", rows)

@@ -14,7 +14,7 @@ from musicsvc.store.importing.files.lines import unreadable
 from musicsvc.store.importing.files.records import Reader, Record, headings
 
 FORMATS = ("xlsx", "xls", "ods")
-PROCESS = "musicsvc.store.importing.files.workbook_process"
+PROCESS = str(Path(__file__).with_name("workbook_process.py"))
 FAULTS = {
     "damaged": "is damaged or has a password. Open it in a spreadsheet program, and save the sheet as CSV.",
     "empty": "is empty: no sheet has a cell.",
@@ -34,9 +34,14 @@ class WorkbookReader(Reader):
             path.open("rb").close()
         except OSError as error:
             raise unreadable(path, error) from None
-        command = [sys.executable, "-m", PROCESS, str(path), *([] if sheet is None else [sheet])]
-        self._process = subprocess.Popen(  # noqa: S603 - this program
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        # -P: modules of the working folder are not those that it imports.
+        command = [sys.executable, "-P", PROCESS, str(path), *([] if sheet is None else [sheet])]
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl+C ends this process, which then ends that one
         )
         self._lines = iter(self._process.stdout or ())
         self._read = 0

@@ -1,4 +1,4 @@
-"""Read a sheet of an Excel or OpenDocument workbook in a process of its own: `python -m … FILE [SHEET]`.
+"""Read a sheet of an Excel or OpenDocument workbook in a process of its own: `python THIS_FILE FILE [SHEET]`.
 
 A workbook of a kilobyte can claim a billion cells, and whoever reads it ends for lack of memory. This process may use
 MEMORY and SECONDS. It prints a line of JSON about the sheet, then the rows below the headings in parts, and at the end
