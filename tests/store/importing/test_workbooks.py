@@ -11,9 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from musicsvc.errors import Failure
+from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.people.follows import Follows
+from musicsvc.store.importing.people.playlists import Playlists
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.models import Track
@@ -219,6 +222,18 @@ def test_plays_and_their_times_are_read_from_a_workbook(store: Store, tmp_path: 
     rows = [("Song", "Artist", "Time"), ("Rag", "Ann", at), ("Rag", "Ann", date(2026, 2, 2))]
     summary = import_file(store, write_xlsx(tmp_path / "a.xlsx", rows), Plays(ImportOptions(listener="me")))
     assert (counts(summary, "plays"), summary.refused) == ((2, 0, 0, 0), [])
+
+
+def test_follows_and_playlists_are_read_from_a_workbook(store: Store, tmp_path: Path) -> None:
+    owner = "label@label.test"
+    store.write(lambda: users.create(owner, now=1).id).result()
+    edges = write_xlsx(tmp_path / "a.xlsx", [("Edges",), ("node_1", "node_2"), (747, 8.0), (8, owner)])
+    summary = import_file(store, edges, Follows(ImportOptions(create_missing=True)))
+    assert (counts(summary, "follows"), summary.refused) == ((2, 0, 0, 0), [])
+    songs = write_ods(tmp_path / "a.ods", [("Title", "Artist", "Track ID", "Playlist"), (1975, "Ann", 17, "Mine")])
+    for kind in (Catalog, Playlists):
+        done = import_file(store, songs, kind(ImportOptions(user=owner)))
+    assert (counts(done, "entries"), done.refused) == ((1, 0, 0, 0), [])
 
 
 def bomb(file: Path, cell: str) -> Path:
