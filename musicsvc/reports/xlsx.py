@@ -108,11 +108,11 @@ class _SheetWriter:
         self._columns = columns
         self._formats = formats
         self._rows = 0
-        bold = book.add_format({"bold": True})
+        bold, right = book.add_format({"bold": True}), book.add_format({"bold": True, "align": "right"})
         for place, column in enumerate(columns):
             width = WIDTHS.get(column.name, WIDTH_OF.get(column.kind, WIDTH))
             self._sheet.set_column(place, place, max(width, len(column.heading) + BUTTON))
-            self._sheet.write_string(0, place, column.heading, bold)
+            self._sheet.write_string(0, place, column.heading, bold if column.kind is Kind.TEXT else right)
         self._sheet.freeze_panes(1, 0)
 
     def add(self, row: Sequence[object]) -> None:
