@@ -4,27 +4,28 @@ Of the plays of one listener in one half minute, of both tracks, one stays: one 
 one, one of the other track. Ids of the rest are kept (table `dropped_play`), so that repeated reports are recognized.
 """
 
-from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import fetch, in_list, run, run_many
-from musicsvc.store.plays import ranks
+from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks, counts, reader, recount
 from musicsvc.store.plays.subjects import TRACK, Subject
 
 STORED = "SELECT key FROM {rows}"
-REPEATED = f"""
-    SELECT slot, track_id, listener_id, client_key, names_hash FROM (
-        SELECT p.*, min(p.track_id) OVER same AS lowest, max(p.track_id) OVER same AS highest, row_number() OVER (
-            PARTITION BY p.slot, p.listener_id
-            ORDER BY length(p.client_key) > 0, p.track_id <> ?, p.played_at, p.client_key
-        ) AS place
-        FROM {{given}} CROSS JOIN play p WHERE p.slot / {SLOTS_PER_DAY} = given.value AND p.track_id {{both}}
-        WINDOW same AS (PARTITION BY p.slot, p.listener_id)
-    ) AS plays WHERE lowest <> highest AND place > 1
+SAME = f"""
+    SELECT DISTINCT p.slot, p.listener_id FROM {{given}} CROSS JOIN play p
+    WHERE p.slot / {SLOTS_PER_DAY} = given.value AND p.track_id = ? AND EXISTS (
+        SELECT 1 FROM play o WHERE o.slot = p.slot AND o.track_id = ? AND o.listener_id = p.listener_id
+    )
 """  # noqa: S608 - a constant
+PLAYS = """
+    SELECT p.slot, p.track_id, p.listener_id, p.client_key, p.names_hash, p.played_at
+    FROM {given} CROSS JOIN play p WHERE p.slot = given.value AND p.track_id {both}
+"""
 DROP = "DELETE FROM play WHERE slot = ? AND track_id = ? AND listener_id = ? AND client_key = ?"
 REMEMBER = "INSERT INTO dropped_play (slot, listener_id, client_key, names_hash) {rows}"
 MOVE = f"UPDATE play SET track_id = ? WHERE slot / {SLOTS_PER_DAY} {{days}} AND track_id = ?"  # noqa: S608 - a constant
@@ -65,7 +66,7 @@ def move(source: int, target: int) -> list[int]:
     bulk.insert_many(REMEMBER, ("bigint", "bigint", "bytea", "bigint"), remembered)
     among, values = in_list(days)
     run(MOVE.format(days=among), target, values, source)
-    _count(source, target, days)
+    _count(source, target, days, dropped)
     ((total,),) = fetch(TOTAL, source, target)
     with ranks.moving([source, target]):
         run("DELETE FROM track_plays WHERE track_id IN (?, ?)", source, target)
@@ -92,23 +93,32 @@ def _days(track: int) -> list[int]:
     return sorted(counts.first_day(key) for (key,) in counts.fetch_rows(STORED, counts.starts(some), TRACK, [track]))
 
 
-def _repeated(source: int, target: int, days: Collection[int]) -> list[RepeatedPlay]:
+def _repeated(source: int, target: int, days: Sequence[int]) -> list[RepeatedPlay]:
     if not days:
         return []
-    given, numbers = sql.table_of(sorted(days))
+    given, numbers = sql.table_of(days)
+    same = {(slot, who) for slot, who in fetch(SAME.format(given=given), numbers, source, target)}
+    if not same:
+        return []
+    given, slots = sql.table_of(sorted({slot for slot, _ in same}))
     both, tracks = in_list([source, target])
-    rows = fetch(REPEATED.format(given=given, both=both), target, numbers, tracks)
-    return [RepeatedPlay(slot, track, who, bytes(key), names) for slot, track, who, key, names in rows]
+    plays: dict[tuple[int, int], list[tuple[Any, ...]]] = defaultdict(list)
+    for slot, track, who, key, names, at in fetch(PLAYS.format(given=given, both=both), slots, tracks):
+        if (slot, who) in same:
+            play = RepeatedPlay(slot, track, who, bytes(key), names)
+            plays[slot, who].append((len(key) > 0, track != target, at, play.client_key, play))
+    return [play for some in plays.values() for *_, play in sorted(some)[1:]]
 
 
-def _count(source: int, target: int, days: Collection[int]) -> None:
-    """Count the rows of both tracks: from single plays where these are kept, else by adding both up."""
-    kept_from = blocks.progress().kept_from
-    kept = {counts.key(counts.DAY, day, TRACK, target) for day in days if day >= kept_from}
-    pruned = [day for day in days if day < kept_from]
-    rows = counts.fetch_rows(counts.ROWS, counts.starts(pruned), TRACK, [source, target])
+def _count(source: int, target: int, days: Sequence[int], dropped: Iterable[RepeatedPlay]) -> None:
+    """Count the rows of both tracks: by adding both up, or from single plays if some go or the lengths differ."""
+    lengths = subjects.of_tracks([source, target]).lengths
+    changed = {play.slot // SLOTS_PER_DAY for play in dropped} if lengths[source] == lengths[target] else {*days}
+    changed.difference_update(range(blocks.progress().kept_from))  # days without single plays
+    rows = counts.fetch_rows(counts.ROWS, counts.starts({*days} - changed), TRACK, [source, target])
     summed = counts.add_up((key - (key & counts.LAST_ID) + target, *some) for key, *some in rows)
     former = {counts.key(counts.DAY, day, TRACK, source) for day in days}
     counts.replace(former | summed.keys(), summed)
-    recount.renew_days(kept)
-    recount.renew_blocks(former | kept | summed.keys())
+    recounted = {counts.key(counts.DAY, day, TRACK, target) for day in changed}
+    recount.renew_days(recounted)
+    recount.renew_blocks(former | recounted | summed.keys())
