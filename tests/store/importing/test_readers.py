@@ -1,8 +1,10 @@
 """Readers of files: formats, damage, line numbers."""
 
+import bz2
 import csv
 import gzip
 import io
+import lzma
 import string
 import zipfile
 from collections.abc import Callable
@@ -98,6 +100,8 @@ def test_the_format_is_told_by_the_name_else_by_the_beginning(
 
 
 HEADERS = {
+    "ID3,artists\n": ["ID3", "artists"],  # words that other kinds of files begin with
+    "Artists,WAVE\n": ["Artists", "WAVE"],
     "a;b;c\n": ["a", "b", "c"],
     "a\tb\n": ["a", "b"],
     '"a, or b; or c";b;"c"\n': ["a, or b; or c", "b", "c"],
@@ -205,6 +209,11 @@ UNPACK = "Unpack it and import the files in it."
 OTHERS = {
     b"%PDF-1.7 ...": f"a PDF document, which cannot be imported. {SAVE}",
     b"\x89PNG\r\n\x1a\n": "an image (PNG), which cannot be imported. Import a table of the tracks instead.",
+    bz2.compress(b"a,b"): f"a file compressed with bzip2, which cannot be imported. {UNPACK}",
+    lzma.compress(b"a,b"): f"a file compressed with xz, which cannot be imported. {UNPACK}",
+    b"{\\rtf1 ": f"a document (RTF), which cannot be imported. {SAVE}",
+    b"ID3\3\0\0": "a music file (MP3), which cannot be imported. Import a table of the tracks instead.",
+    b"\0\0\0\x18ftypheic": "an image (HEIC), which cannot be imported. Import a table of the tracks instead.",
     b"RIFF....WAVEfmt ": "a music file (WAV), which cannot be imported. Import a table of the tracks instead.",
     b"SQLite format 3\0": "an SQLite database, which cannot be imported. Export its tables as CSV and import those.",
     zipped(word_documentXxml="x"): f"a Word document, which cannot be imported. {SAVE}",

@@ -2,6 +2,7 @@
 
 import gzip
 import mmap
+import re
 import zipfile
 import zlib
 from contextlib import closing
@@ -38,26 +39,26 @@ OLD_WORKBOOK = Kind("an Excel workbook (.xls)", form="xls")
 OPEN_WORKBOOK = Kind("an OpenDocument spreadsheet", form="ods")
 ARCHIVE = Kind("a zip archive", UNPACK)
 OFFICE = Kind("an Office document", SHEET)
-BYTES = (  # of each kind: where they are, and what they are
-    (0, b"PAR1", Kind("a Parquet file", form="parquet")),
-    (0, b"%PDF-", Kind("a PDF document", SHEET)),
-    (0, b"\x89PNG\r\n", Kind("an image (PNG)", TABLE)),
-    (0, b"\xff\xd8\xff", Kind("an image (JPEG)", TABLE)),
-    (0, b"GIF8", Kind("an image (GIF)", TABLE)),
-    (8, b"WEBP", Kind("an image (WebP)", TABLE)),
-    (4, b"ftyphei", Kind("an image (HEIC)", TABLE)),
-    (0, b"ID3", Kind("a music file (MP3)", TABLE)),
-    (0, b"fLaC", Kind("a music file (FLAC)", TABLE)),
-    (0, b"OggS", Kind("a music file (Ogg)", TABLE)),
-    (8, b"WAVE", Kind("a music file (WAV)", TABLE)),
-    (4, b"ftypM4A", Kind("a music file (M4A)", TABLE)),
-    (0, b"SQLite format 3\0", Kind("an SQLite database", "Export its tables as CSV and import those.")),
-    (0, b"{\\rtf", Kind("a document (RTF)", SHEET)),
-    (0, b"Rar!\x1a", Kind("a RAR archive", UNPACK)),
-    (0, b"7z\xbc\xaf", Kind("a 7-Zip archive", UNPACK)),
-    (0, b"BZh", Kind("a file compressed with bzip2", UNPACK)),
-    (0, b"\xfd7zXZ\0", Kind("a file compressed with xz", UNPACK)),
-    (0, b"\x28\xb5\x2f\xfd", Kind("a file compressed with Zstandard", UNPACK)),
+BYTES = (  # patterns of the first bytes, none of which a table of text begins with
+    (rb"PAR1", Kind("a Parquet file", form="parquet")),
+    (rb"%PDF-", Kind("a PDF document", SHEET)),
+    (rb"\x89PNG\r\n", Kind("an image (PNG)", TABLE)),
+    (rb"\xff\xd8\xff", Kind("an image (JPEG)", TABLE)),
+    (rb"GIF8[79]a", Kind("an image (GIF)", TABLE)),
+    (rb"RIFF....WEBP", Kind("an image (WebP)", TABLE)),
+    (rb"\0...ftyphei", Kind("an image (HEIC)", TABLE)),
+    (rb"ID3[\2-\4]\0", Kind("a music file (MP3)", TABLE)),
+    (rb"fLaC\0", Kind("a music file (FLAC)", TABLE)),
+    (rb"OggS\0", Kind("a music file (Ogg)", TABLE)),
+    (rb"RIFF....WAVE", Kind("a music file (WAV)", TABLE)),
+    (rb"\0...ftypM4A", Kind("a music file (M4A)", TABLE)),
+    (rb"SQLite format 3\0", Kind("an SQLite database", "Export its tables as CSV and import those.")),
+    (rb"\{\\rtf", Kind("a document (RTF)", SHEET)),
+    (rb"Rar!\x1a", Kind("a RAR archive", UNPACK)),
+    (rb"7z\xbc\xaf", Kind("a 7-Zip archive", UNPACK)),
+    (rb"BZh.1AY&SY", Kind("a file compressed with bzip2", UNPACK)),
+    (rb"\xfd7zXZ\0", Kind("a file compressed with xz", UNPACK)),
+    (rb"\x28\xb5\x2f\xfd", Kind("a file compressed with Zstandard", UNPACK)),
 )
 MEMBERS = (  # of zip files: one that only this kind has
     ("xl/workbook.xml", WORKBOOK),
@@ -129,8 +130,8 @@ def _by_bytes(path: Path, head: bytes, *, packed: bool) -> Kind | None:
         return ARCHIVE if packed else _zipped(path)
     if head.startswith(OLE):
         return OFFICE if packed else _office(path)
-    for place, signature, kind in BYTES:
-        if head.startswith(signature, place):
+    for pattern, kind in BYTES:
+        if re.match(pattern, head, re.DOTALL):
             return kind
     start = decoded(head).lstrip().lower()
     return next((kind for beginnings, kind in MARKUP if start.startswith(beginnings)), None)
