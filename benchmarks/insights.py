@@ -4,8 +4,9 @@
 
 *figures* are plays, listeners, likes and reposts with the window before, read in the store, in CPU time of its thread.
 The others are whole requests, in CPU time of the server: API, exports of the artist's tracks, the report, and the page
-of the artist. The cache of responses and rate limits are off. Ten million plays take some minutes to create and 2 GB;
-`--folder` keeps them.
+of the artist. *overview* is the page of everything that an account of 10,000 artists and 100,000 tracks manages, and its
+tables; the others are of 2,000 artists. The cache of responses and rate limits are off. Ten million plays take some
+minutes to create and 2 GB; `--folder` keeps them.
 """
 
 import json
@@ -31,6 +32,7 @@ from musicsvc.store.plays.subjects import ARTIST, TRACK, Subject
 API = "/api/v1/producer-intelligence/insights"
 PERIODS = {"30-days": "30d", "1-year": "1y"}  # with the name of the timeframe of charts
 SUBJECTS = {"track": Subject(TRACK, 1), "artist": Subject(ARTIST, 1)}
+TRACKS_AN_ARTIST = 10  # of an account with 10,000 artists
 SETTINGS = {**harness.OFF, "server.answer_cache": 0}
 
 
@@ -71,6 +73,14 @@ def cases() -> Iterator[Case]:
         yield f"artist {period} page", f"/insights/artist/1?period={period}", {}
 
 
+def overview_cases() -> Iterator[Case]:
+    """Yield the requests to measure for an account with many artists."""
+    for period in ("7-days", *PERIODS):
+        yield f"overview {period}", f"/insights?period={period}", {}
+        for kind in ("artists", "tracks"):
+            yield f"overview {period} table of {kind}", f"/insights/{kind}?period={period}", {}
+
+
 def request(server: Server, case: Case, repeats: int, _: int) -> float:
     """Return the milliseconds of CPU that the server takes for a request."""
     path, wanted = case[1:]
@@ -88,7 +98,7 @@ def main() -> None:
     parser.add_argument("--plays", type=int, nargs="+", default=[1_000_000, 10_000_000])
     given = parser.parse_args()
     with harness.place(given) as folder, ExitStack() as opened:
-        stores, servers, growths = {}, {}, []
+        stores, servers, labels, growths = {}, {}, {}, []
         for checkout in harness.checkouts(given):
             names = []
             for plays in sorted(given.plays):
@@ -96,6 +106,9 @@ def main() -> None:
                 base = harness.database(checkout, folder, "figures", plays)
                 stores[name] = opened.enter_context(Inside(checkout, "insights.py", base.url))
                 servers[name] = opened.enter_context(harness.running(checkout, base, SETTINGS))
+                if re.search(given.only, "overview"):
+                    label = harness.database(checkout, folder, "figures", plays, 0, TRACKS_AN_ARTIST)
+                    labels[name] = opened.enter_context(harness.running(checkout, label, SETTINGS))
                 names.append(name)
             growths += [(f"growth {checkout.name}".strip(), names[-1], names[0])] * (len(names) > 1)
         table = harness.Table("request", list(servers), growths, "ms", 2)
@@ -106,10 +119,11 @@ def main() -> None:
                         each: partial(one.ask, "figures", noun, period, given.repeats) for each, one in stores.items()
                     }
                     table.row(name, harness.in_turn(given.rounds, work))
-        for case in cases():
-            if re.search(given.only, case[0]):
-                some = {each: partial(request, server, case, given.repeats) for each, server in servers.items()}
-                table.row(case[0], harness.in_turn(given.rounds, some))
+        for some, asked in ((servers, cases()), (labels, overview_cases())):
+            for case in asked:
+                if re.search(given.only, case[0]):
+                    work = {each: partial(request, server, case, given.repeats) for each, server in some.items()}
+                    table.row(case[0], harness.in_turn(given.rounds, work))
 
 
 if __name__ == "__main__":
