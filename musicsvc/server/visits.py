@@ -21,7 +21,7 @@ HOST_ONLY = "__Host-"  # browsers accept such a cookie only over HTTPS, from the
 VALUE = re.compile(r"[A-Za-z0-9_-]{43}")
 NONCE_BYTES = 16
 NOTICE_SECONDS = 60
-LONGEST_NOTICE = 1_000
+LONGEST_NOTICE = 3_000  # of a cookie; two names of 255 characters fit
 FOREIGN = "The form was sent from another site. Open the page on this site and send the form again."
 EXPIRED = "The form has expired. Open the page again and send the form once more."
 
@@ -75,7 +75,7 @@ class Visit:
 
     def leave_notice(self, text: str) -> None:
         """Store a message in the browser, to be shown on the next page."""
-        value = urlsafe_b64encode(json.dumps(text).encode()).decode()
+        value = urlsafe_b64encode(json.dumps(text, ensure_ascii=False).encode()).decode()
         self.cookies.append(self._cookie(NOTICE, value, f"; Max-Age={NOTICE_SECONDS}"))
 
     def take_notice(self) -> str | None:

@@ -8,6 +8,7 @@ from musicsvc.store.engine.sql import fetch, in_list
 
 LARGEST_ID = 2**63 - 1
 SUGGESTED = 500  # names to choose from; others can be typed
+LONGEST = 300  # characters of a name with its id
 ALIKE = 50  # names that are compared; equal ones are the best matches
 WITH_ID = re.compile(r"(.+) \(([0-9]{1,18})\)")
 NAMES = "SELECT id, name FROM {noun} WHERE id {among} ORDER BY id"
@@ -48,6 +49,8 @@ def find_id(noun: str, text: str, *, manager_id: int | None = None, digits: bool
     text = text.strip()
     if digits and text.isascii() and text.isdigit():
         return min(int(text), LARGEST_ID)
+    if len(text) > LONGEST:
+        raise Failure(f"There is no {noun} with a name of {len(text):,} characters.")
     managed = _named(noun, text, manager_id) if manager_id is not None else []
     ids = managed or _named(noun, text)
     if len(ids) != 1:

@@ -10,6 +10,7 @@ from musicsvc.store.editing.fields import FIELDS, Field
 from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.models import Album, AlbumTag, Artist, Genre, Tag, Track, TrackGenre, TrackTag
 
+TOO_MANY = 51  # artists of a track
 MODELS: Mapping[str, Any] = {"artist": Artist, "album": Album, "track": Track}
 
 
@@ -59,8 +60,8 @@ def find_ids(field: Field, value: Any, manager_id: int | None) -> Any:
     """Return the parsed value of a field with ids in place of names (`names.find_id`). Raises Failure."""
     if field.noun is None:
         return value
-    if isinstance(value, list):
-        return [find_ids(field, each, manager_id) for each in value]
+    if isinstance(value, list):  # the schema refuses a longer one, whatever it contains
+        return [find_ids(field, each, manager_id) for each in value[:TOO_MANY]]
     return names.find_id(field.noun, value, manager_id=manager_id) if isinstance(value, str) else value
 
 

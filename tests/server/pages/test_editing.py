@@ -29,6 +29,7 @@ from tests.support.serving import Answer, Client
 from tests.support.shared_server import on_shared_loop
 from tests.support.signed_in import Person
 
+LONG = "\U0001d11e" * 255
 MEANWHILE = "Somebody else has changed this"
 
 
@@ -124,7 +125,15 @@ async def test_errors_of_the_api_stand_beside_the_fields_with_what_was_typed(per
     person.do(lambda _: [TrackGenre.create(track=row, genre=each) for each in genres.ensure(["Dance", "Rag"]).values()])
     sent = await form(person, "track", row)
     assert sent["genre"] == "Dance"
-    wrong = {"name": " ", "duration": "3:4", "artists.1": "Nobody", "bpm": "7", "tags": "t" * 61, "album_id": "9999"}
+    wrong = {
+        "name": " ",
+        "duration": "3:4",
+        "artists.1": "Nobody",
+        "bpm": "7",
+        "tags": "t" * 61,
+        "album_id": "9999",
+        "genre": "",
+    }
     answer = await save(person, "track", row, sent | wrong | {"label": "x"})
     page = HtmlPage(answer.body)
     assert answer.status == 422
@@ -140,6 +149,8 @@ async def test_errors_of_the_api_stand_beside_the_fields_with_what_was_typed(per
         "Another one replaces all of its genres: Dance; Rag.",
     ):
         assert page.text.count(message) == 1
+    many = await save(person, "track", row, sent | {f"artists.{number}": sent["artists.0"] for number in range(900)})
+    assert (many.status, "Must have at most 50 entries." in HtmlPage(many.body).text) == (422, True)
     taken = await save(person, "track", row, sent | {"isrc": "dea624101234"})
     assert (taken.status, "Another of your tracks has this ISRC." in HtmlPage(taken.body).text) == (422, True)
     stranger = person.do(lambda _: Artist.create(name="Theirs", created_at=1)).id
@@ -153,7 +164,9 @@ async def test_errors_of_the_api_stand_beside_the_fields_with_what_was_typed(per
 async def test_of_two_people_who_edit_at_once_nobody_overwrites_the_other_unasked(person: Person) -> None:
     row, _ = subjects(person, "track")
     mine, theirs = await form(person, "track", row), await form(person, "track", row)
-    assert (await save(person, "track", row, theirs | {"name": "Aria", "bpm": "60", "tags": "slow"})).status == 303
+    assert (
+        await save(person, "track", row, theirs | {"name": "Aria", "bpm": "60", "tags": "slow", "currency": "EUR"})
+    ).status == 303
 
     # Another field alone is merged with theirs.
     assert (await save(person, "track", row, mine | {"genre": "Baroque"})).status == 303
@@ -162,7 +175,8 @@ async def test_of_two_people_who_edit_at_once_nobody_overwrites_the_other_unaske
     page = HtmlPage(answer.body)
     again = page.forms[f"/insights/track/{row}/edit"]
     assert (answer.status, page.text.count(MEANWHILE), page.text.count("Now it is: Aria")) == (422, 1, 1)
-    assert (again["name"], again["bpm"], again["tags"], again["isrc"]) == ("Arioso", "60", "slow\n", "DEA624101235")
+    typed = {"name": "Arioso", "bpm": "60", "isrc": "DEA624101235"}
+    assert typed | {"tags": "slow\n", "currency": "EUR"} == {name: again[name] for name in (*typed, "tags", "currency")}
     found = person.do(lambda _: Track.get_by_id(row))
     assert (found.name, found.bpm, found.isrc) == ("Aria", 60, None)
     # After the message, saving replaces what it has shown, but not what came later.
@@ -242,7 +256,7 @@ async def test_a_deletion_says_what_goes_and_asks_and_an_artist_that_is_needed_s
         playlist = Playlist.create(owner=user.id, name="Rags", created_at=1)
         for _ in range(2):
             PlaylistTrack.create(playlist=playlist, track=track, added_at=1)
-        Track.update(album=album).where(Track.id == track).execute()
+        Track.update(album=album, name=LONG).where(Track.id == track).execute()
 
     person.do(fill)
 
@@ -256,8 +270,11 @@ async def test_a_deletion_says_what_goes_and_asks_and_an_artist_that_is_needed_s
     assert ("is the only artist of 1 track." in needed, "There is no undo" in needed) == (True, False)
     refused = await person.browser.post(f"/insights/artist/{artist}/delete")
     assert (refused.status, "is the only artist of 1 track." in HtmlPage(refused.body).text) == (409, True)
+    notices = ""
     for noun, row in (("album", album), ("track", track), ("artist", artist)):
         assert (await person.browser.post(f"/insights/{noun}/{row}/delete")).headers["Location"] == "/insights"
+        notices += HtmlPage((await person.browser.get("/insights")).body).text
         assert (await person.browser.get(f"/insights/{noun}/{row}")).status == 404
+    assert f"{LONG} is deleted." in notices
     events = [(event.kind, event.actor) for event in person.events() if event.kind.endswith(".deleted")]
     assert sorted(events) == [(f"{noun}.deleted", "page") for noun in ("album", "artist", "track")]
