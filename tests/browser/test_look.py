@@ -54,7 +54,8 @@ def test_a_long_name_takes_two_lines_of_a_table_and_names_of_artists_stand_at_th
     window.add_cookie("musicsvc", demo_session.session)
     for path in (f"/reports/{demo_session.values['/reports/{link}']}", "/insights?q=clavier"):
         window.page.goto(path)
-        lines = window.page.locator(".ranking tbody th > a, .ranking .subject-name > span > :first-child").evaluate_all(HEIGHTS)
+        names = ".ranking tbody th > a, .ranking .subject-name > span > :first-child"
+        lines = window.page.locator(names).evaluate_all(HEIGHTS)
         assert max(lines) == pytest.approx(2, abs=0.1), path
     artists = window.page.locator("[data-found=track] td").first
     assert (artists.inner_text(), artists.evaluate(ALIGNED)) == ("Johann Sebastian Bach", "left")
