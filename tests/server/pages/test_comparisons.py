@@ -57,7 +57,10 @@ async def test_a_comparison_has_the_figures_of_the_api_and_so_has_its_link(world
 
 async def test_subjects_are_added_by_their_names_and_removed(world: World) -> None:
     first, second, *_ = world.made.tracks
-    page = await world.page(f"/insights/compare?{query('track', first)}&q=rack")
+    own = await world.page(f"/insights/track/{first}?{DAYS}")
+    start = f"/insights/compare?kind=track&ids={first}&{DAYS}"
+    assert start in own.links()
+    page = await world.page(f"{start}&q=rack")
     targets = [each for each in page.links() if each.startswith("/insights/compare?kind=track&ids=") and DAYS in each]
     assert len(targets) == len(world.made.tracks)  # one to remove, the others to add
     added = await world.page(next(each for each in targets if f"ids={first}%2C{second}&" in each))
