@@ -27,6 +27,7 @@ SHOWN = {
     "insights": "| artist 30-days figures |",
     "plays": "| POST /plays of 1,000 |",
     "imports": "| 300 rows |",
+    "uploads": "| hot reads |",
     "startup": "| 0.01 GB, after SIGKILL |",
     "slow": "60 slow ones",
     "idle": "200 idle connections",

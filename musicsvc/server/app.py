@@ -81,6 +81,7 @@ class App:
             settings, store, clock, self._authenticator, freshness, self._executors, observers, self._sources(root, log)
         )
         last_used, refresh = self._authenticator.write_last_used, self._metrics.refresh
+        self._import_worker = ImportWorker(store, self._uploads, clock)
         # In the order in which the jobs stop: the abuse monitor needs the activity log.
         self._jobs: list[Job] = [
             Periodic("writing last uses of tokens", last_used, every=JOB_SECONDS, finish=partial(last_used, last=True)),
@@ -89,7 +90,7 @@ class App:
             Periodic("looking for changes by other programs", freshness.check_others, every=JOB_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
-            ImportWorker(store, self._uploads, clock),
+            self._import_worker,
             self._abuse_monitor,
             self._activity_writer,
         ]
@@ -150,10 +151,14 @@ class App:
         self.counter.hand_over(send)
 
     async def drain(self) -> None:
-        """Accept no more connections, and wait until the open ones have ended, each after its next response."""
+        """Accept no more connections, and wait until the open ones have ended, each after its next response.
+
+        Then wait for the import that runs.
+        """
         if self._acceptor is not None and self._server is not None:
             await self._acceptor.drain()
             await self._server.drain()
+        await self._import_worker.drain()
 
     async def stop(self) -> None:
         """Close the listener, finish the requests in progress and stop the background jobs."""

@@ -19,7 +19,7 @@ SETTLE_SECONDS = 60.0
 
 class ImportWorker:
     def __init__(self, store: Store, place: Place, clock: Clock) -> None:
-        self._stopping = threading.Event()
+        self._stopping, self._ending = threading.Event(), threading.Event()
         self._worker = Worker(store, place, clock, self._stopping.is_set)
         self._warning = ThrottledWarning()
         self._settled: float | None = None
@@ -31,11 +31,16 @@ class ImportWorker:
     async def stop(self) -> None:
         """Stop the task that runs, between two of its transactions, and wait for that."""
         self._stopping.set()
+        await self.drain()
+
+    async def drain(self) -> None:
+        """Begin no more tasks, and wait until the one that runs is done."""
+        self._ending.set()
         if self._thread.is_alive():
             await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
-        while not self._stopping.is_set():
+        while not self._ending.is_set():
             try:
                 self._step()
                 self._warning.reset()
@@ -43,10 +48,11 @@ class ImportWorker:
                 self._warning.warn("imports of pages failed: %s", getattr(error, "here", error))
             except Exception:
                 log.exception("imports of pages failed: unhandled exception")
-            self._stopping.wait(POLL_SECONDS)
+            self._ending.wait(POLL_SECONDS)
 
     def _step(self) -> None:
         if self._settled is None or monotonic() - self._settled > SETTLE_SECONDS:
             self._worker.settle()
             self._settled = monotonic()
-        self._worker.work()
+        while not self._ending.is_set() and self._worker.work():
+            pass

@@ -3,16 +3,19 @@
 import asyncio
 import gzip
 import re
+from collections.abc import AsyncIterator
 from datetime import time
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from musicsvc.store.accounts import api_access, users
 from musicsvc.store.importing.runner import Pace
 from musicsvc.store.importing.tasks import queue, work
 from musicsvc.store.importing.tasks.place import Place
-from musicsvc.store.models import Album, ImportTask, Play, Track
+from musicsvc.store.models import Album, Artist, ImportTask, Play, Track
+from musicsvc.store.security import sessions
 from tests.support.page_client import text
 from tests.support.shared_server import on_shared_loop
 from tests.support.signed_in import Person
@@ -112,6 +115,27 @@ async def test_a_sheet_is_checked_imported_and_undone(developer: Person) -> None
     names = ("started", "done", "undo_started", "undone")
     assert about == [(f"import.{name}", "page") for name in names]
     assert (await developer.browser.post(undo)).status == 409
+
+
+@on_shared_loop
+async def test_an_import_of_artists_that_were_assigned_to_another_account_is_not_undone(developer: Person) -> None:
+    shown = await imported(developer, await uploaded(developer))
+    (undo,) = set(re.findall(r"/imports/\d+/undo", shown))
+    solo = Artist.update(manager=None).where(Artist.name == "Solo", Artist.manager == developer.id)
+    developer.do(lambda _: solo.execute())
+    for refused in (await developer.browser.get(undo), await developer.browser.post(undo)):
+        assert (refused.status, "belong to another account now" in text(refused)) == (409, True)
+    assert len(tracks(developer)) == 3
+
+
+@pytest.mark.only_on("sqlite")
+@on_shared_loop
+async def test_a_packed_history_is_not_unpacked_without_bounds(developer: Person) -> None:
+    developer.do(lambda user: api_access.grant(user, plays=True, now=2))
+    entry = b'{"endTime": "2026-01-01 10:00", "msPlayed": 60000, "trackName": "A", "artistName": "B"},'
+    history = gzip.compress(b"[" + entry * 400_000 + b"{}]")
+    shown = text(await developer.browser.get(await uploaded(developer, history, "h.json.gz", "plays")))
+    assert "more than 32 MiB, unpacked" in shown
 
 
 @on_shared_loop
@@ -310,3 +334,34 @@ async def test_a_workbook_is_checked_and_imported_like_a_sheet(developer: Person
     assert developer.shared.store.read(lambda: list(own.tuples())).result() == [("Air", 225_000)]
     broken = text(await developer.browser.get(await uploaded(developer, content[:-50], "songs.xlsx")))
     assert "songs.xlsx is damaged: it cannot be read as a zip file." in broken
+
+
+@pytest.mark.only_on("sqlite")
+@on_shared_loop
+async def test_one_file_at_a_time_is_received_and_only_while_the_session_lasts(developer: Person) -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    browser, token = developer.browser, await developer.browser.form_token()
+
+    async def body() -> AsyncIterator[bytes]:
+        for name, more, content in (("form_token", "", token), ("file", '; filename="a.csv"', "Title,Artist\r\n")):
+            yield f'--x\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n{content}\r\n'.encode()
+        begun.set()
+        await go_on.wait()
+        yield b"--x--\r\n"
+
+    headers = {**browser.headers, "Cookie": f"musicsvc={browser.cookies['musicsvc']}"}
+    headers["Content-Type"] = "multipart/form-data; boundary=x"
+    async with aiohttp.ClientSession() as http:
+        url = f"{browser.root}/import"
+        slow = asyncio.create_task(http.post(url, data=body(), headers=headers, allow_redirects=False))
+        await begun.wait()
+        async with asyncio.timeout(20):
+            while not files(developer):  # noqa: ASYNC110 - the server is another program in principle
+                await asyncio.sleep(0.01)
+        second = await browser.post("/import", {"file": ("b.csv", SHEET)})
+        assert (second.status, "still being read" in text(second)) == (409, True)
+        developer.do(lambda user: sessions.end_all(user.id))
+        go_on.set()
+        answer = await slow
+        assert (answer.status, answer.headers["Location"]) == (303, "/sign-in?next=/import")
+    assert files(developer) == []

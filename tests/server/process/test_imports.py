@@ -36,7 +36,9 @@ async def shown(browser: PageClient, path: str, words: str) -> str:
 
 
 @pytest.mark.slow
-async def test_an_import_goes_on_after_a_kill_and_after_a_restart(serve: Callable[..., Program], store: Store) -> None:
+async def test_an_import_goes_on_after_a_kill_a_restart_and_new_settings(
+    serve: Callable[..., Program], store: Store
+) -> None:
     count = lambda: store.read(Track.select().count).result()  # noqa: E731 - short
     session = sign_in(store)
     program = serve("--workers", "2")
@@ -68,6 +70,8 @@ async def test_an_import_goes_on_after_a_kill_and_after_a_restart(serve: Callabl
         browser.cookies = {"musicsvc": session}
         assert "The service stops." in await shown(browser, path, "Continue the import")
         await browser.post(f"{path}/start")
+        await asyncio.to_thread(until, lambda: count() > more)
+        program.process.send_signal(signal.SIGHUP)  # the process that imports retires when that is done
         await shown(browser, path, "Import another file")
     assert count() == ROWS
     states = store.read(lambda: [run.state for run in ImportRun.select().order_by(ImportRun.id)]).result()

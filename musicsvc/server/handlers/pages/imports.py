@@ -99,8 +99,7 @@ def preview_undo(home: str) -> Callable[[RunRow], View]:
     """Return a handler that shows what an undo of an import would do. `home`: the page of the list of imports."""
 
     def show_undo(subject: RunRow) -> View:
-        if subject.state in {"running", "undone"}:
-            raise Conflict(f"Import {subject.id} is {subject.state}. It cannot be undone now.")
+        queue.require_undoable(subject)
         found = preview.build(subject.id)
         values = {
             "home": home,

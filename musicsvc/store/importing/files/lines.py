@@ -52,6 +52,13 @@ class Lines:
             wide = opened().read(len(UTF16[0])) in UTF16
         return cast("BinaryIO", io.BufferedReader(_Recoded(opened()))) if wide else opened()
 
+    def measure(self, most: int) -> int:
+        """Return the number of bytes of the unpacked file, up to `most`. Raises Failure if it is damaged."""
+        size = 0
+        while size < most and (piece := self._next()):
+            size += len(piece)
+        return size
+
     @property
     def position(self) -> int:
         return self._file.tell()

@@ -42,13 +42,18 @@ def create(user: int, kind: str, file: str, stored_as: str, place: str, now: int
 
 
 def request_undo(run: RunRow, user: int, place: str, now: int) -> int:
-    """Request the undo of an import. Raises Conflict if it runs, was undone, or another undo of the account runs."""
-    if run.state in {"running", "undone"}:
-        raise Conflict(f"Import {run.id} is {run.state}. It cannot be undone now.")
+    """Request the undo of an import. Raises Conflict if another undo of the account runs, and as `require_undoable`."""
+    require_undoable(run)
     _require_room()
     ImportTask.delete().where(ImportTask.user == user, ImportTask.step == UNDO, ImportTask.state.in_(ENDED)).execute()
     row = {"user": user, "step": UNDO, "state": WAITING, "kind": run.kind, "created_at": now}
     return _insert(row | {"file": run.file, "stored_as": "", "place": place, "run": run.id}, UNDOING)
+
+
+def require_undoable(run: RunRow) -> None:
+    """Raise Conflict if the import runs or was undone."""
+    if run.state in {"running", "undone"}:
+        raise Conflict(f"Import {run.id} is {run.state}. It cannot be undone now.")
 
 
 def _require_room() -> None:

@@ -1,7 +1,9 @@
 """Do what the queue asks for: check an uploaded file, import it, or undo an import."""
 
 import time
+import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import astuple
 from functools import partial
 from itertools import islice
@@ -17,6 +19,7 @@ from musicsvc.store.importing.catalog import twins
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.columns import Columns, Guess, UnclearError
 from musicsvc.store.importing.files import histories, readers
+from musicsvc.store.importing.files.lines import Lines
 from musicsvc.store.importing.files.records import Reader
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.refused_rows import RefusedRows
@@ -38,6 +41,8 @@ BROKEN = "An internal error occurred. Report it to the operator of this service.
 STOPPING = "The service stops. Continue the import when it is back: rows that are in are not added twice."
 SHARED = Pace(rows=40, trial=0.25, rest=2.0)
 BEAT = 1.0  # seconds between two records of the progress
+LARGEST_HISTORY = 32 * 1024 * 1024  # bytes, unpacked
+TOO_LARGE = "The history has more than 32 MiB, unpacked. Import it on the server: musicsvc import plays."
 MOST_REASONS = 20
 REMEDIES = {
     "--create-missing creates it": "choose to create what is missing",
@@ -67,18 +72,18 @@ class Worker:
     def _settle(self, user: int) -> list[str]:
         return self._store.write(partial(queue.settle, user, self._place.name, self._clock.now())).result()
 
-    def work(self) -> None:
-        """Do the tasks that wait."""
+    def work(self) -> bool:
+        """Do the oldest task that waits and that no other process does. Return False if there is none."""
         for task in self._store.read(partial(queue.waiting, self._place.name)).result():
-            if self._is_stopping():
-                return
             try:
                 with self._place.locked(task.user) as folder:
                     if self._store.write(partial(queue.claim, task.id)).result():
                         _Task(self._store, task, folder, self._clock, self._is_stopping).perform()
                     tidy(folder, self._settle(task.user))
+                    return True
             except Conflict:  # another process works for this account
                 continue
+        return False
 
 
 class _Task:
@@ -132,6 +137,8 @@ class _Task:
         if not self._path.is_file():
             raise Failure(GONE)
         if self._task.kind == "plays":
+            if self._is_history():
+                _require_small(self._path)
             reader = histories.open_file(self._path, None, self._sheet, mapped=bool(self._options.get("pairs")))
         else:
             reader = readers.open_file(self._path, None, self._sheet)
@@ -213,6 +220,18 @@ class _Task:
         done = undo.undo(self._store, self._task.run, now=self._now, on_progress=go_on, actor=actor)
         what = wording.quantities({"play": done.plays} | done.counts)
         return {"done": what, "kept": wording.kept_lines(done.kept, "Kept")}
+
+
+def _require_small(path: Path) -> None:
+    """Raise Failure if a packed history is large: the documents of histories are read into memory."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            largest = max((member.file_size for member in archive.infolist()), default=0)
+    else:
+        with closing(Lines(path)) as lines:
+            largest = lines.measure(LARGEST_HISTORY + 1)
+    if largest > LARGEST_HISTORY:
+        raise Failure(TOO_LARGE)
 
 
 def _in_words(line: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 from peewee import Model
 
-from musicsvc.errors import Failure, NotFound
+from musicsvc.errors import Conflict, Failure, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.engine import bulk, sql
@@ -27,6 +27,16 @@ Changes = dict[str, Any]  # by field: [old value, new value], or a list of added
 ADDED = "+"
 ITEMS = "SELECT item, changes FROM import_item WHERE run_id = ? AND kind = ? AND item {among}"
 MARK = "INSERT INTO import_item (run_id, kind, item, changes) VALUES (?, ?, ?, '{}') ON CONFLICT DO NOTHING"
+PASSED_ON = """
+    SELECT 1 FROM import_item i WHERE i.run_id = ? AND (
+        i.kind = 'artist' AND i.changes IS NULL
+            AND EXISTS (SELECT 1 FROM artist a WHERE a.id = i.item AND a.manager_id IS DISTINCT FROM ?)
+        OR i.kind = 'track' AND EXISTS (SELECT 1 FROM track_artist l WHERE l.track_id = i.item) AND NOT EXISTS (
+            SELECT 1 FROM track_artist l JOIN artist a ON a.id = l.artist_id
+            WHERE l.track_id = i.item AND a.manager_id = ?
+        )
+    ) LIMIT 1
+"""
 SLOTS = """
     UPDATE import_run SET first_slot = CASE WHEN first_slot < low THEN first_slot ELSE low END,
         last_slot = CASE WHEN last_slot > high THEN last_slot ELSE high END
@@ -182,8 +192,13 @@ def newest(*, limit: int, user: int | None = None, before: int | None = None) ->
 
 
 def get_own(run: int, actor: SessionIdentity) -> RunRow:
-    """Return an import for the account of `actor`. Raises NotFound."""
+    """Return an import for the account of `actor`, which may undo it.
+
+    Raises NotFound, or Conflict if its artists or tracks went to another account since.
+    """
     for values in _select().where(ImportRun.id == run, ImportRun.user == actor.user_id).tuples().iterator():
+        if fetch(PASSED_ON, run, actor.user_id, actor.user_id):
+            raise Conflict(f"Artists of import {run} belong to another account now. Ask the operator to undo it.")
         return _row(values)
     raise NotFound(f"There is no import {run} of yours.")
 
