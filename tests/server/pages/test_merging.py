@@ -80,8 +80,15 @@ async def test_twins_are_listed_with_the_reason_and_lead_to_a_comparison(person:
     assert f"/insights/track/merge?merge={twin}&into={air}" in page.links()
     assert "Clara · same UPC" in (await get(person, "/insights/duplicates?kind=album")).text
     assert "1 pair " in (await get(person, "/insights/duplicates")).text
-    beyond = await get(person, "/insights/duplicates?kind=track&page=9")
-    assert "/insights/duplicates?kind=track&page=1" in beyond.links()
+    assert "3 pairs" in (await get(person, "/insights/duplicates?kind=track&page=9")).text
+
+    def copy(user: User) -> list[int]:
+        return [Artist.create(name="clara", manager=user.id, created_at=1).id for _ in range(20)]
+
+    person.do(copy)
+    first, last = await get(person, "/insights/duplicates"), await get(person, "/insights/duplicates?page=2")
+    assert ("?kind=artist&page=2" in first.links(), last.text.count("same name")) == (True, 1)
+    assert "21 pairs" in last.text
 
 
 @on_shared_loop
@@ -98,6 +105,8 @@ async def test_a_comparison_says_what_moves_and_what_coincides_and_changes_nothi
     assert (rows["Beats per minute"], rows["ISRC"]) == (["60", "70"], ["DEA624101234", "DEA624101234"])
     assert "Aria gets 2 plays. 2 plays coincide with plays by the same listener" in page.text
     assert f"/insights/track/merge?merge={target}&into={source}" in page.links()
+    other = person.do(lambda user: track(user.id, "Gigue"))
+    assert "No plays coincide." in (await get(person, f"/insights/track/merge?merge={other}&into={target}")).text
     codes = person.do(lambda _: [Track.get_by_id(row).isrc for row in (source, target)])
     assert codes == ["DEA624101234", None]
 

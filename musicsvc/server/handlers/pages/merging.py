@@ -20,9 +20,7 @@ TWINS = "/insights/duplicates"
 def show_twins(query: TwinsQuery, caller: SessionIdentity) -> View:
     """List the twins among what the account manages."""
     found = twins.list(query.kind, caller.user_id, Page(query.page))
-    last = max(1, -(-found.total // found.page.size))
-    values = {"noun": query.kind, "total": found.total, "twins": found.rows, "number": query.page, "last": last}
-    return View("insights/duplicates.html", values)
+    return View("insights/duplicates.html", {"noun": query.kind, "found": found})
 
 
 def show(noun: Noun) -> Callable[..., View]:
