@@ -4,8 +4,8 @@
 
 *figures* are plays, listeners, likes and reposts with the window before, read in the store, in CPU time of its thread.
 The others are whole requests, in CPU time of the server: API, exports of the artist's tracks, the report, and the page
-of the artist. *overview* is the page of everything that an account of 10,000 artists and 100,000 tracks manages, and its
-tables; the others are of 2,000 artists. The cache of responses and rate limits are off. Ten million plays take some
+of the artist. *overview* is the page of everything that an account of 10,000 artists and 100,000 tracks manages, and
+its tables; the others are of 2,000 artists. The cache of responses and rate limits are off. Ten million plays take some
 minutes to create and 2 GB; `--folder` keeps them.
 """
 
