@@ -63,7 +63,7 @@ def test_imports_wait_for_each_other_and_for_undos(store: Store, run_import: Run
         partial(restoring.restore_tracks, RUN, ALL),
         partial(restoring.restore_albums, RUN, ALL),
         partial(restoring.forget_earlier, RUN),
-        partial(undo._begin, RUN, 1),
+        partial(undo._begin, RUN, 1, "cli"),
     ]
     for step in steps:
         require_wait(store, lock_imports, step)
