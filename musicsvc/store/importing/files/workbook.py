@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.lines import unreadable
+from musicsvc.store.importing.files.lines import LONGEST_LINE, unreadable
 from musicsvc.store.importing.files.records import Reader, Record, headings
 
 FORMATS = ("xlsx", "xls", "ods")
@@ -67,11 +67,11 @@ class WorkbookReader(Reader):
 
     def __iter__(self) -> Iterator[Record]:
         names = self.columns or []
-        while isinstance(part := self._next(), list):
-            for self._read, cells, lasting in part:
-                for at in lasting:
-                    cells[at] = timedelta(seconds=cells[at])
-                yield Record(self._read, dict(zip(names, cells, strict=True)))
+        while isinstance(found := self._next(), list):
+            self._read, cells, lasting = found
+            for at in lasting:
+                cells[at] = timedelta(seconds=cells[at])
+            yield Record(self._read, dict(zip(names, cells, strict=True)))
         self._read = self.size
 
     def _next(self) -> Any:
@@ -82,6 +82,8 @@ class WorkbookReader(Reader):
             fault = found.get("fault") if isinstance(found, dict) else None
         else:
             found, fault = None, "memory" if self._process.wait() < 0 else "damaged"
+        if fault == "long":
+            raise Failure(f"{self._path}: row {found['line']} has more than {LONGEST_LINE:,} characters.")
         if fault in FAULTS:
             raise Failure(f"{self._path} {FAULTS[fault]}")
         return found

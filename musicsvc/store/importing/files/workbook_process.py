@@ -1,8 +1,8 @@
 """Read a sheet of an Excel or OpenDocument workbook in a process of its own: `python THIS_FILE FILE [SHEET]`.
 
 A workbook of a kilobyte can claim a billion cells, and whoever reads it ends for lack of memory. This process may use
-MEMORY and SECONDS. It prints a line of JSON about the sheet, then the rows below the headings in parts, and at the end
-`{"end": true}`, or `{"fault": …}` with a key of `workbook.FAULTS`.
+MEMORY and SECONDS. It prints a line of JSON about the sheet, then a line for each row below the headings, and at the
+end `{"end": true}`, or `{"fault": …}` with a key of `workbook.FAULTS`.
 """
 
 import sys
@@ -22,13 +22,17 @@ from python_calamine import (
 
 MEMORY = 1024**3  # bytes
 SECONDS = 60
-ROWS_A_PART = 200
+LONGEST_ROW = 1024**2  # characters
 HEADINGS_WITHIN = 20  # rows that are not empty
 DAY_ZERO = datetime(1899, 12, 31)  # noqa: DTZ001 - a workbook knows no time zones
 FIRST_DAY = datetime(1900, 3, 1)  # noqa: DTZ001 - the first that all programs count alike; earlier is a duration
 EXACT = 10**15  # whole numbers below have all of their digits
 
 Row = tuple[int, list[Any]]  # its number in the sheet, from 1, and its cells
+
+
+class TooLongError(Exception):
+    """The row of this number has more characters than LONGEST_ROW."""
 
 
 class Table(NamedTuple):
@@ -45,6 +49,8 @@ def main(path: str, sheet: str | None = None) -> None:
     try:
         for part in _parts(path, sheet):
             _print(part)
+    except TooLongError as error:
+        _print({"fault": "long", "line": error.args[0]})
     except CalamineError:
         _print({"fault": "damaged"})
     except MemoryError:
@@ -83,21 +89,23 @@ def _parts(path: str, sheet: str | None) -> Iterator[Any]:
         line, cells = found.headings
         headings = [str(_plain(cell)) for cell in cells]
         yield {"sheet": found.name, "others": others, "height": found.height, "line": line, "headings": headings}
-        while part := list(islice(found.rows, ROWS_A_PART)):
-            yield [_packed(number, cells) for number, cells in part]
+        for number, cells in found.rows:
+            yield _packed(number, cells)
         yield {"end": True}
 
 
 def _tables(book: CalamineWorkbook, names: Sequence[str]) -> list[Table]:
     """Open the sheets that have a cell."""
-    sheets = [book.get_sheet_by_name(name) for name in names]
-    return [_table(sheet) for sheet in sheets if sheet.height]
+    tables = (_table(book.get_sheet_by_name(name)) for name in names)
+    return [table for table in tables if table is not None]
 
 
-def _table(sheet: CalamineSheet) -> Table:
+def _table(sheet: CalamineSheet) -> Table | None:
     """Find the headings of a sheet: the first row more than half as full as the fullest of its first rows."""
     rows = _rows(sheet)
     first = list(islice(rows, HEADINGS_WITHIN))
+    if not first:
+        return None
     fullest = max(map(_filled, first))
     place = next(at for at, row in enumerate(first) if 2 * _filled(row) > fullest)
     return Table(sheet.name, sheet.total_height, first[place], chain(first[place + 1 :], rows))
@@ -115,6 +123,8 @@ def _rows(sheet: CalamineSheet) -> Iterator[Row]:
         cells: list[Any] = [*row]
         if any(cell != "" for cell in cells):
             merged.fill(at, cells)
+            if sum(len(cell) for cell in cells if isinstance(cell, str)) > LONGEST_ROW:
+                raise TooLongError(at + 1)
             for column in timed:
                 if type(cells[column]) is date:
                     cells[column] = datetime.combine(cells[column], time())
