@@ -5,9 +5,10 @@ this way), or the same UPC or ISRC. Tracks with different ISRCs and albums with 
 """
 
 import re
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from musicsvc.store.editing.merging import Noun
@@ -68,15 +69,17 @@ def _rows(noun: Noun, user_id: int) -> Sequence[_Row]:
 
 def _pairs(noun: Noun, rows: Sequence[_Row]) -> Iterator[tuple[_Row, _Row, set[str]]]:
     """Yield each row that has older twins with the oldest of these, and the reasons."""
-    alike: dict[Hashable, deque[_Row]] = defaultdict(deque)
+    alike: dict[Hashable, dict[str, _Row]] = defaultdict(dict)  # the oldest row with each code, or with none
     for row in rows:
         reasons: dict[_Row, set[str]] = defaultdict(set)
         for reason, key in _keys(noun, row):
-            for older in alike[reason, key]:
-                if not (row.code and older.code) or row.code == older.code:
-                    reasons[older].add(reason)
-                    break
-            alike[reason, key].append(row)
+            known = alike[reason, key]
+            same = (
+                [known[code] for code in (row.code, "") if code in known] if row.code else [*islice(known.values(), 1)]
+            )
+            if same:
+                reasons[min(same)].add(reason)
+            known.setdefault(row.code, row)
         if reasons:
             older = min(reasons)
             yield older, row, reasons[older]
