@@ -17,7 +17,7 @@ from musicsvc.store.engine.sqlite import file_locks
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - files there are in memory, and never wait for a disk
 PREFIX = "musicsvc-metrics-"
-SIZES = {"counter": 1024 * 1024, "histogram": 1024 * 1024}
+SIZES = {"counter": 2 * 1024 * 1024, "histogram": 2 * 1024 * 1024}
 GAUGES = 16 * 1024
 
 

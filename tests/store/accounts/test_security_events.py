@@ -18,9 +18,10 @@ from musicsvc.store.seeding import fixtures
 EMAIL = "ada@example.test"
 # Kinds of events that other tests show.
 ELSEWHERE = (
-    {"activity.lost", "report.shared", "report.unshared", "db.restored"}
+    {"activity.lost", "report.shared", "report.unshared", "db.restored", "listener.erased"}
+    | {"account.edited", "account.deleted", "admin.granted", "admin.revoked"}
     | {f"import.{kind}" for kind in ("started", "done", "stopped", "undo_started", "undone")}
-    | {f"{noun}.deleted" for noun in ("artist", "album", "track")}
+    | {f"{noun}.{act}" for noun in ("artist", "album", "track") for act in ("deleted", "merged")}
     | {f"plays.{kind}" for kind in ("withdrawal_started", "withdrawn", "pruned")}
 )
 
