@@ -4,7 +4,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -57,18 +57,18 @@ class Uploads:
         form = FormData(_boundary(request))
         if (request.content_length or 0) > MOST_BYTES + MOST_OTHER:
             raise TooLarge(TOO_LARGE)
-        locked = self._place.locked(user)
-        folder = await asyncio.to_thread(locked.__enter__)
-        try:
-            upload = _Upload(folder, visit)
+        async with AsyncExitStack() as stack:
             try:
-                await self._read(request, form, upload)
-            finally:
-                await asyncio.to_thread(upload.close)
+                folder = await asyncio.to_thread(stack.enter_context, self._place.locked(user))
+                stack.push_async_callback(asyncio.to_thread, self._tidy, folder, user)
+                upload = _Upload(folder, visit)
+                try:
+                    await self._read(request, form, upload)
+                finally:
+                    await asyncio.to_thread(upload.close)
+            except OSError:
+                raise Unavailable(NO_SPACE) from None
             yield upload.result(schema, context)
-        finally:
-            await asyncio.to_thread(self._tidy, folder, user)
-            locked.__exit__(None, None, None)
 
     def _tidy(self, folder: Path, user: int) -> None:
         tidy(folder, self._store.read(partial(queue.files_of, user, self._place.name)).result())
@@ -77,25 +77,25 @@ class Uploads:
         try:
             async with asyncio.timeout(WHOLE_SECONDS):
                 await send_continue(request)
-                while not form.ended:
-                    async with asyncio.timeout(self._pause):
-                        piece = await request.content.readany()
-                    if not piece:
-                        raise Malformed(NOT_VALID)
+                while piece := await self._piece(request):
+                    if form.ended:
+                        upload.count(len(piece))
                     for found in form.feed(piece):
                         upload.take(found)
                     if upload.is_refused:
                         return
                     if len(upload.pending) >= PIECE:
                         await asyncio.to_thread(upload.write)
-                while await request.content.readany():
-                    upload.take(b"")
+            if not form.ended:
+                raise Malformed(NOT_VALID)
         except TimeoutError:
             raise TooSlow("The file did not arrive in time.") from None
         except (RequestPayloadError, ConnectionError):
             raise Malformed("The body has invalid HTTP framing.") from None
-        except OSError:
-            raise Unavailable(NO_SPACE) from None
+
+    async def _piece(self, request: BaseRequest) -> bytes:
+        async with asyncio.timeout(self._pause):
+            return await request.content.readany()
 
 
 class _Upload:
@@ -124,12 +124,12 @@ class _Upload:
             if self._file is not None:
                 self.pending += found
         else:
-            self._count(len(found))
+            self.count(len(found))
             if self._part is not None:
                 self._fields[self._part.name] += found
 
     def _begin(self, part: Part) -> None:
-        self._count(len(part.name) + len(part.filename or "") + 100)
+        self.count(len(part.name) + len(part.filename or "") + 100)
         if self._stored_as or part.name in self._fields:
             raise Malformed("The file must be the last field of the form, and no field may be repeated.")
         self._part = part
@@ -146,7 +146,8 @@ class _Upload:
         self._stored_as = f"{secrets.token_hex(8)}{suffixes[0] if suffixes else ''}"
         self._file = (self._folder / self._stored_as).open("xb")
 
-    def _count(self, size: int) -> None:
+    def count(self, size: int) -> None:
+        """Count bytes outside of the file. Raises TooLarge."""
         self._other += size
         if self._other > MOST_OTHER:
             raise TooLarge("The form is too large.")
