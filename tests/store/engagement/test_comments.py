@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from musicsvc.clock import Clock
@@ -35,6 +35,7 @@ class Node:
     depth: int = -1
     position: int = 0
     parent: Node | None = None
+    author: int = 0
     deleted: bool = False
     replies: list[Node] = field(default_factory=list)
 
@@ -78,8 +79,11 @@ def _rows(track: int) -> list[Any]:
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["root", "reply", "reply", "reply", "last", "delete"]), st.integers(0, 50)), max_size=40
+    st.tuples(st.sampled_from(["root", "reply", "reply", "reply", "last", "delete", "leave"]), st.integers(0, 50)),
+    max_size=40,
 )
+
+LEAVING = [("root", 1), ("root", 3), ("reply", 3), ("reply", 1), ("last", 2), ("root", 4), ("reply", 6), ("leave", 0)]
 
 
 @pytest.mark.parametrize("gap", [2, 7, comments.GAP])
@@ -91,6 +95,7 @@ def test_a_thread_is_read_as_a_tree_whatever_was_written_and_deleted(
 
     @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(STEPS)
+    @example([*LEAVING, *LEAVING])
     def run(steps: list[tuple[str, int]]) -> None:
         rolled_back(store, lambda: _play(steps, clock))
 
@@ -100,10 +105,12 @@ def test_a_thread_is_read_as_a_tree_whatever_was_written_and_deleted(
 def _play(steps: list[tuple[str, int]], clock: Clock) -> None:
     """Apply the same operations to the store and to the model, and compare them."""
     track, ann = _world(clock)
+    bob = _identity(users.create("bob@label.test", now=clock.now()).id)
     top = Node(0)
     for step, number in steps:
         nodes = list(top.read())
         alive = [node for node in nodes if not node.deleted]
+        author = bob if number % 3 else ann
         if step == "delete" and nodes:
             node = nodes[number % len(nodes)]
             comments.delete(Comment.get_by_id(node.id))
@@ -111,11 +118,16 @@ def _play(steps: list[tuple[str, int]], clock: Clock) -> None:
                 node.delete()
         elif step in {"reply", "last"} and alive:
             parent = alive[-1] if step == "last" else alive[number % len(alive)]
-            row = comments.create(track, "x", parent_id=parent.id, now=0, actor=ann)
-            parent.replies.append(Node(row.id, parent.depth + 1, parent.position, parent))
+            row = comments.create(track, "x", parent_id=parent.id, now=0, actor=author)
+            parent.replies.append(Node(row.id, parent.depth + 1, parent.position, parent, author.user_id))
         elif step == "root":
-            row = comments.create(track, "x", position=number % 5, now=0, actor=ann)
-            top.replies.append(Node(row.id, 0, number % 5, top))
+            row = comments.create(track, "x", position=number % 5, now=0, actor=author)
+            top.replies.append(Node(row.id, 0, number % 5, top, author.user_id))
+        elif step == "leave":
+            comments.delete_all(bob.user_id)
+            for node in alive:
+                if node.author == bob.user_id:
+                    node.delete()
         expected = [(node.id, node.depth, node.position, node.deleted) for node in top.read()]
         assert [(row.id, row.depth, row.position, row.deleted) for row in _rows(track)] == expected
         places = [place for (place,) in Comment.select(Comment.place).where(Comment.track == track).tuples().iterator()]
