@@ -12,6 +12,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.insights import export_rows, scopes
 from musicsvc.store.insights.export_rows import ExportRow
 from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.models import Album, Track
 from musicsvc.store.plays.periods import SLOT, Window, window
 from musicsvc.store.plays.rollups import blocks
 from tests.support.listening_world import Catalog, catalog
@@ -124,6 +125,18 @@ def test_a_scope_may_be_an_artist_or_everything(store: Store, clock: MovableCloc
     assert len(ids(Scope())) == 10
     with pytest.raises(NotFound):
         ids(Scope(artist=999))
+
+
+def test_a_track_without_release_date_has_that_of_its_album(store: Store, clock: MovableClock, made: Catalog) -> None:
+    days, scope = window("30-days", clock.now()), Scope(made.manager.user_id)
+
+    def release() -> None:
+        Album.update(release_date="1899-09-18").where(Album.id == made.albums[0]).execute()
+        Track.update(release_date="1901-02-03").where(Track.id == made.tracks[1]).execute()
+
+    store.write(release).result()
+    found = [row.named.codes[-1] for row in store.read(partial(_rows, 1, scope, days)).result()]
+    assert found == ["1899-09-18", "1901-02-03", "1911-02-03", None, None]
 
 
 def test_the_number_of_queries_does_not_grow_with_the_rows(store: Store, clock: MovableClock, made: Catalog) -> None:
