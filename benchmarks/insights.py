@@ -97,33 +97,32 @@ def main() -> None:
     parser = harness.parser(__doc__, rounds=9, repeats=15)
     parser.add_argument("--plays", type=int, nargs="+", default=[1_000_000, 10_000_000])
     given = parser.parse_args()
+    wanted = [case for case in cases() if re.search(given.only, case[0])]
+    of_label = [case for case in overview_cases() if re.search(given.only, case[0])]
+    pairs = [(noun, period) for noun in SUBJECTS for period in PERIODS]
+    read = [(noun, period) for noun, period in pairs if re.search(given.only, f"{noun} {period} figures")]
     with harness.place(given) as folder, ExitStack() as opened:
-        stores, servers, labels, growths = {}, {}, {}, []
+        stores, servers, labels, all_names, growths = {}, {}, {}, [], []
         for checkout in harness.checkouts(given):
-            names = []
-            for plays in sorted(given.plays):
-                name = checkout.label(f"{plays:,} plays")
-                base = harness.database(checkout, folder, "figures", plays)
-                stores[name] = opened.enter_context(Inside(checkout, "insights.py", base.url))
-                servers[name] = opened.enter_context(harness.running(checkout, base, SETTINGS))
-                if re.search(given.only, "overview"):
+            names = [checkout.label(f"{plays:,} plays") for plays in sorted(given.plays)]
+            all_names += names
+            for name, plays in zip(names, sorted(given.plays), strict=True):
+                if wanted or read:
+                    base = harness.database(checkout, folder, "figures", plays)
+                    stores[name] = opened.enter_context(Inside(checkout, "insights.py", base.url))
+                    servers[name] = opened.enter_context(harness.running(checkout, base, SETTINGS))
+                if of_label:
                     label = harness.database(checkout, folder, "figures", plays, 0, TRACKS_AN_ARTIST)
                     labels[name] = opened.enter_context(harness.running(checkout, label, SETTINGS))
-                names.append(name)
             growths += [(f"growth {checkout.name}".strip(), names[-1], names[0])] * (len(names) > 1)
-        table = harness.Table("request", list(servers), growths, "ms", 2)
-        for noun in SUBJECTS:
-            for period in PERIODS:
-                if re.search(given.only, name := f"{noun} {period} figures"):
-                    work = {
-                        each: partial(one.ask, "figures", noun, period, given.repeats) for each, one in stores.items()
-                    }
-                    table.row(name, harness.in_turn(given.rounds, work))
-        for some, asked in ((servers, cases()), (labels, overview_cases())):
+        table = harness.Table("request", all_names, growths, "ms", 2)
+        for noun, period in read:
+            work = {each: partial(one.ask, "figures", noun, period, given.repeats) for each, one in stores.items()}
+            table.row(f"{noun} {period} figures", harness.in_turn(given.rounds, work))
+        for some, asked in ((servers, wanted), (labels, of_label)):
             for case in asked:
-                if re.search(given.only, case[0]):
-                    work = {each: partial(request, server, case, given.repeats) for each, server in some.items()}
-                    table.row(case[0], harness.in_turn(given.rounds, work))
+                work = {each: partial(request, server, case, given.repeats) for each, server in some.items()}
+                table.row(case[0], harness.in_turn(given.rounds, work))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from musicsvc.store.insights import export_rows, figures, realtime
 from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.listening import milestones
 from musicsvc.store.plays import subjects
-from musicsvc.store.plays.periods import SLOTS_PER_DAY, Window, to_date
+from musicsvc.store.plays.periods import SLOTS_PER_DAY, Window, day_of, to_date
 from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
 
@@ -107,7 +107,7 @@ def build(dashboard: Dashboard, now: int) -> AccountOverview:
         month,
         len(released),
         _releases(released[:MOST], window),
-        _milestones(account, changed.passed, dashboard.figures),
+        _milestones(account, changed.passed, dashboard.figures, day_of(now)),
         _newest(account),
     )
 
@@ -124,12 +124,13 @@ def _releases(rows: Sequence[tuple[int, str]], window: Window) -> list[Released]
     return [Released(titled[each], day, plays.get(each, 0)) for each, day in rows]
 
 
-def _milestones(account: Subject, tracks: Sequence[int], found: Figures) -> list[Reached]:
+def _milestones(account: Subject, tracks: Sequence[int], found: Figures, today: int) -> list[Reached]:
     """Return the milestones that the account and these tracks have reached in the window, at most MOST."""
     window, titled = found.window, _titled(TRACK, tracks)
     reached = milestones.build_each(TRACK, tracks)
     some = [Reached(titled[track], *each) for track in tracks for each in reached[track].plays]
-    if found.plays:
+    earlier = found.plays_total - found.plays  # of a window up to today; a milestone has one more digit
+    if found.plays and (window.end <= today or len(str(found.plays_total)) > len(str(earlier))):
         some += [Reached(None, *each) for each in milestones.build(account).plays]
     within = [each for each in some if window.starts <= each.at < window.ends]
     return sorted(within, key=lambda each: (-each.number, -each.at))[:MOST]

@@ -5,6 +5,7 @@ import io
 import re
 from itertools import pairwise
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -18,6 +19,7 @@ from tests.support.shared_server import on_shared_loop
 pytestmark = on_shared_loop
 
 PERIODS = ("7-days", "90-days", "1-year")
+QUERIES = ("period=7-days", "period=90-days", "from=2025-11-01&to=2025-12-31")
 KINDS = ("artists", "albums", "tracks")
 COLUMNS = ("plays_period", "plays_change", "listeners_period", "listeners_change", "likes", "reposts", "plays_total")
 Rows = list[dict[str, Any]]
@@ -69,17 +71,17 @@ async def test_the_overview_has_the_figures_of_the_report(world: World, period: 
     assert len({row[0] for row in by_month}) == len(by_month) > 1
 
 
-@pytest.mark.parametrize("period", PERIODS)
-async def test_movers_are_the_tracks_whose_plays_changed_most(world: World, period: str) -> None:
-    tracks = await export(world, "tracks", period=period)
+@pytest.mark.parametrize("query", QUERIES)
+async def test_movers_are_the_tracks_whose_plays_changed_most(world: World, query: str) -> None:
+    tracks = await export(world, "tracks", **dict(parse_qsl(query)))
     changes = {}
     for row in tracks["rows"]:
         before = row["plays_period"] if row["plays_change"] is None else None
-        chart = await world.api(f"tracks/{row['track_id']}?period={period}")
+        chart = await world.api(f"tracks/{row['track_id']}?{query}")
         earlier = chart["plays"]["period"] / (1 + chart["growth"]["plays_change"] / 100) if before is None else 0
         if change := row["plays_period"] - round(earlier):
             changes[row["track"]] = change
-    page = await world.page(f"/insights?period={period}")
+    page = await world.page(f"/insights?{query}")
     found = re.findall(r"(Track \d+) [^+\u2212]*?([+\u2212][\d,]+) to ([\d,]+) play", page.text)
     assert {name: number(change) for name, change, _ in found} == changes
     sizes = [number(change) for _, change, _ in found]
@@ -87,6 +89,23 @@ async def test_movers_are_the_tracks_whose_plays_changed_most(world: World, peri
     assert sizes == [*sorted(up, reverse=True), *sorted(size for size in sizes if size < 0)]
     plays = {row["track"]: row["plays_period"] for row in tracks["rows"]}
     assert all(plays[name] == number(shown) for name, _, shown in found)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+async def test_milestones_are_those_that_tracks_reached_in_the_period(world: World, query: str) -> None:
+    period = (await world.api(f"tracks/{world.made.tracks[0]}?{query}"))["period"]
+    reached = {number: await world.api(f"tracks/{track}/milestones") for number, track in enumerate(world.made.tracks)}
+    wanted = [
+        (f"Track {number}", f"{each['count']:,}", each["at"])
+        for number, of in reached.items()
+        for each in of["plays"]
+        if period["start"] <= each["at"][:10] <= period["end"]
+    ]
+    page = await world.page(f"/insights?{query}")
+    times = [found["datetime"] for tag, found in page.attributes if tag == "time"]
+    found = re.findall(r"(Track \d+) (?:Artist \d(?:, )?)+ ([\d,]+) plays \d+ \w+ \d{4}", page.text)
+    assert sorted(found) == sorted(each[:2] for each in wanted)
+    assert {at for _, _, at in wanted} <= {*times}
 
 
 @pytest.mark.parametrize("kind", KINDS)
