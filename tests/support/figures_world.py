@@ -8,7 +8,7 @@ from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.models import Album, AlbumArtist, Track, TrackArtist
 from musicsvc.store.plays.periods import SLOT
 from tests.support.html_page import HtmlPage
-from tests.support.listening_world import Catalog, catalog, record
+from tests.support.listening_world import Catalog, catalog, correct, record
 from tests.support.oracle import PlayOf
 from tests.support.page_client import PageClient
 from tests.support.shared_server import Shared
@@ -52,7 +52,8 @@ def fill(now: int) -> Catalog:
     for name in ("Album 2", "Album 3", "Album 4"):  # without tracks
         AlbumArtist.create(album=Album.create(name=name, created_at=now).id, artist=made.artists[0], position=0)
     given = [(made.tracks[chance.randrange(4)], now - chance.randrange(300) * DAY) for _ in range(50)]
-    made.give(given[:29], given[29:])
+    made.give(given[:25], given[25:])
+    correct(made, now)
     return made
 
 

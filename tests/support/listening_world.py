@@ -15,10 +15,13 @@ from functools import partial
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.catalog import tracks
+from musicsvc.store.editing import deletions, merging
 from musicsvc.store.engagement import likes as catalog_likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
+from musicsvc.store.people import deletion
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
@@ -163,6 +166,36 @@ def _remember(made: Catalog) -> None:
             past.on_album.setdefault(made.albums[album], []).append(made.tracks[each])
         for artist in artists:
             past.by_artist.setdefault(made.artists[artist], []).append(made.tracks[each])
+
+
+def correct(made: Catalog, now: int) -> None:
+    """Merge twins of the first track and artist, delete a played track, and erase a listener; in a writing unit.
+
+    One play of the twin coincides with one of the first track, and the erased listener plays again under the same name.
+    """
+    past, first, artist = made.past, made.tracks[0], made.artists[0]
+    twin, gone = (
+        int(Track.create(name=name, duration=1, album=made.albums[0], created_at=now).id) for name in ("Twin", "Gone")
+    )
+    other = Artist.create(name="Artist Zero", manager=made.manager.user_id, created_at=now).id
+    for track, credited in ((twin, artist), (gone, made.artists[1]), (made.tracks[4], other)):
+        TrackArtist.create(track=track, artist=credited, position=9)
+    past.on_album[made.albums[0]].append(gone)
+    past.by_artist[made.artists[1]].append(gone)
+    past.by_artist[artist].append(made.tracks[4])
+    made.add_plays([(first, now - 3 * DAY, "erased"), (first, now - 45 * DAY, "erased")])
+    record([PlayOf(twin, now - 3 * DAY, "erased")])
+    for number in range(7):
+        play = PlayOf(twin, now - 5 * number * DAY, f"of the twin {number % 3}")
+        record([play])
+        past.plays.append(play._replace(track=first))
+    made.add_plays((gone, now - 9 * number * DAY, f"of the gone {number % 4}") for number in range(11))
+    merging.merge("track", twin, first, now=now)
+    merging.merge("artist", other, artist, now=now)
+    deletions.delete_track(tracks.get(gone), now=now, account=None, actor="cli")
+    deletion.erase_listener("erased", now=now)
+    record([PlayOf(first, now - 2 * DAY, "erased")])
+    past.plays.append(PlayOf(first, now - 2 * DAY, "erased and new"))
 
 
 def two_years(now: int) -> Catalog:

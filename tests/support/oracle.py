@@ -51,7 +51,7 @@ class GivenTo(NamedTuple):
 
 @dataclass
 class Past:
-    """All plays, likes and reposts, and the tracks of albums and artists."""
+    """All plays, likes and reposts, and the tracks of albums and artists. Deleted tracks are not in `names`."""
 
     names: dict[int, str] = field(default_factory=dict)
     album_names: dict[int, str] = field(default_factory=dict)
@@ -111,13 +111,13 @@ class Past:
             "followers": followers,
             "top_tracks": self._rows("track", tracks, self.names, period, now)[:10],
             "top_albums": self._rows("album", albums, self.album_names, period, now)[:10],
-            "tracks_count": len(tracks),
+            "tracks_count": sum(track in self.names for track in tracks),
             "albums_count": len(albums),
         }
 
     def _rows(self, noun: str, numbers: list[int], names: dict[int, str], period: AnyPeriod, now: int) -> list[JSON]:
         rows = []
-        for number in numbers:
+        for number in filter(names.__contains__, numbers):  # deleted ones have no rows
             figures = self.figures(noun, number, period, now)
             unique = {"unique": figures["listeners"]["unique"]}
             rows.append({"id": number, "name": names[number], "plays": figures["plays"], "listeners": unique})
