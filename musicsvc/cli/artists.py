@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 app = group(
     "List, edit, merge and delete artists, assign them to managers, verify them.",
     "artist assign --all-of ada@example.test eve@example.test",
-    'artist edit "Clara Wieck" --name "Clara Schumann"',
-    'artist merge "Clara Wieck" "Clara Schumann" --dry-run',
+    'artist edit "Clara Wieck" --description "Pianist and composer"',
+    'artist merge "Clara Wieck" 7 --dry-run',
 )
 
 add_commands(app, "artist")

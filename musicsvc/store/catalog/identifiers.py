@@ -16,13 +16,13 @@ UPC = re.compile(r"[0-9]{12,13}")
 # The tracks of artists with one manager; NULL is the manager of the artists without one. With EXISTS, PostgreSQL might
 # read all artists.
 OWNERS = """
-    SELECT t.isrc, t.id FROM (
+    SELECT coded.isrc, coded.id FROM (
         SELECT isrc, id, 0 AS former FROM track WHERE isrc {among}
         UNION ALL SELECT code, into_id, 1 FROM merged WHERE kind = 1 AND code {among}
-    ) AS t WHERE 0 < (
+    ) AS coded WHERE 0 < (
         SELECT count(*) FROM track_artist l JOIN artist a ON a.id = l.artist_id
-        WHERE l.track_id = t.id AND a.manager_id IS NOT DISTINCT FROM ?
-    ) AND t.id <> ? ORDER BY t.former DESC, t.id DESC
+        WHERE l.track_id = coded.id AND a.manager_id IS NOT DISTINCT FROM ?
+    ) AND coded.id <> ? ORDER BY coded.former DESC, coded.id DESC
 """
 IN_USE = "Another of your tracks has this ISRC."
 

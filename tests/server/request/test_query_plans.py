@@ -47,7 +47,7 @@ ALLOWED = {
 }
 ENDED_BY_LIMIT = {"Limit", "Incremental Sort"}
 # Scans of what a caller gives, or of the tracks that were found for it.
-BOUNDED = "CONSTANT ROW|VALUES CLAUSE|json_each|(given|chosen) VIRTUAL TABLE|INDEX 0:=|members"
+BOUNDED = "CONSTANT ROW|VALUES CLAUSE|json_each|(given|chosen) VIRTUAL TABLE|INDEX 0:=|members|coded"
 INDEX_SCANS = {"Index Scan", "Index Only Scan"}
 STATEMENT = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 
