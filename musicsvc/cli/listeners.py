@@ -10,7 +10,7 @@ from musicsvc.cli.options import AsJson, Yes, group
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
-app = group("Erase the names of listeners.", "listener erase fan-7", "listener erase fan-7 --yes --json")
+app = group("Erase the names of listeners.", "listener erase fan-7 --yes")
 
 
 @app.callback()

@@ -21,7 +21,7 @@ app = group(
     "Create, show, edit, suspend, export and delete accounts.",
     "user create ada@example.test --display-name Ada",
     "user suspend ada@example.test --reason scraping",
-    "user delete ada@example.test --artists-to eve@example.test",
+    "user delete ada@example.test --artists-to eve@example.test --yes",
 )
 
 

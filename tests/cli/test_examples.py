@@ -12,6 +12,7 @@ from musicsvc.clock import DAY, Clock
 from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import AccessRequest, Album, Artist, ImportRun, Track
+from musicsvc.store.plays.rollups import listeners
 from tests.cli.conftest import Run
 from tests.cli.test_help import EXAMPLES
 from tests.support.command import run_in_process
@@ -35,6 +36,7 @@ def fill(now: int) -> None:
         ImportRun.create(kind="catalog", file="songs.csv", state="done", started_at=now)
         api_access.request(BOB if number == 1 else f"p{number}@example.test", "To play", "few", "Label", now=now - DAY)
     Artist.create(name="Clara Wieck", manager=1, created_at=now)
+    listeners.ensure([listeners.opaque_key("fan-7")])
     assert AccessRequest.select().count() == Track.select().count() == len(SEVEN)
 
 
