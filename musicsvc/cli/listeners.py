@@ -10,7 +10,7 @@ from musicsvc.cli.options import AsJson, Yes, group
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
-app = group("Erase the names of listeners.", "listener erase fan-7 --yes")
+app = group("Erase the names of listeners.", "listener erase fan-7 --yes", "listener erase fan-8 --yes --json")
 
 
 @app.callback()

@@ -36,7 +36,7 @@ def fill(now: int) -> None:
         ImportRun.create(kind="catalog", file="songs.csv", state="done", started_at=now)
         api_access.request(BOB if number == 1 else f"p{number}@example.test", "To play", "few", "Label", now=now - DAY)
     Artist.create(name="Clara Wieck", manager=1, created_at=now)
-    listeners.ensure([listeners.opaque_key("fan-7")])
+    listeners.ensure([*map(listeners.opaque_key, ("fan-7", "fan-8"))])
     assert AccessRequest.select().count() == Track.select().count() == len(SEVEN)
 
 

@@ -312,9 +312,11 @@ def test_an_undo_that_was_cut_short_is_continued(store: Store, imported: Import)
 
 @pytest.mark.usefixtures("world")
 @pytest.mark.parametrize("kind", ["catalog", "plays"])
-def test_an_import_that_is_undone_while_it_runs_stops(store: Store, tmp_path: Path, kind: str) -> None:
-    before = dump(store)
-    size = OPTIONS[kind]().rows_a_unit
+def test_an_import_that_is_undone_while_it_runs_stops(
+    store: Store, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, size = dump(store), 90
+    monkeypatch.setattr(type(OPTIONS[kind]()), "rows_a_unit", size)
     rows = [{"track": f"S{at}", "artist": "Cleo", "played_at": AT - 60 * at} for at in range(size + 1)]
 
     def stop(summary: ImportSummary) -> None:
