@@ -218,6 +218,7 @@ def test_control_characters_are_escaped(run: Run, store: Store, log: Callable[..
     assert len(json.loads(run("activity", "--json").stdout)) == 3
 
 
+@pytest.mark.slow
 def test_follow_prints_new_rows_while_a_server_runs(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("user", "create", "ada@example.test")
     folders = [tmp_path / name for name in ("server", "json", "lines")]

@@ -29,6 +29,7 @@ def _run_without_extras(*lines: tuple[str, ...]) -> list[tuple[int, str, str]]:
     return [tuple(each) for each in json.loads(done.stdout)]
 
 
+@pytest.mark.slow
 def test_postgres_without_its_extra_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", "postgresql://127.0.0.1:1/music")

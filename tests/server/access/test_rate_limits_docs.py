@@ -62,6 +62,7 @@ async def test_answers_tell_what_the_documentation_shows(store: Store, clock: St
         is_shown(await client.get("albums"), refused)
 
 
+@pytest.mark.slow
 async def test_the_client_of_the_documentation_gets_every_answer(store: Store, clock: StoppedClock) -> None:
     names: dict[str, Any] = {}
     (client,) = blocks("python")

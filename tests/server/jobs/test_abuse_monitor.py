@@ -125,6 +125,7 @@ async def test_a_reinstated_token_is_not_revoked_again_for_old_calls(loose: Clie
     await refused(client)
 
 
+@pytest.mark.slow
 async def test_the_account_is_suspended_after_several_revocations(
     loose: Client, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:

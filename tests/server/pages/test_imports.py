@@ -159,6 +159,7 @@ async def test_columns_are_read_as_chosen(developer: Person) -> None:
     assert found == [("Air", "2026-04-03", "x"), ("Bolero", "2026-05-04", "y")]
 
 
+@pytest.mark.slow
 @on_shared_loop
 async def test_files_of_all_kinds_are_read(developer: Person, tmp_path: Path) -> None:
     lines = b'{"track": "Air", "artist": "Trio"}\n{"track": "Bolero", "artist": "Trio"}\n'
@@ -283,6 +284,7 @@ async def test_a_file_must_be_there_and_not_too_large(developer: Person) -> None
     assert (await post("/import", {"file": ("a.csv", b"x" * (32 * 2**20))})).status == 303
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")
 @on_shared_loop
 async def test_the_next_file_replaces_the_last_but_not_while_it_is_imported(
@@ -305,6 +307,7 @@ async def test_the_next_file_replaces_the_last_but_not_while_it_is_imported(
     assert tracks(developer) == [f"Etude {row}" for row in range(ROWS)]  # none twice
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")
 @on_shared_loop
 @pytest.mark.usefixtures("slowly")

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
@@ -53,6 +54,7 @@ def expected(made: Catalog, account: int) -> tuple[int, int, int, int]:
     return len(heard), len({play.listener for play in heard}), given[0], given[1]
 
 
+@pytest.mark.slow
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, seed=some.integers(0, 9))
 def test_an_account_has_the_plays_of_its_artists(store: Store, steps: list[tuple[int, int]], seed: int) -> None:

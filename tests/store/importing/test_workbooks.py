@@ -103,6 +103,7 @@ def tables(draw: some.DrawFn) -> list[tuple[tuple[object, str], ...]]:
     return draw(some.lists(rows, min_size=1, max_size=12))
 
 
+@pytest.mark.slow
 @given(tables(), some.permutations(["csv", "xlsx", "ods"]))
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_cells_a_table_has_it_is_the_same_catalog_in_every_format(
