@@ -203,15 +203,16 @@ async def test_an_unreadable_file_is_explained_without_its_path(
 
 @on_shared_loop
 async def test_only_accounts_that_may_report_for_others_import_plays(developer: Person) -> None:
-    assert "Files of plays are for accounts that may report plays of others" in text(
-        await developer.browser.get("/import")
+    explained = text(await developer.browser.get("/import"))
+    assert (
+        "Files of plays are for accounts that may report plays of others. Ask an administrator for that." in explained
     )
     catalog = await uploaded(developer)
     await imported(developer, catalog)
     rows = ("Trio,Air,fan,1500000000", "Trio,Bolero,fan,1500000100", "Trio,Gone,fan,1500000200")
     plays = "\n".join(("artist,track,listener,played_at", *rows)).encode()
     refused = await developer.browser.post("/import", {"kind": "plays", "file": ("plays.csv", plays)})
-    assert (refused.status, "Your account may not report plays of others." in text(refused)) == (422, True)
+    assert (refused.status, "report plays of others. Ask an administrator for it." in text(refused)) == (422, True)
     developer.do(lambda user: api_access.grant(user, plays=True, now=2))
     path = await uploaded(developer, plays, "plays.csv", "plays")
     assert "choose to create what is missing" in text(await developer.browser.get(path))

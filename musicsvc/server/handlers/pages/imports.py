@@ -41,7 +41,9 @@ def upload(
 
 def _no_plays(settings: Settings) -> str:
     contact = settings.access.contact_email
-    return "Your account may not report plays of others." + (f" Ask for it at {contact}." if contact else "")
+    return "Your account may not report plays of others." + (
+        f" Ask for it at {contact}." if contact else " Ask an administrator for it."
+    )
 
 
 def show(subject: ImportTask) -> View:
