@@ -84,7 +84,7 @@ class Uploads:
                         upload.take(found)
                     if upload.is_refused:
                         return
-                    if len(upload.pending) >= PIECE:
+                    if upload.must_write:
                         await asyncio.to_thread(upload.write)
             if not form.ended:
                 raise Malformed(NOT_VALID)
@@ -110,7 +110,7 @@ class _Upload:
         self._name = ""
         self._stored_as = ""
         self._size = self._other = 0
-        self.pending = bytearray()
+        self._pending = bytearray()
         self.is_refused = False
 
     def take(self, found: Part | bytes) -> None:
@@ -121,8 +121,8 @@ class _Upload:
             self._size += len(found)
             if self._size > MOST_BYTES:
                 raise TooLarge(TOO_LARGE)
-            if self._file is not None:
-                self.pending += found
+            if self._stored_as:
+                self._pending += found
         else:
             self.count(len(found))
             if self._part is not None:
@@ -144,7 +144,6 @@ class _Upload:
         self._name = _name(part.filename or "")
         suffixes = SUFFIXES.search(self._name.lower())  # they say the format
         self._stored_as = f"{secrets.token_hex(8)}{suffixes[0] if suffixes else ''}"
-        self._file = (self._folder / self._stored_as).open("xb")
 
     def count(self, size: int) -> None:
         """Count bytes outside of the file. Raises TooLarge."""
@@ -152,11 +151,18 @@ class _Upload:
         if self._other > MOST_OTHER:
             raise TooLarge("The form is too large.")
 
+    @property
+    def must_write(self) -> bool:
+        """Whether the file is to be created, or much has arrived of it."""
+        return bool(self._stored_as and self._file is None) or len(self._pending) >= PIECE
+
     def write(self) -> None:
-        """Write what has arrived of the file."""
-        if self._file is not None:
-            self._file.write(self.pending)
-        self.pending.clear()
+        """Write what has arrived of the file. Call it on a thread: the disk may be slow."""
+        if self._stored_as:
+            if self._file is None:
+                self._file = (self._folder / self._stored_as).open("xb")
+            self._file.write(self._pending)
+        self._pending.clear()
 
     def close(self) -> None:
         try:
