@@ -211,7 +211,7 @@ class Settings(BaseSettings):
 
     @property
     def hosted(self) -> bool:
-        """True if the service has a public address (docs/operating.md, HTTPS)."""
+        """True if the service has a public address (docs/proxy.md)."""
         return self.server.public_url is not None
 
 

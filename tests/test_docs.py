@@ -69,7 +69,7 @@ def test_settings_exist(page: Path) -> None:
 
 
 def test_every_setting_is_in_the_table_with_its_default() -> None:
-    table = _text(ROOT / "docs" / "operating.md").partition("\n## Settings\n")[2].partition("\n## ")[0]
+    table = _text(ROOT / "docs" / "configure.md").partition("\n## Settings\n")[2].partition("\n## ")[0]
     documented: dict[str, str] = {}
     for cell, defaults in re.findall(r"^\| (`.*?) \| (.*?) \| ", table, re.MULTILINE):
         names = re.findall(r"`([a-z_.]+)`", cell)

@@ -53,7 +53,7 @@ def check(context: typer.Context, json: AsJson = False) -> None:
         for problem in problems:
             typer.echo(escape_controls(problem))
     session.echo(
-        f"Found {quantity(len(problems), 'problem')}. See docs/operating.md." if problems else "No problems found."
+        f"Found {quantity(len(problems), 'problem')}. See docs/recover.md." if problems else "No problems found."
     )
     if problems:
         raise typer.Exit(1)

@@ -40,7 +40,7 @@ def _check_open(store: Store, now: int) -> Iterator[Finding]:
     yield from _check_postgres(store, now) if path_of(store.url) is None else _check_sqlite(store)
     fault = store.read(schema.fault).result()
     if fault:
-        yield failed("schema", Failure(fault), "See docs/operating.md, Upgrades.")
+        yield failed("schema", Failure(fault), "See docs/upgrade.md.")
         return
     differences = store.read(schema.differences).result()
     if differences:

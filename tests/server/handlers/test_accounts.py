@@ -1,4 +1,4 @@
-"""Registration: one account for each mailbox, however its address is spelled (docs/operating.md, E-mail addresses)."""
+"""Registration: one account for each mailbox, however its address is spelled (docs/configure.md, E-mail addresses)."""
 
 from musicsvc.clock import MovableClock
 from musicsvc.config import Registration, Settings

@@ -1,4 +1,4 @@
-"""HTTPS served by the program, and plain HTTP refused (docs/operating.md, HTTPS)."""
+"""HTTPS served by the program, and plain HTTP refused (docs/proxy.md)."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""HTTPS except on this machine: TLS, trusted proxies, forged headers (docs/operating.md, HTTPS)."""
+"""HTTPS except on this machine: TLS, trusted proxies, forged headers (docs/proxy.md)."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Syntax and normal form of e-mail addresses (docs/operating.md, E-mail addresses)."""
+"""Syntax and normal form of e-mail addresses (docs/configure.md, E-mail addresses)."""
 
 import string
 

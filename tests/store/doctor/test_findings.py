@@ -98,7 +98,7 @@ def replaced(*findings: Finding) -> list[Finding]:
                     "schema",
                     "The database was written before version 0.1.0 and cannot be upgraded:"
                     " move it away, run musicsvc init, and import your files again.",
-                    "See docs/operating.md, Upgrades.",
+                    "See docs/upgrade.md.",
                 )
             )[:3],
             id="older",
