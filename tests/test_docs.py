@@ -57,7 +57,8 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PROSE, ids=_name)
 def test_files_of_the_repository_exist(page: Path) -> None:
-    for file in re.findall(r"(?<!/etc/)\b(?:tests|benchmarks|musicsvc|docs|fixtures)/[\w/.-]+\.(?:py|md|toml)\b", _text(page)):
+    folders = "(?:tests|benchmarks|musicsvc|docs|fixtures)"
+    for file in re.findall(rf"(?<!/etc/)\b{folders}/[\w/.-]+\.(?:py|md|toml)\b", _text(page)):
         assert (ROOT / file).exists(), file
 
 
