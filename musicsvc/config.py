@@ -5,10 +5,11 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from musicsvc import config_faults, permissions
@@ -17,6 +18,7 @@ from musicsvc.errors import Failure
 
 Port = Annotated[int, Field(ge=0, le=65_535)]
 PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
+BASE_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")  # characters that no proxy or browser encodes
 RATE = re.compile(rf"([1-9][0-9]{{0,8}})/({'|'.join(PERIODS)})")
 
 
@@ -24,6 +26,13 @@ def _root_url(value: str | None) -> str | None:
     if value is not None and not value.startswith(("http://", "https://")):
         raise ValueError("must start with http:// or https://")
     return value.rstrip("/") if value else None
+
+
+def _base_path(value: str) -> str:
+    if not BASE_PATH.fullmatch(value):
+        rule = "begins with / and has no slash at the end, such as /music; leave it empty to serve at the root"
+        raise ValueError(f"{value!r} is not a valid base path, which {rule}")
+    return value
 
 
 def _network(value: str) -> str:
@@ -74,6 +83,7 @@ class Server(Section):
     port: Port = 8080
     workers: Annotated[int, Field(ge=1, le=64)] = 1
     public_url: Annotated[str | None, AfterValidator(_root_url)] = None
+    base_path: Annotated[str, AfterValidator(_base_path)] = ""
     trusted_proxies: tuple[Network, ...] = ("127.0.0.0/8", "::1/128")
     local_http: bool = False
     tls_cert: Path | None = None
@@ -88,6 +98,16 @@ class Server(Section):
     answer_cache: Annotated[ByteSize, Field(ge=0)] = ByteSize(64 << 20)  # of each worker; 0: no cache
     max_connections: Positive = 10_000  # of all workers
     max_connections_per_address: Count = 100  # of each worker; 0: unlimited
+
+    @model_validator(mode="after")
+    def _one_path(self) -> Self:
+        path = urlsplit(self.public_url or "").path
+        if path not in {"", self.base_path}:
+            raise ValueError(
+                f"server.public_url has the path {path}, and server.base_path is {self.base_path or 'empty'}:"
+                " set server.base_path to the path below which clients reach the service"
+            )
+        return self
 
 
 class Registration(Section):

@@ -18,8 +18,12 @@ def client_network(address: str) -> str:
 
 
 def root_url(server: "Server", port: int | None = None) -> str:
-    """Return the service's root URL: `server.public_url`, or else `server.host` and `port` (default: `server.port`)."""
+    """Return the service's root URL: `server.public_url`, or else `server.host` and `port`, with the base path.
+
+    `port`: by default, `server.port`.
+    """
     if server.public_url is not None:
-        return server.public_url
+        return server.public_url.removesuffix(server.base_path) + server.base_path
+    scheme = "http" if server.tls_cert is None else "https"
     host = f"[{server.host}]" if ":" in server.host else server.host
-    return f"{'http' if server.tls_cert is None else 'https'}://{host}:{server.port if port is None else port}"
+    return f"{scheme}://{host}:{server.port if port is None else port}{server.base_path}"

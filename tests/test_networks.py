@@ -18,6 +18,9 @@ KEYS = {"tls_cert": Path("chain.pem"), "tls_key": Path("key.pem")}
         (Server(host="::1", port=81), None, "http://[::1]:81"),
         (Server(host="192.0.2.7", **KEYS), None, "https://192.0.2.7:8080"),
         (Server(public_url="https://music.example.test/", host="::1", **KEYS), 4711, "https://music.example.test"),
+        (Server(base_path="/a/b"), 81, "http://127.0.0.1:81/a/b"),
+        (Server(public_url="https://music.example.test", base_path="/a/b"), 81, "https://music.example.test/a/b"),
+        (Server(public_url="https://music.example.test/a/b/", base_path="/a/b"), 81, "https://music.example.test/a/b"),
     ],
 )
 def test_the_root_is_the_public_url_or_host_and_port(server: Server, port: int | None, url: str) -> None:

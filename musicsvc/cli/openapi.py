@@ -12,7 +12,7 @@ app = typer.Typer()
 @app.command()
 def openapi(context: typer.Context, json: AsJson = False) -> None:  # noqa: ARG001 - the document is JSON either way
     """Print the OpenAPI 3.1 document."""
+    from musicsvc.networks import root_url
     from musicsvc.server.openapi import document as openapi
 
-    root = Session.from_context(context).settings().server.public_url
-    output.print_json(openapi.document(root or openapi.DEFAULT_ROOT))
+    output.print_json(openapi.document(root_url(Session.from_context(context).settings().server)))

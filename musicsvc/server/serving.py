@@ -24,7 +24,7 @@ from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.url import path_of
 
 log = logging.getLogger("musicsvc")
-FIXED = ("host", "port", "workers")  # of the section `server`; a restart is needed to change them
+FIXED = ("host", "port", "workers", "base_path")  # of the section `server`; a restart is needed to change them
 RELOADED = "reloaded the settings"
 REFUSED = "could not reload the settings, the old ones still apply"
 # How long another thread may run Python while the event loop waits. With Python's 5 ms, an export delays each answer.

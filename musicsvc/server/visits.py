@@ -1,5 +1,6 @@
 """The requests of browsers: the session in their cookie, and the protection of forms against other sites."""
 
+import hashlib
 import hmac
 import json
 import re
@@ -17,6 +18,7 @@ from musicsvc.store.security.sessions import SessionIdentity
 
 COOKIE = "musicsvc"
 NOTICE = "musicsvc_notice"
+MARK_LENGTH = 8  # characters of the hash of the base path in the names of cookies
 HOST_ONLY = "__Host-"  # browsers accept such a cookie only over HTTPS, from the host itself
 VALUE = re.compile(r"[A-Za-z0-9_-]{43}")
 NONCE_BYTES = 16
@@ -34,14 +36,16 @@ class ExpiredForm(Forbidden):
 class Visit:
     """One request of a browser.
 
-    `value`: the browser's cookie, which is a session id if the user is signed in. `origin`: the origin of this service.
-    `notice`: a message that the previous page left for this one. `cookies`: values of Set-Cookie for the response.
+    `origin`: the origin of this service. `mark`: ends the names of cookies. `value`: the browser's cookie, which is a
+    session id if the user is signed in. `notice`: a message that the previous page left for this one. `cookies`: values
+    of Set-Cookie for the response.
     """
 
     secure: bool
     origin: str
     address: str
     agent: str
+    mark: str
     value: str | None = None
     notice: str | None = None
     caller: SessionIdentity | None = None
@@ -86,17 +90,22 @@ class Visit:
 
     def _cookie(self, name: str, value: str, more: str) -> str:
         prefix, secure = (HOST_ONLY, "; Secure") if self.secure else ("", "")
-        return f"{prefix}{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{more}"
+        return f"{prefix}{name}{self.mark}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{more}"
 
     def _signature(self, nonce: bytes) -> bytes:
         return hmac.digest((self.value or "").encode(), nonce, "sha256")
 
 
-def read(cookies: Mapping[str, str], *, secure: bool) -> tuple[str | None, str | None]:
+def mark_of(base_path: str) -> str:
+    """Return the end of the names of cookies, which differs between installations with different base paths."""
+    return f"_{hashlib.sha256(base_path.encode()).hexdigest()[:MARK_LENGTH]}" if base_path else ""
+
+
+def read(cookies: Mapping[str, str], mark: str, *, secure: bool) -> tuple[str | None, str | None]:
     """Return the browser's cookie and the notice of the previous page, each None if absent or malformed."""
     prefix = HOST_ONLY if secure else ""
-    value = cookies.get(prefix + COOKIE)
-    return value if value and VALUE.fullmatch(value) else None, _notice(cookies.get(prefix + NOTICE))
+    value = cookies.get(prefix + COOKIE + mark)
+    return value if value and VALUE.fullmatch(value) else None, _notice(cookies.get(prefix + NOTICE + mark))
 
 
 def _notice(text: str | None) -> str | None:

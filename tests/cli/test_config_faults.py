@@ -22,6 +22,16 @@ NONE = "no such setting. musicsvc config show lists all settings."
         ("[server]\nprot = 1", "server.prot", NONE),
         ("[server]\nport = 'x'", "server.port", "must be a whole number, not 'x'"),
         ("[server]\npublic_url = 'ftp://x'", "server.public_url", "must start with http:// or https://"),
+        (
+            "[server]\nbase_path = '/music/'",
+            "server.base_path",
+            "'/music/' is not a valid base path, which begins with /",
+        ),
+        (
+            "[server]\npublic_url = 'https://x.test/a'\nbase_path = '/b'",
+            "server",
+            "server.public_url has the path /a, and server.base_path is /b: set server.base_path to the path below",
+        ),
         ("[metrics]\nallow = ['x']", "metrics.allow.0", "'x' is not a valid address or network"),
     ],
 )
@@ -56,6 +66,19 @@ def test_an_error_in_a_variable_names_the_variable(
 def test_an_error_in_an_option_names_no_file() -> None:
     with pytest.raises(Failure, match=r"^Setting server\.workers: must be 64 or less, not 65\.$"):
         config.load(options={"server.workers": 65})
+
+
+@pytest.mark.parametrize(
+    "path", ["music", "/", "//music", "/music/", "/a//b", "/a b", "/a?b", "/é", "/%61", "/a/..", "/."]
+)
+def test_a_base_path_is_a_plain_path_without_a_slash_at_the_end(path: str) -> None:
+    with pytest.raises(Failure, match=r"is not a valid base path"):
+        config.load(options={"server.base_path": path})
+
+
+@pytest.mark.parametrize("path", ["", "/music", "/a/b.c/~d_e-1", "/.hidden", "/..."])
+def test_plain_base_paths_are_accepted(path: str) -> None:
+    assert config.load(options={"server.base_path": path}).server.base_path == path
 
 
 def test_an_unknown_variable_causes_one_warning(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,3 +15,5 @@ def test_the_document_is_printed_without_a_database(bare: Run) -> None:
 def test_its_root_is_the_public_address_where_that_is_set(bare: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUSICSVC_SERVER__PUBLIC_URL", "https://music.example.test")
     assert json.loads(bare("openapi").stdout)["servers"] == [{"url": "https://music.example.test"}]
+    monkeypatch.setenv("MUSICSVC_SERVER__BASE_PATH", "/music")
+    assert json.loads(bare("openapi").stdout)["servers"] == [{"url": "https://music.example.test/music"}]

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
+from yarl import URL
 
 from musicsvc.clock import SECOND
 from musicsvc.store.accounts import users
@@ -26,11 +27,11 @@ class PageClient:
         self._http = http
         self.root = root
         self.cookies: dict[str, str] = {}
-        self.headers = {"Accept": HTML, "User-Agent": "Tests/1.0", "Origin": root}
+        self.headers = {"Accept": HTML, "User-Agent": "Tests/1.0", "Origin": str(URL(root).origin())}
 
     def move(self, last: int) -> None:
         """Use another address from now on, 192.0.2.`last`, over HTTPS by way of a proxy on this machine."""
-        origin = self.root.replace("http://", "https://")
+        origin = self.headers["Origin"].replace("http://", "https://")
         self.headers |= {"X-Forwarded-For": f"192.0.2.{last}", "X-Forwarded-Proto": "https", "Origin": origin}
 
     async def get(self, path: str, **headers: str) -> Answer:

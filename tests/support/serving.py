@@ -93,7 +93,7 @@ class ServiceServer(BaseTestServer):
         listener = serving.listen(self.host, 0)
         self.port = listener.getsockname()[1]
         scheme = "http" if configuration.tls is None else "https"
-        self._root = URL.build(scheme=scheme, host=self.host, port=self.port)
+        self._root = URL.build(scheme=scheme, host=self.host, port=self.port, path=self._settings.server.base_path)
         root = configuration.root(listener)
         self.service = App(self._settings, self._store, self._clock, root)
         await self.service.start(listener, configuration.tls)

@@ -30,7 +30,6 @@ WRITE_SECONDS = 0.5
 BATCH = 2_000
 MOST_WAITING = 50_000
 FIRST_PRUNING_SECONDS, PRUNING_SECONDS, PRUNING_PAUSE_SECONDS = 60.0, 3_600.0, 0.05
-PROBES = {"/healthz", "/readyz", "/metrics"}  # requested every few seconds by machines; logged only when they fail
 REFUSED = {401, 403, 429}
 FAULTY = 400
 LONGEST_METHOD, LONGEST_TEXT = 16, 128
@@ -138,7 +137,7 @@ class ActivityWriter:
 
     def __call__(self, call: Call) -> None:
         """Queue a finished call. Beyond a limit per address, calls without a valid token only add to a total."""
-        if call.route is not None and call.route.path in PROBES and call.status < FAULTY:
+        if call.route is not None and call.route.probe and call.status < FAULTY:
             return
         if not self._anonymous.count(call):
             self._queue(_entry(call))

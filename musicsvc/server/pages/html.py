@@ -20,12 +20,12 @@ KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 DIGEST_LENGTH = 12  # characters of the hash in a file's URL, so that browsers may keep the file for ever
 
 
-def render(view: View, context: Mapping[str, Any], *, part: bool = False) -> bytes:
+def render(view: View, context: Mapping[str, Any], base_path: str, *, part: bool = False) -> bytes:
     """Render the template of the view, or with `part` only its block for htmx. Return the page in UTF-8.
 
-    `context`: variables of all templates.
+    `context`: variables of all templates. `base_path`: in templates `base`, with which every link begins.
     """
-    template = _environment().get_template(view.template)
+    template = _environment(base_path).get_template(view.template)
     values = {**context, **view.values}
     if not part or view.part is None:
         return template.render(values).encode()
@@ -41,7 +41,7 @@ def plain(title: str, message: str) -> bytes:
 
 def hidden_field(name: str, value: str) -> Any:
     """Return a hidden field of a form, as markup."""
-    macros: Any = _environment().get_template("hidden.html").module
+    macros: Any = _environment("").get_template("hidden.html").module
     return macros.hidden(name, value)
 
 
@@ -53,21 +53,21 @@ def static_files() -> dict[str, Path]:
 
 
 @lru_cache(maxsize=1)
-def _urls() -> dict[str, str]:
+def _paths() -> dict[str, str]:
     return {path.name: f"/static/{name}" for name, path in static_files().items()}
 
 
-def static_url(name: str) -> str:
-    """Return the URL path of the static file with this name."""
-    return _urls()[name]
+def static_path(name: str) -> str:
+    """Return the path of the static file with this name, without the base path."""
+    return _paths()[name]
 
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGEST_LENGTH]
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
+@lru_cache(maxsize=2)
+def _environment(base_path: str) -> Environment:
     environment = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
@@ -76,7 +76,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["static"] = static_url
+    environment.globals["base"] = base_path
+    environment.globals["static"] = lambda name: base_path + static_path(name)
     environment.filters["moment"] = _moment
     environment.filters["isoformat"] = isoformat
     environment.filters["day"] = lambda instant: f"{to_datetime(instant):%-d %b %Y}"

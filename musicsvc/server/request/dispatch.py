@@ -60,7 +60,7 @@ class Dispatcher:
         self._clock = clock
         self._authenticator = authenticator
         self._observers = observers
-        self._router = Router(ROUTES)
+        self._router = Router(ROUTES, settings.server.base_path)
         self._peers = PeerResolver(settings)
         self._bodies = Bodies(settings.server.body_timeout, executors)
         self._runner = HandlerRunner(settings, store, clock, authenticator.limiter, executors, sources)
@@ -93,12 +93,13 @@ class Dispatcher:
         connection = cast("Connection | None", request.protocol)
         if connection is not None and (begun := connection.begun) is not None:
             connection.begun = None
-            begun.request = request
-            return begun
+            return self._received(begun, request)
         now = self._clock.now()
         request_id = self._request_id(request.headers.get(REQUEST_ID_HEADER), now)
-        exchange = Exchange(Call(now, self._clock.monotonic(), request_id, request.method))
-        exchange.request = request
+        return self._received(Exchange(Call(now, self._clock.monotonic(), request_id, request.method)), request)
+
+    def _received(self, exchange: Exchange, request: BaseRequest) -> Exchange:
+        exchange.request, exchange.path = request, self._router.local(request.rel_url.raw_path)
         return exchange
 
     def _request_id(self, given: str | None, now: int) -> str:
@@ -136,10 +137,9 @@ class Dispatcher:
 
     async def _refusal(self, exchange: Exchange, failure: Failure) -> Reply:
         """Return the error response for the failure, as a page if the client wants one."""
-        request = exchange.request
-        if wants_page(request, exchange.call.route):
-            return await self._pages.error_page(request, failure, self._peer(request), exchange.call)
-        path = request.rel_url.raw_path  # those of the insights API have their own error format
+        if wants_page(exchange, exchange.call.route):
+            return await self._pages.error_page(exchange, failure, self._peer(exchange.request))
+        path = exchange.path  # those of the insights API have their own error format
         body = errors.body_of(failure, insights=path == INSIGHTS or path.startswith(f"{INSIGHTS}/"))
         return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))
 
@@ -165,7 +165,7 @@ class Dispatcher:
             raise exchange.failure
         waiting: Awaitable[None] | None = exchange.waiting
         if not hasattr(exchange, "head"):
-            head = self._head(exchange.request, exchange.call)
+            head = self._head(exchange)
             if head.route.family is Family.PAGE:
                 exchange.head = head
                 return await self._pages.reply(exchange)
@@ -174,13 +174,14 @@ class Dispatcher:
             await waiting
         return await self._answer(exchange)
 
-    def _head(self, request: BaseRequest, call: Call) -> Head:
+    def _head(self, exchange: Exchange) -> Head:
         """Return the parsed head of a request. Raises Forbidden without HTTPS, NotFound or MethodNotAllowed."""
+        request, call = exchange.request, exchange.call
         peer = self._peer(request)
         note_peer(call, peer)
         found = None
         try:
-            found = self._router.match(request.method, request.rel_url.raw_path)
+            found = self._router.match(request.method, exchange.path)
         finally:
             if not (found and found[0].plain_http):
                 require_https(peer)

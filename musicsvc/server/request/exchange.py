@@ -30,13 +30,14 @@ class Head(NamedTuple):
 class Exchange:
     """A request on its way through the checks to its response.
 
-    `request`: unset as long as the request may be answered from memory. `waiting`: the first checks, if they are under
-    way; `failure`: they have refused the request.
+    `request`: unset as long as the request may be answered from memory, and so is `path`, its path without the base
+    path. `waiting`: the first checks, if they are under way; `failure`: they have refused the request.
     """
 
     call: Call
     head: Head = field(init=False)
     request: BaseRequest = field(init=False)
+    path: str = field(init=False)
     parsed: ParsedBody | None = None
     given: dict[str, Any] = field(default_factory=dict)  # further arguments for handlers by parameter name
     slot: Slot | None = None  # the place of the response in the cache

@@ -85,6 +85,8 @@ class Pages:
         self._bodies = bodies
         self._uploads = uploads
         self._executors = executors
+        self._base_path = settings.server.base_path
+        self._mark = visits.mark_of(self._base_path)
         self._errors = Drawings(ERRORS_CAPACITY, html.HTML_TYPE)
         self._runner = runner
 
@@ -92,13 +94,13 @@ class Pages:
         call, route = exchange.call, exchange.head.route
         call.visit = visit = self._open(exchange.request, exchange.head.peer)
         await self._find_session(visit, call)
-        if (refused := _refuse_caller(exchange, visit)) is not None:
+        if (refused := self._refuse_caller(exchange, visit)) is not None:
             return refused
         if (counting := self._limiter.count(route, call)) is not None:
             await counting
         if route.enabled_if is not None:
             route.enabled_if(self._settings)
-        exchange.given = {"visit": visit, "form": FormState(), "render_page": render_for_anybody}
+        exchange.given = {"visit": visit, "form": FormState(), "render_page": self._render_for_anybody}
         try:
             return await self._answer(exchange, visit)
         except NotFound:
@@ -112,7 +114,7 @@ class Pages:
             try:
                 result = await self._runner.run(exchange)
             except Invalid as failure:
-                if route.form is None or not wants_page(request, route):
+                if route.form is None or not wants_page(exchange, route):
                     raise
                 return await self._show_again(exchange, visit, route, dict(request.query), failure)
             return await self._finish(exchange, visit, result, route.status)
@@ -121,13 +123,13 @@ class Pages:
             parsed = exchange.parsed = await self._read_form(exchange, visit, stack)
             if late:
                 await self._find_session(visit, exchange.call)
-                if (refused := _refuse_caller(exchange, visit)) is not None:
+                if (refused := self._refuse_caller(exchange, visit)) is not None:
                     return refused
             try:
                 visit.require_own_form(parsed.sent.pop(TOKEN_FIELD, None))
                 result = await self._runner.run(exchange)
             except CORRECTABLE as failure:
-                if route.form is None or not wants_page(request, route):
+                if route.form is None or not wants_page(exchange, route):
                     raise
                 return await self._show_again(exchange, visit, PAGES[route.form], parsed.sent, failure)
         return await self._finish(exchange, visit, result, route.status)
@@ -137,9 +139,9 @@ class Pages:
         if self._settings.server.public_url is not None:
             public = urlsplit(self._settings.server.public_url)
             origin = f"{public.scheme}://{public.netloc}"
-        value, notice = visits.read(request.cookies, secure=peer.encrypted)
+        value, notice = visits.read(request.cookies, self._mark, secure=peer.encrypted)
         agent = request.headers.get(hdrs.USER_AGENT, "").encode(errors="replace").decode()
-        return Visit(peer.encrypted, origin, peer.address, agent, value, notice)
+        return Visit(peer.encrypted, origin, peer.address, agent, self._mark, value, notice)
 
     async def _find_session(self, visit: Visit, call: Call) -> None:
         """Note the session of the browser's cookie, or None. Write its time of last use at most once a minute."""
@@ -185,13 +187,14 @@ class Pages:
             await self._limiter.uncount(call)
         typed = {name: value for name, value in sent.items() if "password" not in name}
         faults = failure.errors if isinstance(failure, Invalid) else {}
-        form = FormState(request.path, typed, faults, None if faults else failure.message)
+        form = FormState(exchange.path, typed, faults, None if faults else failure.message)
         if request.method in SAFE:  # the page of another period, since the chosen one is not possible
             kept = {name: value for name, value in typed.items() if name not in {*faults, *PERIOD}}
             request = request.clone(rel_url=request.rel_url.with_query(kept))
         values = {name: exchange.head.values[name] for name in page.parameters}
         shown = Exchange(call, given=exchange.given | {"form": form})
         shown.head, shown.request = exchange.head._replace(route=page, values=values), request
+        shown.path = exchange.path
         reply = await self._finish(shown, visit, await self._runner.run(shown), errors.status_of(failure))
         reply.headers.update(errors.headers_of(failure))
         return reply
@@ -200,36 +203,37 @@ class Pages:
         """Return the page, the redirect or the file that the handler has returned."""
         request, call = exchange.request, exchange.call
         if isinstance(result, Redirect):
-            return _redirect(request, result, visit)
+            return self._redirect(request, result, visit)
         if not isinstance(result, View):
             if isinstance(result, Download):
                 _reserve(call, len(result.content))
             return Reply(result, status, dict(HEADERS), cookies=visit.cookies)
         part = request.headers.get(PART[0]) == PART[1]
-        context = _context(request, visit) | {
+        context = _context(exchange, visit) | {
             "form": exchange.given["form"],
             "notice": None if part else visit.take_notice(),
         }
-        rendered = await self._in_line(lambda: _represent(html.render(result, context, part=part)), call)
+        rendered = await self._in_line(lambda: self._render(result, context, part=part), call)
         _reserve(call, len(rendered.content))
         return Reply(rendered, max(status, result.status), dict(HEADERS), cookies=visit.cookies)
 
-    async def error_page(self, request: BaseRequest, failure: Failure, peer: Peer, call: Call) -> Reply:
+    async def error_page(self, exchange: Exchange, failure: Failure, peer: Peer) -> Reply:
         """Return an error response as a page, with the navigation of a signed-in account if there is capacity."""
-        status = errors.status_of(failure)
+        request, call, status = exchange.request, exchange.call, errors.status_of(failure)
         visit = call.visit or await self._visit(request, failure, peer, call)
         faults = failure.errors if isinstance(failure, Invalid) else {}
         title = TITLES.get(status, "Something is wrong")
-        back = request.path if faults and request.method in SAFE else None  # the same page without its wrong query
+        back = exchange.path if faults and request.method in SAFE else None  # the same page without its wrong query
         view = View("error.html", {"title": title, "message": failure.message, "errors": faults, "back": back})
         key = title, failure.message, tuple(faults.items()), back
         rendered = None if visit.caller else self._errors.get(key)
         try:
             if visit.caller is not None:
-                context = _context(request, visit) | {"notice": None}
-                rendered = await self._in_line(lambda: _represent(html.render(view, context)), call)
+                context = _context(exchange, visit) | {"notice": None}
+                rendered = await self._in_line(lambda: self._render(view, context), call)
             elif rendered is None:
-                rendered = await self._in_line(lambda: self._errors.draw(key, lambda: render_for_anybody(view)), call)
+                draw = partial(self._errors.draw, key, partial(self._render_for_anybody, view))
+                rendered = await self._in_line(draw, call)
         except Overloaded:
             rendered = _represent(html.plain(title, failure.message))
         whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
@@ -243,10 +247,50 @@ class Pages:
                 await self._find_session(visit, call)
         return visit
 
+    def _render(self, view: View, context: Mapping[str, Any], *, part: bool = False) -> Representation:
+        return _represent(html.render(view, context, self._base_path, part=part))
+
     async def _in_line(self, render: Callable[[], Representation], call: Call) -> Representation:
         """Render a page on the thread for pages of such clients. Raises Overloaded if too many wait for it."""
         rendered: Representation = await self._executors.run(Work.RENDERING, render, token_holder=call.token_holder)
         return rendered
+
+    def _refuse_caller(self, exchange: Exchange, visit: Visit) -> Reply | None:
+        """Return a redirect to sign in if the page needs a session. Raises NotFound on pages of administrators.
+
+        Raises Unauthenticated for a client that accepts JSON but not HTML.
+        """
+        request, route = exchange.request, exchange.head.route
+        if route.access is Access.OPEN:
+            return None
+        if visit.caller is None:
+            if not wants_page(exchange, route):
+                raise Unauthenticated
+            target = request.rel_url.raw_path_qs.removeprefix(self._base_path)
+            wanted = target if request.method in SAFE else (route.form or "/").format_map(exchange.head.values)
+            return self._redirect(request, Redirect(f"{SIGN_IN}?next={quote(wanted)}"), visit)
+        if route.access is Access.DEVELOPER and not visit.caller.api_access:
+            return self._redirect(request, Redirect(DEVELOPERS, NEEDS_ACCESS), visit)
+        if route.access is Access.ADMIN and not visit.caller.admin:
+            raise NotFound("There is nothing at this path.")
+        return None
+
+    def _redirect(self, request: BaseRequest, redirect: Redirect, visit: Visit) -> Reply:
+        if isinstance(redirect, SignedIn):
+            visit.keep(redirect.session)
+        elif isinstance(redirect, SignedOut):
+            visit.keep(None)
+        if redirect.notice is not None:
+            visit.leave_notice(redirect.notice)
+        location = self._base_path + redirect.path
+        if HTMX in request.headers:  # otherwise htmx would put the other page into a part of this one
+            return Reply(_represent(b""), 200, {**HEADERS, "HX-Redirect": location}, cookies=visit.cookies)
+        return Reply(_represent(b""), 303, {**HEADERS, "Location": location}, cookies=visit.cookies)
+
+    def _render_for_anybody(self, view: View) -> bytes:
+        """Render a page as everybody sees it, without the navigation of an account."""
+        context = {"caller": None, "links": (), "notice": None, "pages": PAGES, "path": ""}
+        return html.render(view, context, self._base_path)
 
 
 def _reserve(call: Call, size: int) -> None:
@@ -259,62 +303,25 @@ def _represent(content: bytes) -> Representation:
     return represent(content, html.HTML_TYPE)
 
 
-def _refuse_caller(exchange: Exchange, visit: Visit) -> Reply | None:
-    """Return a redirect to sign in if the page needs a session. Raises NotFound on pages of administrators.
-
-    Raises Unauthenticated for a client that accepts JSON but not HTML.
-    """
-    request, route = exchange.request, exchange.head.route
-    if route.access is Access.OPEN:
-        return None
-    if visit.caller is None:
-        if not wants_page(request, route):
-            raise Unauthenticated
-        wanted = request.raw_path if request.method in SAFE else (route.form or "/").format_map(exchange.head.values)
-        return _redirect(request, Redirect(f"{SIGN_IN}?next={quote(wanted)}"), visit)
-    if route.access is Access.DEVELOPER and not visit.caller.api_access:
-        return _redirect(request, Redirect(DEVELOPERS, NEEDS_ACCESS), visit)
-    if route.access is Access.ADMIN and not visit.caller.admin:
-        raise NotFound("There is nothing at this path.")
-    return None
-
-
-def _redirect(request: BaseRequest, redirect: Redirect, visit: Visit) -> Reply:
-    if isinstance(redirect, SignedIn):
-        visit.keep(redirect.session)
-    elif isinstance(redirect, SignedOut):
-        visit.keep(None)
-    if redirect.notice is not None:
-        visit.leave_notice(redirect.notice)
-    if HTMX in request.headers:  # otherwise htmx would put the other page into a part of this one
-        return Reply(_represent(b""), 200, {**HEADERS, "HX-Redirect": redirect.path}, cookies=visit.cookies)
-    return Reply(_represent(b""), 303, {**HEADERS, "Location": redirect.path}, cookies=visit.cookies)
-
-
-def render_for_anybody(view: View) -> bytes:
-    """Render a page as everybody sees it, without the navigation of an account."""
-    return html.render(view, {"caller": None, "links": (), "notice": None, "pages": PAGES, "path": ""})
-
-
-def _context(request: BaseRequest, visit: Visit) -> dict[str, Any]:
+def _context(exchange: Exchange, visit: Visit) -> dict[str, Any]:
     """Return the variables of all templates, except `form` and `notice`."""
     return {
         "caller": visit.caller,
         "form_token": lambda: html.hidden_field(TOKEN_FIELD, visit.form_token()),
         "links": _links(visit.caller),
         "pages": PAGES,
-        "path": request.path,
+        "path": exchange.path,
     }
 
 
-def wants_page(request: BaseRequest, route: Route | None) -> bool:
+def wants_page(exchange: Exchange, route: Route | None) -> bool:
     """Return True if errors are answered with a page: on the paths of pages, and for browsers outside the API.
 
     A client that accepts JSON but not HTML gets JSON. `route`: the endpoint, or None if it is unknown.
     """
-    accepted = ",".join(request.headers.getall(hdrs.ACCEPT, ()))
+    accepted = ",".join(exchange.request.headers.getall(hdrs.ACCEPT, ()))
     if "text/html" in accepted:
-        return not request.path.startswith(API)
+        return not exchange.path.startswith(API)
     return route is not None and route.family is Family.PAGE and "application/json" not in accepted
 
 

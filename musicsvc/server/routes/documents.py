@@ -12,9 +12,10 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{V1}/openapi.json", documents.openapi, OPEN, no_store=True, extension=True),
     Route("GET", "/docs", documents.page, OPEN, family=PLAIN, no_store=True, undocumented=True),
     Route("GET", "/docs/{name}", documents.file, OPEN, family=PLAIN, no_store=True, undocumented=True),
-    Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, constant=True, plain_http=True, undocumented=True,
+    Route("GET", "/healthz", health.alive, OPEN, family=PLAIN, constant=True, probe=True, plain_http=True,
+          undocumented=True, answer=answers.Alive),
+    Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, probe=True, plain_http=True, undocumented=True,
           answer=answers.Alive),
-    Route("GET", "/readyz", health.ready, OPEN, family=PLAIN, plain_http=True, undocumented=True, answer=answers.Alive),
-    Route("GET", "/metrics", health.expose_metrics, OPEN, family=PLAIN, no_store=True, undocumented=True),
+    Route("GET", "/metrics", health.expose_metrics, OPEN, family=PLAIN, probe=True, no_store=True, undocumented=True),
 )
 # fmt: on

@@ -143,6 +143,7 @@ class Route:
     - `figures`: a page that computes figures: a few run at once, apart from exports. With `render`, that computes them.
     - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
     - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
+    - `probe`: for machines that watch the service: also outside of the base path, and logged only when it fails.
     - `plain_http`: also answered without TLS; `private`: denied requests may be attempts to find private objects.
     - `raises`: further error statuses (404, 409, 422) for the OpenAPI document, which other fields do not imply.
     - `example`: by name, examples of path parameters and body fields that replace those of the schemas.
@@ -179,6 +180,7 @@ class Route:
     counters_only: bool = False
     extension: bool = False
     undocumented: bool = False
+    probe: bool = False
     plain_http: bool = False
     private: bool = False
     raises: Collection[int] = ()
@@ -246,12 +248,16 @@ class Route:
 class Router:
     """Finds the route of a method and a path. Literal segments take precedence over parameters."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Iterable[Route], base_path: str = "") -> None:
+        self._base_path = base_path
+        self._outside: set[str] = set()  # paths that are also answered outside of the base path
         self._literal: dict[str, dict[str, Route]] = {}
         # By number of segments, with the text before the first parameter, which excludes most patterns at once.
         self._patterns: dict[int, list[tuple[Sequence[str], str, Route]]] = {}
         for route in routes:
             parts = route.path.split("/")
+            if route.probe:
+                self._outside.add(route.path)
             if route.parameters:
                 self._patterns.setdefault(len(parts), []).append((parts, route.path.partition("{")[0], route))
             else:
@@ -259,8 +265,17 @@ class Router:
         for patterns in self._patterns.values():
             patterns.sort(key=lambda pattern: [part.startswith("{") for part in pattern[0]])
 
+    def local(self, path: str) -> str:
+        """Return the path that the table has for the path of a request. Outside of the base path it is empty."""
+        base = self._base_path
+        if not base or path in self._outside:
+            return path
+        if path.startswith(f"{base}/"):
+            return path[len(base) :]
+        return "/" if path == base else ""
+
     def match(self, method: str, path: str) -> tuple[Route, dict[str, str]]:
-        """Return the route and the values of its path parameters by name. Raises NotFound or MethodNotAllowed."""
+        """Return the route of a local path, and the values of its parameters. Raises NotFound or MethodNotAllowed."""
         wanted = "GET" if method == "HEAD" else method
         literal = self._literal.get(path, {})
         if wanted in literal:

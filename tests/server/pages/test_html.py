@@ -26,9 +26,9 @@ def templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 def test_a_page_without_one_of_its_values_fails_instead_of_showing_nothing() -> None:
     context: dict[str, object] = {"path": "/", "links": [], "pages": [], "caller": None, "notice": None}
-    assert b"<h1>" in html.render(View("home.html", {"registration": True, "root": "x"}), context)
+    assert b"<h1>" in html.render(View("home.html", {"registration": True, "root": "x"}), context, "")
     with pytest.raises(UndefinedError, match="'root' is undefined"):
-        html.render(View("home.html", {"registration": True}), context)
+        html.render(View("home.html", {"registration": True}), context, "")
 
 
 def test_an_upgrade_of_the_package_changes_no_page_of_a_running_server(templates: Path) -> None:
@@ -42,7 +42,7 @@ def test_no_template_shows_a_value_as_markup() -> None:
     """A value is escaped, and in an attribute it stands in quotes; test_admin.py has names that are scripts."""
     for path in (html.FOLDER / "templates").rglob("*.html"):
         assert re.findall(r"\|\s*safe\b|\bautoescape\b|xmlattr|\s[\w-]+=\{[{%]", path.read_text("utf-8")) == [], path
-    assert html._environment().autoescape is True
+    assert html._environment("").autoescape is True
 
 
 def test_pages_name_only_endpoints_that_exist() -> None:

@@ -64,6 +64,15 @@ def test_a_link_has_the_public_address_whatever_runs(
     assert link() == ("https://music.example.test", "")
 
 
+def test_announced_addresses_and_links_have_the_base_path(
+    serve: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSICSVC_SERVER__BASE_PATH", "/label/music")
+    program = serve()
+    assert f"listens on {program.root}/label/music (API documentation: {program.root}/label/music/docs)" in program.err
+    assert link() == (f"{program.root}/label/music", "")
+
+
 def test_the_address_of_a_server_is_left_out_where_its_file_cannot_be_written(tmp_path: Path) -> None:
     place = tmp_path / "missing" / "musicsvc.db"
     with file_locks.serving(place, "http://127.0.0.1:1"), file_locks.serving(None, "http://127.0.0.1:1"):

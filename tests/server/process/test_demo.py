@@ -108,6 +108,16 @@ def test_variables_fix_the_token_and_the_password_of_a_demo(folder: Path, monkey
         assert program.end(signal.SIGINT) == 0
 
 
+def test_the_addresses_of_a_demo_have_the_base_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSICSVC_SERVER__BASE_PATH", "/music")
+    with Program(folder, "serve", "--demo", "--port", "0") as program:
+        line = line_of(program)
+        root = f"{program.root}/music"
+        assert line.endswith(f" {root}/api/v1/albums")
+        assert ask(line, "albums")[0] == 200
+        assert f"\nOpen {root} in a browser. API documentation: {root}/docs\n" in program.err
+
+
 BROKEN = "msvc_" + "a" * 46  # with a wrong checksum
 
 

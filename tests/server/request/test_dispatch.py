@@ -123,7 +123,7 @@ def visit(session: str | None = None) -> tuple[str, ...]:
 
 def form(session: str, **fields: str) -> bytes:
     """Return the body of a form that this browser was shown."""
-    token = Visit(secure=True, origin="", address="", agent="", value=session).form_token()
+    token = Visit(secure=True, origin="", address="", agent="", mark="", value=session).form_token()
     return urlencode({"form_token": token, **fields}).encode()
 
 
@@ -198,7 +198,7 @@ async def send_to_pages(sender: Sender) -> None:
     await send("signing in", "POST", "/sign-in", *visit(session), FORM, body=signing_in)
     await send("signing in by htmx", "POST", "/sign-in", *visit(session), FORM, "HX-Request: true", body=signing_in)
     await send("signing out", "POST", "/sign-out", *visit(session), FORM, body=form(session))
-    await send("a style sheet", "GET", html.static_url("site.css"))
+    await send("a style sheet", "GET", html.static_path("site.css"))
     await send("a wrong registration", "POST", "/register", *visit(session), FORM, body=form(session, email="x"))
 
 
