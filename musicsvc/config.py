@@ -82,6 +82,7 @@ class Server(Section):
     host: str = "127.0.0.1"
     port: Port = 8080
     workers: Annotated[int, Field(ge=1, le=64)] = 1
+    init: bool = False  # create a missing database also where it was named
     public_url: Annotated[str | None, AfterValidator(_root_url)] = None
     base_path: Annotated[str, AfterValidator(_base_path)] = ""
     trusted_proxies: tuple[Network, ...] = ("127.0.0.0/8", "::1/128")
@@ -217,6 +218,11 @@ class Settings(BaseSettings):
     def store_url(self) -> str:
         """The URL of the database: `database_url`, or by default a SQLite file in the data folder."""
         return self.database_url or f"sqlite:///{self.data_dir / 'musicsvc.db'}"
+
+    @property
+    def creates_database(self) -> bool:
+        """True if `serve` may create a missing database: a named one may be mistyped, or on a disk not mounted yet."""
+        return self.server.init or not self.model_fields_set & {"data_dir", "database_url"}
 
     @property
     def backup_folder(self) -> Path:

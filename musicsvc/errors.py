@@ -79,6 +79,10 @@ class TooMany(Failure):
         self.retry_after = retry_after
 
 
+class NoDatabase(Failure):
+    """There is no database at this place, or one without tables."""
+
+
 class Damaged(Failure):
     """A file is damaged; retrying does not help."""
 

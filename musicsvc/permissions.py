@@ -8,6 +8,7 @@ from stat import S_IMODE
 from typing import NamedTuple
 
 ENTER, READ, WRITE = os.X_OK, os.R_OK, os.W_OK
+CHOOSE = "or choose another folder (MUSICSVC_DATA_DIR is the data folder)."
 VERBS = {ENTER: "enter", READ: "read", WRITE: "write to"}
 
 
@@ -31,32 +32,42 @@ def denial(file: Path, *, write: bool = False) -> Denial | None:
         if not os.access(folder, ENTER):
             return _denial(folder, ENTER, file)
         nearest = folder
-    if os.statvfs(nearest).f_flag & os.ST_RDONLY:  # a read-only disk: changing permissions does not help
-        write = False
+    locked = write and os.statvfs(nearest).f_flag & os.ST_RDONLY  # changing permissions does not help
+    write = write and not locked
     if write and not os.access(nearest, WRITE):
         return _denial(nearest, WRITE, file)
     for mode in (READ, WRITE) if write else (READ,):
         if file.exists() and not os.access(file, mode):
             return _denial(file, mode, file)
+    if locked:
+        fault = f"The folder {nearest} is on a read-only disk: {_me()} may not write to it."
+        return Denial(fault, f"Mount a disk that this user may write to, {CHOOSE}")
     return None
 
 
 def _denial(place: Path, mode: int, file: Path) -> Denial:
     status = place.stat()
-    me, owner = _name(os.geteuid()), _name(status.st_uid)
+    owner = _name(status.st_uid) or f"uid {status.st_uid}"
     kind = "folder" if place.is_dir() else "file"
     fault = (
-        f"The {kind} {place} belongs to {owner} (mode {S_IMODE(status.st_mode):03o}): {me} may not {VERBS[mode]} it."
+        f"The {kind} {place} belongs to {owner} (mode {S_IMODE(status.st_mode):03o}): {_me()} may not {VERBS[mode]} it."
     )
     if status.st_uid == os.geteuid():
         return Denial(fault, f"Run: chmod u+{'rwx' if kind == 'folder' else 'rw'} {quote(str(place))}")
     if place in {file, file.parent}:  # folders further up may contain files of other users
-        return Denial(fault, f"Run this as {owner}, or: sudo chown -R {me} {quote(str(place))}")
-    return Denial(fault, f"Run this as {owner}, or choose another folder (MUSICSVC_DATA_DIR is the data folder).")
+        return Denial(
+            fault, f"Run this as {owner}, or: sudo chown -R {_name(os.geteuid()) or os.geteuid()} {quote(str(place))}"
+        )
+    return Denial(fault, f"Run this as {owner}, {CHOOSE}")
 
 
-def _name(uid: int) -> str:
+def _me() -> str:
+    name, uid = _name(os.geteuid()), os.geteuid()
+    return f"{name} (uid {uid})" if name else f"uid {uid}"
+
+
+def _name(uid: int) -> str | None:
     try:
         return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"uid {uid}"
+    except KeyError:  # as in containers, which may run under any uid
+        return None

@@ -14,7 +14,6 @@ from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.store import opening
 from musicsvc.store.accounts import passwords, tokens, users
-from musicsvc.store.engine.sqlite import files
 from musicsvc.store.schema import schema
 from musicsvc.store.seeding import fixtures, plays
 
@@ -74,8 +73,7 @@ def _secrets() -> tuple[str, str]:
 
 def _prepare(url: str, now: int, token: str, password: str) -> None:
     """Create the database with sample data, with this token and with this password of both accounts."""
-    files.create(Path(url.removeprefix("sqlite:///")))
-    schema.upgrade(url)
+    schema.create(url)
     hashed = passwords.hash_password(password)
 
     def fill() -> None:

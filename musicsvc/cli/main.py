@@ -3,6 +3,7 @@
 import sys
 import traceback
 from collections.abc import Callable
+from errno import EACCES, EPERM, EROFS
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -179,7 +180,7 @@ def _describe_os_error(error: OSError) -> str:
     from musicsvc import permissions
 
     fault = f"{error.filename or 'The output'}: {error.strerror or error}."
-    named = isinstance(error, PermissionError) and isinstance(error.filename, str)
+    named = error.errno in {EACCES, EPERM, EROFS} and isinstance(error.filename, str)
     denied = permissions.denial(Path(error.filename), write=True) if named else None
     return f"{fault} {denied}" if denied else fault
 

@@ -12,11 +12,13 @@ import typer
 
 from musicsvc.cli.options import option, show_examples
 from musicsvc.cli.session import Session
+from musicsvc.errors import NoDatabase
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
 
 app = typer.Typer()
+INIT = "Create the database if it is missing, also where a setting names it."
 TLS = "--tls-cert cert.pem --tls-key key.pem"
 
 
@@ -28,6 +30,7 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     workers: Annotated[int | None, option("N", "Worker processes, 1 to 64 [default: 1].", min=1, max=64)] = None,
     tls_cert: Annotated[Path | None, option("FILE", "TLS certificate chain (PEM).")] = None,
     tls_key: Annotated[Path | None, option("FILE", "Private key of the certificate (PEM).")] = None,
+    init: Annotated[bool, typer.Option("--init", help=INIT)] = False,
     demo: Annotated[bool, typer.Option("--demo", help="Serve sample data in a temporary database.")] = False,
     now: Annotated[str | None, option("TIME", "Start of the demo's clock, such as 2026-01-31T12:00:00Z.")] = None,
     speed: Annotated[
@@ -40,6 +43,7 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     session = Session.from_context(context)
     given = (("host", host), ("port", port), ("workers", workers), ("tls_cert", tls_cert), ("tls_key", tls_key))
     options: dict[str, object] = {f"server.{name}": value for name, value in given}
+    options["server.init"] = init or None
     _import_server()
     if demo:
         from musicsvc.cli.demo import run
@@ -61,7 +65,7 @@ def _serve(session: Session, options: dict[str, object]) -> None:
     from musicsvc.server import serving
 
     settings = session.settings(options)
-    created = _create_database(settings)
+    created = _open_or_create(settings)
 
     def announce(root: str) -> None:
         # Called once the server has started, so that a failed start prints only the error.
@@ -72,16 +76,22 @@ def _serve(session: Session, options: dict[str, object]) -> None:
     serving.serve(settings, session.clock, announce, partial(session.settings, options))
 
 
-def _create_database(settings: Settings) -> Path | None:
-    """Create the SQLite database if it does not exist. Return its path, or None if nothing was created."""
-    from musicsvc.store.engine.sqlite import files
+def _open_or_create(settings: Settings) -> str | None:
+    """Check that the database can be used. Create it if it is missing and may be created; then return its name.
+
+    Raises Failure if it cannot be used.
+    """
+    from musicsvc.store import opening
+    from musicsvc.store.engine.url import without_password
     from musicsvc.store.schema import schema
 
-    if not settings.store_url.startswith("sqlite:///"):
-        return None
-    path = Path(settings.store_url.removeprefix("sqlite:///"))
-    if path.exists():
-        return None
-    files.create(path)
-    schema.upgrade(settings.store_url)
-    return path
+    url = settings.store_url
+    try:
+        opening.connect(url).close()
+    except NoDatabase:
+        if not settings.creates_database:
+            raise
+        created = schema.create(url)
+        opening.connect(url).close()
+        return without_password(url.removeprefix("sqlite:///")) if created else None
+    return None

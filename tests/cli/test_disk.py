@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import pwd
 import resource
 import struct
 import subprocess
@@ -62,6 +63,11 @@ def refused(folder: Path) -> Refused:  # noqa: ARG001 - the commands use it
     return lambda *arguments: error_of(unprivileged(*arguments))
 
 
+def me() -> str:
+    """Return the user and the id that messages name: commands run under those of the tests, without privileges."""
+    return f"{pwd.getpwuid(os.geteuid()).pw_name} (uid {os.geteuid()})"
+
+
 def owner(place: Path) -> str:
     return f"{place} belongs to {place.owner()} (mode {place.stat().st_mode & 0o777:03o})"
 
@@ -101,7 +107,7 @@ def test_a_folder_without_permission_is_named_with_its_owner_and_the_remedy(
     refused: Refused, folder: Path, mode: int, verb: str
 ) -> None:
     folder.chmod(mode)
-    said = f"The folder {owner(folder)}: {folder.owner()} may not {verb} it. Run: chmod u+rwx {folder}\n"
+    said = f"The folder {owner(folder)}: {me()} may not {verb} it. Run: chmod u+rwx {folder}\n"
     try:
         lines = [refused(*line) for line in (CREATE, ("init",))]
         doctor = unprivileged("doctor", "--json")
@@ -119,14 +125,13 @@ def test_a_folder_without_permission_is_named_with_its_owner_and_the_remedy(
 def test_a_folder_of_another_user_is_named_with_two_remedies(
     refused: Refused, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    me = folder.owner()
+    name = folder.owner()
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder away")
     os.chown(folder, 54_321, -1)
-    others = (
-        f"Error: The folder {folder} belongs to uid 54321 (mode 700): {me} may not enter it. Run this as uid 54321, or"
-    )
-    assert refused("user", "list") == f"{others}: sudo chown -R {me} {folder}\n"
+    fault = f"The folder {folder} belongs to uid 54321 (mode 700): {me()} may not enter it."
+    others = f"Error: {fault} Run this as uid 54321, or"
+    assert refused("user", "list") == f"{others}: sudo chown -R {name} {folder}\n"
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(folder / "below" / "data"))
     assert refused("init").startswith(f"{others} choose another folder")
 
@@ -137,9 +142,9 @@ def test_a_folder_that_cannot_be_created_is_named(
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o500)
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(closed / "data"))
-    line = refused("init")
-    assert line.startswith(f"Error: {closed}/data: Permission denied. The folder {owner(closed)}: ")
-    assert line.endswith(f"may not write to it. Run: chmod u+rwx {closed}\n")
+    said = f"Error: {closed}/data: Permission denied. The folder {owner(closed)}: {me()} may not write to it. Run: "
+    for line in (("init",), ("serve", "--init", "--port", "0")):
+        assert refused(*line) == f"{said}chmod u+rwx {closed}\n"
 
 
 def test_a_full_disk_is_reported_with_the_file(folder: Path) -> None:

@@ -11,7 +11,7 @@ from playhouse.migrations import Runner
 from playhouse.schema_diff import diff_models
 
 from musicsvc import extras
-from musicsvc.errors import Failure
+from musicsvc.errors import Failure, NoDatabase
 from musicsvc.store import models
 from musicsvc.store.engine import list_blocks, name_index
 from musicsvc.store.engine.sql import bound, current, is_sqlite
@@ -63,9 +63,13 @@ def refusal(name: str, have: Sequence[str], folder: Path | None = None) -> str |
 
 
 def require_current(store: Store, folder: Path | None = None) -> None:
-    """Raise Failure, with a remedy, if the database schema is older or newer than this version of the service."""
-    if problem := store.read(lambda: fault(describe(store.url), folder)).result():
-        raise Failure(problem)
+    """Raise Failure, with a remedy, if the database schema is older or newer than this version of the service.
+
+    Raises NoDatabase if there is none.
+    """
+    problem, empty = store.read(lambda: (fault(describe(store.url), folder), not applied())).result()
+    if problem:
+        raise (NoDatabase if empty else Failure)(problem)
 
 
 def fault(name: str = "The database", folder: Path | None = None) -> str | None:
@@ -110,6 +114,18 @@ def upgrade(
                     _listener.reset(token)
             on_progress(len(names), len(names))
             return names
+
+
+def create(url: str) -> bool:
+    """Create a database, on PostgreSQL only its tables. Return False if another process was first.
+
+    Do not call this for a database with an older schema: it would be upgraded without a backup.
+    """
+    if path := path_of(url):
+        from musicsvc.store.engine.sqlite import files  # noqa: PLC0415 - loads the driver only if used
+
+        files.create(path)
+    return bool(upgrade(url))
 
 
 def report_progress(done: float, total: float) -> None:

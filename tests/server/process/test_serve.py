@@ -8,13 +8,14 @@ import socket
 import stat
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.server import serving
-from musicsvc.store.engine.url import describe
+from musicsvc.store.engine.url import describe, path_of
 from tests.support import malformed_requests, preloaded
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON
 from tests.support.program import Program, ended, run
@@ -42,8 +43,8 @@ def test_a_host_that_is_none_is_told_so_and_not_to_be_reachable(host: str) -> No
 
 
 @sqlite
-async def test_serve_makes_its_database_and_answers_on_uvloop(folder: Path) -> None:
-    with Program(folder, "serve", "--port", "0", fresh=True) as program:
+async def test_serve_makes_its_database_when_told_to_and_answers_on_uvloop(folder: Path) -> None:
+    with Program(folder, "serve", "--port", "0", "--init", fresh=True) as program:
         async with connected(program.root) as wire:
             assert [await status(wire, "GET", path) for path in (ALBUMS, "/healthz", "/readyz")] == [200] * 3
         assert "uvloop" in proc(program.workers[0], "maps").read_text("utf-8")
@@ -82,12 +83,61 @@ def test_a_port_that_is_taken_is_told_in_one_line() -> None:
         assert refused("serve", "--port", str(port)) == told
 
 
+@sqlite
+@pytest.mark.parametrize("named", ["MUSICSVC_DATA_DIR", "MUSICSVC_DATABASE_URL", "data_dir", "database_url"])
+def test_a_database_that_is_missing_where_it_was_named_is_not_made(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    file, settings = folder / "mistyped" / "musicsvc.db", folder / "own.toml"
+    value = f"sqlite:///{file}" if "url" in named.lower() else str(file.parent)
+    monkeypatch.delenv("MUSICSVC_DATA_DIR")
+    settings.touch()
+    if named.isupper():
+        monkeypatch.setenv(named, value)
+    else:
+        settings.write_text(f'{named} = "{value}"')
+    told = f"Error: There is no database at {file}. Run: musicsvc init\n"
+    assert refused("serve", "--port", "0", "--config", str(settings)) == told
+    assert not file.parent.exists()
+    settings.write_text(settings.read_text() + "\n[server]\ninit = true\n")
+    with Program(folder, "serve", "--port", "0", "--config", str(settings)) as program:
+        assert program.root
+        assert program.err.startswith(f"Created the database {file}\n")
+
+
+@sqlite
+def test_a_database_in_the_default_folder_is_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MUSICSVC_DATA_DIR")
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
+    with Program(folder, "serve", "--port", "0") as program:
+        assert program.root
+        assert program.err.startswith(f"Created the database {folder / 'data' / 'musicsvc' / 'musicsvc.db'}\n")
+
+
+def test_two_servers_that_start_at_once_make_the_database_once(
+    folder: Path, new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = new_database(migrated=False)
+    if path := path_of(url):
+        path.unlink()
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
+    monkeypatch.setenv("MUSICSVC_SERVER__INIT", "true")
+    with ExitStack() as stack:
+        programs = []
+        for number in range(3):
+            (own := folder / str(number)).mkdir()
+            programs.append(stack.enter_context(Program(own, "serve", "--port", "0")))
+        assert len({program.root for program in programs}) == 3
+        assert sum("Created the database" in program.err for program in programs) == 1
+        assert [program.end(signal.SIGTERM) for program in programs] == [0, 0, 0]
+
+
 @pytest.mark.usefixtures("folder")
 @sqlite
 def test_a_port_that_is_taken_is_told_in_one_line_where_there_is_no_database_yet() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert refused("serve", "--port", str(port)).startswith(f"Error: Port {port} of 127.0.0.1 is taken.")
+        assert refused("serve", "--init", "--port", str(port)).startswith(f"Error: Port {port} of 127.0.0.1 is taken.")
 
 
 @sqlite

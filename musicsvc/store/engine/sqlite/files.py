@@ -16,7 +16,7 @@ from peewee import __exception_wrapper__ as peewee_errors  # type: ignore[attr-d
 from playhouse.apsw_ext import APSWDatabase
 
 from musicsvc import permissions
-from musicsvc.errors import Damaged, Failure, MissingReference, Unavailable
+from musicsvc.errors import Damaged, Failure, MissingReference, NoDatabase, Unavailable
 from musicsvc.store.engine.bulk import NOTED, note_row
 from musicsvc.store.engine.tables import Noting, Tables, note
 from musicsvc.store.engine.url import path_of
@@ -141,7 +141,7 @@ def examine(path: Path, application_id: int = APPLICATION_ID) -> None:
 
 
 def _missing(path: Path) -> Failure:
-    return Failure(f"There is no database at {path}. Run: musicsvc init")
+    return NoDatabase(f"There is no database at {path}. Run: musicsvc init")
 
 
 @contextmanager
