@@ -26,6 +26,7 @@ FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 GROUPS: tuple[tuple[str, str | None], ...] = (
     ("init", None),
     ("serve", None),
+    ("healthcheck", None),
     ("users", "user"),
     ("access", "access"),
     ("tokens", "token"),

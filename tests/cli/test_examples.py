@@ -21,6 +21,7 @@ from tests.support.program import Program, until
 ADA, EVE, BOB = "ada@example.test", "eve@example.test", "bob@example.test"
 SEVEN = range(1, 8)
 ENDLESS = ("serve", "activity --follow")
+ASKS = "healthcheck"  # a server
 STDIN = {"--password-stdin": "three romances"}
 
 
@@ -69,7 +70,7 @@ def test_every_example_of_a_help_page_runs(run: Run, store: Store, folder: Path)
     assert len(examples) > 40
     for arguments in examples:
         line = " ".join(arguments)
-        if line.startswith(ENDLESS):
+        if line.startswith((*ENDLESS, ASKS)):
             continue
         new = line.startswith("user create")  # the account of the other examples exists
         given = next((text for option, text in STDIN.items() if option in arguments), "")
@@ -79,6 +80,17 @@ def test_every_example_of_a_help_page_runs(run: Run, store: Store, folder: Path)
         assert (line, done.returncode, done.stderr if done.returncode else "") == (line, 0, "")
         if line.startswith("user suspend"):
             run("user", "reinstate", ADA)
+
+
+@pytest.mark.only_on("sqlite")
+def test_every_example_that_asks_a_server_runs(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = [shlex.split(example)[1:] for example in EXAMPLES if example.removeprefix("musicsvc ").startswith(ASKS)]
+    assert len(examples) == 3
+    with Program(tmp_path, "serve", "--port", "0") as program:
+        port = program.root.rpartition(":")[2]
+        monkeypatch.setenv("MUSICSVC_SERVER__PORT", port)
+        for arguments in examples:
+            run(*(part.replace("8080", port) for part in arguments), "--timeout", "30s")
 
 
 @pytest.mark.only_on("sqlite")
