@@ -56,7 +56,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
     finally:
         use.release()
     seconds = session.clock.monotonic() - began
-    schema = made.facts.migrations[-1] if made.facts.migrations else None
+    schema = max(made.facts.migrations, default=None)
     result = {"file": str(made.file), "bytes": made.size, "rows": made.facts.rows, "schema": schema}
     result["seconds"] = round(seconds, 3)
     output.print_result(session, f"{describe(made)}, in {seconds:.1f} s.", result, json=json)
@@ -114,7 +114,7 @@ def restore(
     """Replace the SQLite database by a backup. Stop the server first."""
     from musicsvc.store.backups import create
     from musicsvc.store.backups import restore as restore_backup
-    from musicsvc.store.schema import schema
+    from musicsvc.store.schema import history
 
     session = Session.from_context(context)
     path = create.database_file(session.settings().store_url)
@@ -125,7 +125,7 @@ def restore(
     _ask(path, file, yes=yes)
     with progress.bar(session, "restore") as on_progress:
         done = restore_backup.restore(file, path, now=session.clock.now(), keep=keep, on_progress=on_progress)
-    older = bool(schema.missing(done.facts.migrations, session.migrations))
+    older = bool(history.missing(done.facts.migrations, session.migrations))
     _report(session, path, file, done, older=older)
     if json:
         output.print_json(
@@ -133,7 +133,7 @@ def restore(
                 "database": str(path),
                 "restored": str(file),
                 "rows": done.facts.rows,
-                "schema": done.facts.migrations[-1],
+                "schema": max(done.facts.migrations),
                 "current": not older,
                 "kept": None if done.kept is None else str(done.kept),
                 "valid_again": None if done.regained is None else asdict(done.regained),
@@ -156,7 +156,7 @@ def _report(session: Session, path: Path, file: Path, done: RestoreResult, *, ol
     if done.kept is not None:
         session.echo(f"The replaced database is kept as {done.kept}")
     if older:
-        session.echo(f"Its schema is older ({done.facts.migrations[-1]}). Run: musicsvc db upgrade")
+        session.echo(f"Its schema is older ({max(done.facts.migrations)}). Run: musicsvc db upgrade")
     if done.regained is None:
         session.echo("Tokens and rights are those of the backup. Repeat the revocations made since then.")
         return

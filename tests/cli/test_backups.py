@@ -27,7 +27,7 @@ from musicsvc.store.people import deletion
 from musicsvc.store.plays.periods import between
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.plays.subjects import Subject
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history
 from tests.cli.conftest import Json, Run
 from tests.cli.test_terminal import Terminal
 from tests.support import old_databases, upgrades
@@ -64,7 +64,7 @@ def test_a_backup_is_written_to_the_backup_folder(ask: Json, file: Path) -> None
     place = Path(made["file"])
     assert place.parent == file.parent / "backups"
     assert re.fullmatch(r"musicsvc-[0-9]{8}T[0-9]{6}Z\.db", place.name)
-    assert (made["bytes"], made["schema"]) == (place.stat().st_size, schema.available()[-1])
+    assert (made["bytes"], made["schema"]) == (place.stat().st_size, history.available()[-1])
     assert made["rows"] == verify.check(place).rows
     assert [stat.S_IMODE(path.stat().st_mode) for path in (place, place.parent)] == [0o600, 0o700]
 
@@ -88,7 +88,7 @@ def test_a_backup_can_be_restored(run: Run, ask: Json, file: Path, tmp_path: Pat
     assert f"replaces the database {file}. To confirm this without a terminal, add --yes" in refused
     assert len(_emails(file)) == 2
     done = ask("db", "restore", str(tmp_path / "one.db"), "--yes")
-    assert (done["database"], done["current"], done["schema"]) == (str(file), True, schema.available()[-1])
+    assert (done["database"], done["current"], done["schema"]) == (str(file), True, history.available()[-1])
     assert _emails(file) == [EMAIL]
     assert set(done["valid_again"]) == {*RegainedRights.__slots__}
     assert not any(done["valid_again"].values())
@@ -237,7 +237,7 @@ def test_an_upgrade_makes_a_backup_first(next_version: Upgraded, outdated: Path,
     if command == ("init",):
         return
     restored = next_version("db", "restore", str(entry.file), "--yes")
-    assert f"Its schema is older ({schema.available()[-1]}). Run: musicsvc db upgrade" in restored["stderr"]
+    assert f"Its schema is older ({history.available()[-1]}). Run: musicsvc db upgrade" in restored["stderr"]
     assert not restored["current"]
     assert next_version("db", "upgrade", "--no-backup")["backup"] is None
     after = old_databases.rows(outdated, columns)

@@ -25,7 +25,7 @@ def _dangling(file: Path) -> None:
 
 
 def _newer(file: Path) -> None:
-    _sql(file, "INSERT INTO schema_migration (name, applied) VALUES ('9999_later', '2030-01-01 00:00:00')")
+    _sql(file, "INSERT INTO schema_migration (name, oldest_program) VALUES ('9999_later', '9.9.0')")
 
 
 def _older(file: Path) -> None:
@@ -41,7 +41,7 @@ def _cut(file: Path) -> None:
     ("spoil", "message"),
     [
         (_dangling, "foreign keys"),
-        (_newer, "newer musicsvc"),
+        (_newer, "needs musicsvc 9.9.0"),
         (_older, "before version 0.1.0"),
         (_cut, "is cut short"),
         (Path.unlink, "musicsvc init"),

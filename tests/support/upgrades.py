@@ -7,13 +7,16 @@ from pathlib import Path
 
 from musicsvc.store import opening
 from musicsvc.store.engine.sql import run
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history, schema
 from tests.support import preloaded
 
-# A table that is filled from rows, with progress; then another one in place of a table, and a column.
+# A table that is filled from rows, with progress; then another one in place of a table, and a column. Programs of now
+# may use the first schema, but not the second.
 NEXT = {
     "9001_moods": """
 from musicsvc.store.schema import schema
+
+oldest_program = "0.1.0"
 
 def up(migrator, db):
     db.execute_sql("CREATE TABLE mood (track_id BIGINT PRIMARY KEY, name TEXT NOT NULL)")
@@ -23,6 +26,8 @@ def up(migrator, db):
         db.execute_sql(f"INSERT INTO mood (track_id, name) VALUES ({track}, 'mood of {track}')")
 """,
     "9002_moods_of_albums": """
+oldest_program = "9.2.0"
+
 def up(migrator, db):
     db.execute_sql("CREATE TABLE mood_new (track_id BIGINT PRIMARY KEY, name TEXT NOT NULL, album_id BIGINT)")
     db.execute_sql("INSERT INTO mood_new SELECT mood.track_id, mood.name, track.album_id FROM mood, track"
@@ -39,7 +44,7 @@ UPGRADE = """
 import os, signal, sys, peewee
 from pathlib import Path
 from musicsvc.store.engine.sqlite.files import SqliteDatabase
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history, schema
 url, folder, statements = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 def counting(execute):
     def count(database, sql, params=None):
@@ -57,10 +62,10 @@ print(*schema.upgrade(url, folder=folder), flush=True)
 """
 
 
-def make_next(folder: Path, made: dict[str, str] = NEXT, *, like: Path = schema.MIGRATIONS) -> Path:
+def make_next(folder: Path, made: dict[str, str] = NEXT, *, like: Path = history.MIGRATIONS) -> Path:
     """Create a folder with the migrations of the folder `like` and `made` ones; return it."""
     folder.mkdir()
-    for name in schema.available(like):
+    for name in history.available(like):
         shutil.copy(like / f"{name}.py", folder)
     for name, text in made.items():
         (folder / f"{name}.py").write_text(text)
@@ -72,7 +77,7 @@ def make_older(url: str) -> None:
 
     def rename() -> None:
         run(f"UPDATE {schema.HISTORY} SET name = '0001_catalog'")
-        run(f"INSERT INTO {schema.HISTORY} (name, applied) VALUES ('0002_social', '2026-01-01 00:00:00')")
+        run(f"INSERT INTO {schema.HISTORY} (name, oldest_program) VALUES ('0002_social', '0.1.0')")
 
     with opening.open_unchecked(url) as store:
         store.write(rename).result()

@@ -18,7 +18,7 @@ def alive() -> JSON:
 
 
 def ready() -> JSON:
-    """Check that the database is available and has the current schema."""
+    """Check that the database is available and has a schema that this version can use."""
     if problem := schema.fault():
         raise Unavailable(here=problem)
     return {"status": "ok"}

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from peewee import Database
-from playhouse.migrations import Runner
-from playhouse.schema_diff import diff_models
 
 from musicsvc.errors import Damaged, Failure, Unavailable
 from musicsvc.store.engine.sql import bound, current, is_sqlite
@@ -23,7 +21,7 @@ from musicsvc.store.engine.sqlite.store import SqliteStore
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Activity
 from musicsvc.store.opening import open_unchecked
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history, schema
 
 T = TypeVar("T")
 MIGRATIONS = Path(__file__).parents[1] / "migrations" / "log"
@@ -246,20 +244,29 @@ def migrate(database: Database, folder: Path = MIGRATIONS) -> list[str]:
     """
     with bound(database), database.atomic():
         have = schema.applied(HISTORY)
-        if schema.refusal("", have, folder):
-            raise Outdated("The activity log was created by another version of musicsvc.")
-        if not schema.missing(have, folder):
-            return []
-        names: list[str] = Runner(database, str(folder), table_name=HISTORY).up()
+        if problem := _refusal(have, folder):
+            raise Outdated(problem)
+        names = history.missing(have, folder)
+        for name in names:
+            schema.apply(database, name, folder, HISTORY)
         return names
 
 
-def exists() -> bool:
-    """Return True if the current database contains a log. Raises Outdated if its schema is of another version."""
+def exists(folder: Path = MIGRATIONS) -> bool:
+    """Return True if the current database contains a log. Raises Outdated if this version cannot use its schema."""
     have = schema.applied(HISTORY)
-    if have and have != schema.available(MIGRATIONS):
-        raise Outdated("The activity log was created by another version of musicsvc. Run: musicsvc db upgrade")
+    if problem := _refusal(have, folder):
+        raise Outdated(problem)
+    if have and history.missing(have, folder):
+        raise Outdated(f"The activity log is of an older schema ({max(have)}). Run: musicsvc db upgrade")
     return bool(have)
+
+
+def _refusal(have: history.History, folder: Path) -> str | None:
+    """Return an error message if this version of musicsvc can neither use nor upgrade a log with these migrations."""
+    if history.too_old("", have):
+        return "The activity log was created by another version of musicsvc. Run: musicsvc db upgrade"
+    return history.too_new("The activity log", have, folder)
 
 
 def schema_problems() -> list[str]:
@@ -267,4 +274,5 @@ def schema_problems() -> list[str]:
     found: list[str] = []
     if is_sqlite():
         found += [str(row[0]) for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
-    return found + str(diff_models(current(), [Activity]) or "").splitlines()
+    newer = bool(history.unknown(schema.applied(HISTORY), MIGRATIONS))
+    return found + schema.lacking([Activity], newer=newer)

@@ -13,7 +13,7 @@ from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import verify
 from musicsvc.store.backups.verify import Facts, OnProgress
 from musicsvc.store.engine.url import path_of
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history
 
 # Each slice is synced before the next is copied, so a commit of the server never waits for more than one slice.
 SLICE_PAGES = 256
@@ -87,7 +87,7 @@ def _copy(path: Path, draft: Path, on_progress: OnProgress | None) -> Facts:
         # Without a transaction every commit would restart the copy.
         source.execute("BEGIN")
         found = verify.read_facts(source)
-        if problem := schema.too_old(f"The database {path}", found.migrations):
+        if problem := history.too_old(f"The database {path}", found.migrations):
             raise Failure(problem)
         _require_room(draft.parent, int(source.pragma("page_count")) * int(source.pragma("page_size")))
         _copy_pages(source, draft, on_progress)

@@ -15,7 +15,7 @@ from musicsvc.store.backups.create import MEGABYTE
 from musicsvc.store.backups.regained_rights import RegainedRights
 from musicsvc.store.backups.verify import Facts, OnProgress
 from musicsvc.store.engine.sqlite import file_locks, files
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history
 from musicsvc.wording import quantity
 
 SUFFIXES = ("-wal", "-shm", "-journal")
@@ -145,7 +145,7 @@ def _refusal(facts: Facts, file: Path) -> str | None:
     """Return an error message if no database can be made of the backup."""
     if not facts.migrations:
         return f"{file} has no tables of musicsvc. {HINT}"
-    return schema.refusal(str(file), facts.migrations)
+    return history.refusal(str(file), facts.migrations)
 
 
 def _copy_whole(file: Path, path: Path, on_progress: OnProgress | None) -> None:

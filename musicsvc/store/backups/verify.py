@@ -9,6 +9,7 @@ import apsw
 
 from musicsvc.errors import Damaged, Failure
 from musicsvc.store.engine.sqlite.files import APPLICATION_ID, HEADER, HEADER_BYTES, Foreign
+from musicsvc.store.schema.history import History
 from musicsvc.store.schema.schema import HISTORY
 
 STEPS = 100_000  # instructions of SQLite's virtual machine between two calls of on_progress
@@ -17,10 +18,10 @@ OnProgress = Callable[[float, float], None]  # takes the amount done and the tot
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The number of rows of each table, and the names of the applied migrations."""
+    """The number of rows of each table, and the applied migrations."""
 
     counts: dict[str, int]
-    migrations: tuple[str, ...]
+    migrations: History
 
     @property
     def rows(self) -> int:
@@ -36,8 +37,9 @@ def read_facts(connection: apsw.Connection) -> Facts:
     # The rows of a virtual table are counted in its shadow tables.
     names = sorted(name for name, kind in kinds.items() if kind in {"table", "shadow"} and name != "sqlite_schema")
     counts = {name: int(connection.execute(f'SELECT count(*) FROM "{name}"').get) for name in names}  # noqa: S608 - names from the schema
-    rows = connection.execute(f"SELECT name FROM {HISTORY} ORDER BY name").fetchall() if HISTORY in kinds else []  # noqa: S608 - a constant
-    return Facts(counts, tuple(str(name) for (name,) in rows))
+    history = f"SELECT name, oldest_program FROM {HISTORY} ORDER BY name"  # noqa: S608 - a constant
+    rows = connection.execute(history).fetchall() if HISTORY in kinds else []
+    return Facts(counts, {str(name): str(oldest_program) for name, oldest_program in rows})
 
 
 def check(file: Path, on_progress: OnProgress | None = None) -> Facts:

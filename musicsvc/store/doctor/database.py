@@ -14,6 +14,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.opening import open_unchecked
 from musicsvc.store.schema import schema
+from musicsvc.store.schema.history import unknown
 
 SAFE_SQLITE = (3, 51, 3)  # older versions may corrupt a WAL that two connections write
 PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
@@ -46,7 +47,9 @@ def _check_open(store: Store, now: int) -> Iterator[Finding]:
     if differences:
         yield problem("schema", _listed(differences), "Restore a backup, or correct the schema.")
     else:
-        yield ok("schema", "The schema is up to date.")
+        newer = store.read(lambda: unknown(schema.applied())).result()
+        finding = f"The schema is of a newer version ({newer[-1]}), and this one may use it." if newer else None
+        yield ok("schema", finding or "The schema is up to date.")
         counts = store.read(list_blocks.differences).result()
         if counts:
             yield problem("counts", _listed(counts), "Run: musicsvc db recount")

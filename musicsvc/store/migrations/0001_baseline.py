@@ -6,6 +6,8 @@ from peewee import *
 
 from musicsvc.store.migrations.baseline import accounts, catalog, list_blocks, names, plays, tables, track_ranks
 
+oldest_program = "0.1.0"
+
 
 def up(migrator, db):
     for part in (accounts, catalog, plays, list_blocks, track_ranks):

@@ -1,13 +1,15 @@
 """Apply migrations, and check the database schema against the migrations and the models."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import partial
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 
-from peewee import Database, DatabaseError
-from playhouse.migrations import Runner
+from peewee import Database, DatabaseError, Model
+from playhouse.migrate import SchemaMigrator
 from playhouse.schema_diff import diff_models
 
 from musicsvc import extras
@@ -18,52 +20,23 @@ from musicsvc.store.engine.sql import bound, current, is_sqlite
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import describe, path_of
+from musicsvc.store.schema.history import MIGRATIONS, TABLE, History, missing, refusal, unknown
 
-MIGRATIONS = Path(__file__).parents[1] / "migrations"
 HISTORY = "schema_migration"
-BASELINE = "0001_baseline"  # the first migration, also of the activity log
 ADVISORY_LOCK = 0x4D535643
-BEGIN_ANEW = "move it away, run musicsvc init, and import your files again."
 _listener: ContextVar[Callable[[float, float], None] | None] = ContextVar("musicsvc_migration", default=None)
 VIRTUAL_TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'"
 
 
-def available(folder: Path | None = None) -> list[str]:
-    """Return the names of the migrations in `folder`, oldest first. Default: all of this version of the service."""
-    return sorted(path.stem for path in (folder or MIGRATIONS).glob("[0-9]*.py"))
-
-
-def applied(history: str = HISTORY) -> list[str]:
-    """Return the names of the migrations that were applied to the current database, oldest first."""
+def applied(history: str = HISTORY) -> History:
+    """Return the migrations that were applied to the current database."""
     if history not in current().get_tables():
-        return []
-    rows = current().execute_sql(f"SELECT name FROM {history}").fetchall()  # noqa: S608 - a constant
-    return sorted(name for (name,) in rows)
-
-
-def missing(have: Sequence[str], folder: Path | None = None) -> list[str]:
-    """Return the names of the migrations in `folder` that are not in `have`, oldest first."""
-    return [name for name in available(folder) if name not in have]
-
-
-def too_old(name: str, have: Sequence[str]) -> str | None:
-    """Return an error message, beginning with `name`, if a database with the migrations `have` precedes the first."""
-    if not have or BASELINE in have:
-        return None
-    return f"{name} was written before version 0.1.0 and cannot be upgraded: {BEGIN_ANEW}"
-
-
-def refusal(name: str, have: Sequence[str], folder: Path | None = None) -> str | None:
-    """Return an error message, beginning with `name`, if a database with the migrations `have` cannot be upgraded."""
-    if problem := too_old(name, have):
-        return problem
-    if set(have) - set(available(folder)):
-        return f"{name} was written by a newer musicsvc. Install that version, or restore an older backup."
-    return None
+        return {}
+    return dict(current().execute_sql(f"SELECT name, oldest_program FROM {history} ORDER BY name").fetchall())  # noqa: S608 - a constant
 
 
 def require_current(store: Store, folder: Path | None = None) -> None:
-    """Raise Failure, with a remedy, if the database schema is older or newer than this version of the service.
+    """Raise Failure, with a remedy, if this version of the service cannot use the schema of the database.
 
     Raises NoDatabase if there is none.
     """
@@ -79,7 +52,7 @@ def fault(name: str = "The database", folder: Path | None = None) -> str | None:
         return f"{name} has no tables yet. Run: musicsvc init"
     if (problem := refusal(name, have, folder)) or not missing(have, folder):
         return problem
-    return f"{name} is of an older schema ({have[-1]}). Run: musicsvc db upgrade"
+    return f"{name} is of an older schema ({max(have)}). Run: musicsvc db upgrade"
 
 
 def upgrade(
@@ -104,12 +77,11 @@ def upgrade(
         with _exclusive(url):
             if have and save is not None:
                 save(names[0])
-            runner = Runner(database, str(folder or MIGRATIONS), table_name=HISTORY)
             for number, name in enumerate(names):
                 on_progress(number, len(names))
                 token = _listener.set(partial(_pass_on, on_progress, number, len(names)))
                 try:
-                    runner.up(name)
+                    apply(database, name, folder or MIGRATIONS)
                 finally:
                     _listener.reset(token)
             on_progress(len(names), len(names))
@@ -126,6 +98,24 @@ def create(url: str) -> bool:
 
         files.create(path)
     return bool(upgrade(url))
+
+
+def apply(database: Database, name: str, folder: Path, history: str = HISTORY) -> None:
+    """Apply a migration and record it, in one transaction."""
+    module = load(name, folder)
+    migrator = SchemaMigrator.from_database(database)
+    record = f"INSERT INTO {history} (name, oldest_program) VALUES ({database.param}, {database.param})"  # noqa: S608 - constants
+    database.execute_sql(TABLE.format(history))
+    with migrator.migration_context():
+        module.up(migrator, database)
+        database.execute_sql(record, (name, module.oldest_program))
+
+
+def load(name: str, folder: Path = MIGRATIONS) -> ModuleType:
+    """Return the module of a migration, with its function `up` and its constant `oldest_program`."""
+    module = ModuleType(name)
+    SourceFileLoader(name, str(folder / f"{name}.py")).exec_module(module)
+    return module
 
 
 def report_progress(done: float, total: float) -> None:
@@ -160,8 +150,18 @@ def damage() -> list[str]:
 
 def differences() -> list[str]:
     """Return one line for each difference between the tables in the database and the models."""
-    found = diff_models(current(), models.tables())
-    return [f"schema: {line}" for line in str(found).splitlines()] if found else []
+    return [f"schema: {line}" for line in lacking(models.tables(), newer=bool(unknown(applied())))]
+
+
+def lacking(tables: Iterable[type[Model]], *, newer: bool) -> list[str]:
+    """Return one line for each table, column and index of the models that the current database has not, or otherwise.
+
+    Further columns do no harm: this program uses them no more. `newer`: of a newer version, which may change indexes.
+    """
+    found = diff_models(current(), list(tables))._replace(drop_columns=[])
+    if newer:
+        found = found._replace(add_indexes=[], drop_indexes=[])
+    return str(found).splitlines()
 
 
 def migrating(url: str) -> AbstractContextManager[Database]:

@@ -34,7 +34,7 @@ async def test_a_service_that_can_work_says_so_without_a_token(anonymous: Client
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        (f"INSERT INTO {schema.HISTORY} (name, applied) VALUES ('9999_later', '2030-01-01')", "newer musicsvc"),
+        (f"INSERT INTO {schema.HISTORY} (name, oldest_program) VALUES ('9999_later', '9.9.0')", "needs musicsvc 9.9.0"),
         (f"UPDATE {schema.HISTORY} SET name = '0001_catalog'", "was written before version 0.1.0"),
         (f"DELETE FROM {schema.HISTORY}", "Run: musicsvc init"),
     ],

@@ -222,7 +222,7 @@ def spoil(file: Path, damage: str) -> None:
     if damage in {"newer", "older"}:
         connection = apsw.Connection(str(file))
         if damage == "newer":
-            connection.execute("INSERT INTO activity_migration (name, applied) VALUES ('9999_next', '')")
+            connection.execute("INSERT INTO activity_migration (name, oldest_program) VALUES ('9999_next', '9.9.0')")
         else:
             connection.execute("UPDATE activity_migration SET name = '0001_activity'")
         connection.close()

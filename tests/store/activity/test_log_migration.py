@@ -17,6 +17,8 @@ from tests.store.activity.test_calls import PLAIN
 from tests.support import upgrades
 
 NEXT = """
+oldest_program = "9.1.0"
+
 def up(migrator, db):
     db.execute_sql("ALTER TABLE activity ADD COLUMN seconds INTEGER")
     db.execute_sql("UPDATE activity SET seconds = at / 1000000")

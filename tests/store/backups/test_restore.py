@@ -14,7 +14,7 @@ from musicsvc.store.accounts import password_links, users
 from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import restore as restore_backup
 from musicsvc.store.models import PasswordLink, Session, Tag, User
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history, schema
 from musicsvc.store.security import sessions
 from tests.store.backups.killed_restoring import NOW, contents, names
 from tests.support import upgrades
@@ -122,7 +122,7 @@ def _foreign(file: Path) -> None:
 
 def _newer(file: Path) -> None:
     connection = apsw.Connection(str(file))
-    connection.execute("INSERT INTO schema_migration (name, applied) VALUES ('9999_later', '2030-01-01')")
+    connection.execute("INSERT INTO schema_migration (name, oldest_program) VALUES ('9999_later', '9.9.0')")
     connection.close()
 
 
@@ -139,7 +139,7 @@ def _older(file: Path) -> None:
         (overwrite_middle_page, "is damaged"),
         (add_dangling_row, "is damaged: a row refers to a missing row"),
         (_foreign, "belongs to another program"),
-        (_newer, "was written by a newer musicsvc. Install that version"),
+        (_newer, r"needs musicsvc 9\.9\.0 or newer, and this is .*: install that version"),
         (_older, r"was written before version 0\.1\.0 and .*: move it away, .* import your files again\.$"),
         (lambda file: file.unlink(), "There is no file"),
     ],
@@ -178,7 +178,7 @@ def test_a_database_of_another_program_is_not_replaced(path: Path, backup: Path)
 
 def test_an_older_backup_is_restored_and_then_upgraded(path: Path, backup: Path, tmp_path: Path) -> None:
     folder = upgrades.make_next(tmp_path / "next")
-    assert schema.missing(restore(backup, path).facts.migrations, folder) == [*upgrades.NEXT]
+    assert history.missing(restore(backup, path).facts.migrations, folder) == [*upgrades.NEXT]
     with pytest.raises(Failure, match=r"Run: musicsvc db upgrade"):
         opening.connect(f"sqlite:///{path}", folder)
     schema.upgrade(f"sqlite:///{path}", folder=folder)

@@ -85,10 +85,10 @@ def replaced(*findings: Finding) -> list[Finding]:
             id="journal",
         ),
         pytest.param(
-            execute("ALTER TABLE tag ADD COLUMN more TEXT"),
-            replaced(problem("schema", "schema: drop column tag.more.", "Restore a backup, or correct the schema."))[
-                :3
-            ],
+            execute("ALTER TABLE account DROP COLUMN avatar"),
+            replaced(
+                problem("schema", "schema: add column account.avatar.", "Restore a backup, or correct the schema.")
+            )[:3],
             id="schema",
         ),
         pytest.param(

@@ -17,7 +17,7 @@ from musicsvc.store import opening
 from musicsvc.store.engine.sql import current, lock_rows
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history, schema
 from tests.support import upgrades
 
 psycopg = pytest.importorskip("psycopg")
@@ -180,7 +180,7 @@ def test_the_search_path_of_the_address_is_used(new_database: Callable[..., str]
         connection.execute("CREATE SCHEMA app")
     inside = f"{url}&options={quote('-c search_path=app')}"
 
-    assert schema.upgrade(inside) == schema.available()
+    assert schema.upgrade(inside) == history.available()
 
     with opening.connect(inside) as store:
         assert store.read(schema.problems).result() == []
@@ -199,7 +199,7 @@ def test_a_migration_waits_for_another_without_limit(new_database: Callable[...,
         assert thread.is_alive()
     thread.join(30)
 
-    assert done == [schema.available()]
+    assert done == [history.available()]
 
 
 def test_a_migration_waits_for_a_table_as_long_as_a_unit_does(store_url: str, tmp_path: Path) -> None:

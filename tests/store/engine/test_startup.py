@@ -10,6 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+import musicsvc
 from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.engine import sql
@@ -152,13 +153,13 @@ def test_a_folder_at_the_path_of_the_database_is_refused(tmp_path: Path) -> None
 
 
 def test_a_database_of_a_newer_version_is_refused(store_url: str) -> None:
-    _sql(store_url, "INSERT INTO schema_migration (name, applied) VALUES ('9999_later', '2030-01-01 00:00:00')")
+    _sql(store_url, "INSERT INTO schema_migration (name, oldest_program) VALUES ('9999_later', '9.9.0')")
 
     for message in _refusals(store_url):
-        fault, _, way_out = message.partition("musicsvc. ")
-        assert fault == f"{describe(store_url)} was written by a newer "
-        assert way_out == "Install that version, or restore an older backup."
-        assert "\n" not in message
+        assert message == (
+            f"{describe(store_url)} needs musicsvc 9.9.0 or newer, and this is {musicsvc.__version__}:"
+            " install that version, or restore a backup of before the upgrade."
+        )
 
 
 def test_a_database_is_described_by_its_file_or_its_address_without_the_password() -> None:

@@ -11,7 +11,7 @@ from musicsvc.store import opening
 from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history, schema
 from tests.faults import killing
 from tests.support import old_databases, upgrades
 
@@ -50,9 +50,9 @@ class Scene:
     def _check(self, step: int) -> None:
         """Check that a number of migrations is complete, the next one has no effect, and no row has changed."""
         with opening.open_unchecked(self._url) as store:
-            have = store.read(schema.applied).result()
-        assert have == schema.available(self._migrations)[: len(have)], step
-        assert have[: len(schema.available())] == schema.available(), step
+            have = [*store.read(schema.applied).result()]
+        assert have == history.available(self._migrations)[: len(have)], step
+        assert have[: len(history.available())] == history.available(), step
         assert old_databases.rows(self._path, self._columns) == self._rows, step
 
     def _problems(self) -> list[str]:
@@ -64,7 +64,7 @@ class Scene:
         made = backup_folder.entries(self._data)
         assert made, step
         for entry in made:
-            assert schema.missing(verify.check(entry.file).migrations, self._migrations), step
+            assert history.missing(verify.check(entry.file).migrations, self._migrations), step
         assert old_databases.rows(made[-1].file, self._columns) == self._rows, step
 
 

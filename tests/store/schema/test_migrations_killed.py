@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from musicsvc.store.engine.sqlite import files
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history, schema
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,5 +28,5 @@ def test_an_empty_database_needs_no_backup(tmp_path: Path) -> None:
     file = tmp_path / "data" / "musicsvc.db"
     files.create(file)
     saved: list[str] = []
-    assert schema.upgrade(f"sqlite:///{file}", saved.append) == schema.available()
+    assert schema.upgrade(f"sqlite:///{file}", saved.append) == history.available()
     assert saved == []

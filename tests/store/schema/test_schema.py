@@ -16,7 +16,7 @@ from musicsvc.store import models, opening
 from musicsvc.store.engine.sql import current, fetch
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
-from musicsvc.store.schema import schema
+from musicsvc.store.schema import history, schema
 from tests.conftest import Sample
 from tests.support import upgrades
 from tests.support.upgrades import MOODS
@@ -32,7 +32,7 @@ def _problems(url: str) -> list[str]:
 def test_an_upgrade_applies_everything_and_a_second_one_nothing(new_database: Callable[..., str]) -> None:
     url = new_database(migrated=False)
 
-    assert schema.upgrade(url) == schema.available()
+    assert schema.upgrade(url) == history.available()
     assert schema.upgrade(url) == []
     assert _problems(url) == []
 
@@ -57,7 +57,7 @@ def test_an_upgrade_changes_the_tables_and_keeps_the_rows(sample: Sample, store_
     steps = [each / len(tracks) for each in range(len(tracks))]
     assert [done for done, _ in reported] == [0.0, *steps, 1.0, 2.0]
     assert {count for _, count in reported} == {2}
-    with pytest.raises(Failure, match="was written by a newer musicsvc"):
+    with pytest.raises(Failure, match=r"needs musicsvc 9\.2\.0 or newer"):
         opening.connect(store_url)
 
 
@@ -74,7 +74,7 @@ def test_concurrent_processes_migrate_once(new_database: Callable[..., str], tmp
 
     said = sorted(process.communicate(timeout=60)[0].split() for process in processes)
 
-    assert said == [[], schema.available(folder)[len(schema.available()) if migrated else 0 :]]
+    assert said == [[], history.available(folder)[len(history.available()) if migrated else 0 :]]
     assert [process.returncode for process in processes] == [0, 0]
     with opening.connect(url, folder) as store:
         assert store.read(schema.damage).result() == []
@@ -88,7 +88,7 @@ def test_a_creation_killed_after_any_statement_is_finished_by_the_next(
     killed = -signal.SIGKILL
     while killed == -signal.SIGKILL and (statements := next(counts, 0)):
         url = new_database(migrated=False)
-        killed = upgrades.kill(url, schema.MIGRATIONS, statements)
+        killed = upgrades.kill(url, history.MIGRATIONS, statements)
 
         schema.upgrade(url)
 
@@ -116,7 +116,7 @@ def test_an_upgrade_killed_after_any_statement_is_finished_by_the_next(
             tracks, moods = store.read(lambda: (fetch("SELECT id FROM track"), fetch(MOODS))).result()
             assert {track for (track,) in tracks} == {row[0] for row in moods}
             assert store.read(schema.damage).result() == []
-    released = len(schema.available())
+    released = len(history.available())
     assert (killed, applied) == (0, {released, released + 1, released + 2})
 
 
@@ -129,6 +129,7 @@ def test_an_upgrade_leaves_the_models_unbound(new_database: Callable[..., str]) 
 
 def test_a_failing_migration_changes_nothing_and_is_reported_in_one_line(store_url: str, tmp_path: Path) -> None:
     failing = (
+        "oldest_program = '0.1.0'\n"
         "def up(migrator, db):\n"
         "    db.execute_sql('CREATE TABLE half (x INTEGER)')\n"
         "    db.execute_sql('INSERT INTO nowhere VALUES (1)')\n"

@@ -2,6 +2,7 @@
 
 from musicsvc.store.migrations.baseline import tables
 
+oldest_program = "0.1.0"
 TABLES = """
 CREATE TABLE activity (
     id BIGSERIAL PRIMARY KEY,
