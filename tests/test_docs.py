@@ -139,7 +139,7 @@ def _parse(group: TyperGroup, words: list[str], parent: Any = None) -> None:
 
 @pytest.mark.parametrize("page", PROSE, ids=_name)
 def test_commands_in_the_text_exist(page: Path) -> None:
-    for span in re.findall(r"`musicsvc ((?:[a-z-]+ ?)+)", _text(page)):
+    for span in re.findall(r"`musicsvc ((?:[a-z][a-z-]* ?)+)", _text(page)):
         group: object = _program()
         for word in span.split():
             if not isinstance(group, TyperGroup):

@@ -212,3 +212,15 @@ def test_a_migration_waits_for_a_table_as_long_as_a_unit_does(store_url: str, tm
                 upgrade.result(20)
         finally:
             other.rollback()
+
+
+def test_a_database_that_cannot_store_every_text_is_refused(store_url: str, admin: Any) -> None:
+    name = f"{admin.info.dbname}_ascii"
+    admin.execute(f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'SQL_ASCII' LOCALE 'C'")
+    refused = rf"/{name}\S* has the encoding SQL_ASCII, not UTF8. Create one with: createdb --encoding=UTF8"
+    try:
+        for use in (schema.upgrade, opening.connect):
+            with pytest.raises(Failure, match=refused):
+                use(store_url.replace(f"/{admin.info.dbname}?", f"/{name}?"))
+    finally:
+        admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')

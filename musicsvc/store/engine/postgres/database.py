@@ -11,6 +11,7 @@ from psycopg import errors as pg
 
 from musicsvc.errors import Failure, MissingReference, Unavailable
 from musicsvc.store.engine.tables import Noting, Tables, note
+from musicsvc.store.engine.url import describe
 
 SESSION_OPTIONS = "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=60000 -c timezone=UTC"
 ERRORS = (peewee.PeeweeException, psycopg.Error)  # Peewee does not wrap all errors of the driver
@@ -48,7 +49,9 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
         except psycopg.ProgrammingError:
             raise Failure("The database address cannot be read (setting database_url).") from None
         options = f"{SESSION_OPTIONS} {given.get('options', '')}"
-        super().__init__(url, prefer_psycopg3=True, options=options, connect_timeout=given.get("connect_timeout", 5))
+        timeout = given.get("connect_timeout", 5)
+        super().__init__(url, prefer_psycopg3=True, options=options, connect_timeout=timeout, client_encoding="UTF8")
+        self._url = url
         # Peewee opens connections one at a time. Threads must not queue for a server that does not answer.
         self._lock = nullcontext()
         self._connections: list[psycopg.Connection[object]] = []
@@ -64,7 +67,13 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
         return self._tables
 
     def _connect(self) -> psycopg.Connection[object]:
+        """Open a connection. Raises Failure if the database cannot store every text."""
         connection: psycopg.Connection[object] = super()._connect()  # type: ignore[misc]  # missing in the stubs
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            connection.close()
+            hint = "Create one with: createdb --encoding=UTF8 --template=template0 NAME"
+            raise Failure(f"{describe(self._url)} has the encoding {encoding}, not UTF8. {hint}")
         connection.cursor_factory = NotingCursor
         connection.server_cursor_factory = NotingServerCursor
         with self._connections_lock:

@@ -1,0 +1,151 @@
+"""The commands of docs/recover.md for PostgreSQL, with a real pgBackRest: a dump, and back to a moment."""
+
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.support.page_commands import blocks, commands
+
+pytestmark = [pytest.mark.only_on("sqlite"), pytest.mark.long]  # it starts a server of its own
+PAGE = "recover.md"
+NEEDED = ("pg_createcluster", "pg_ctlcluster", "pgbackrest")
+DEBIAN = Path("/usr/lib/postgresql/15/bin")
+MUSICSVC = [sys.executable, "-m", "musicsvc"]
+
+
+class Cluster:
+    """A cluster of Debian's PostgreSQL 15 in a folder, with the settings that the page shows."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._name = "music"
+        self._environment = {
+            "PATH": f"{os.environ['PATH']}:{DEBIAN}",  # noqa: TID251 - handed on
+            "HOME": str(folder),
+            "PG_CLUSTER_CONF_ROOT": str(folder / "etc"),
+            "PGBACKREST_CONFIG": str(folder / "pgbackrest.conf"),
+            "PGBACKREST_LOCK_PATH": str(folder / "lock"),
+            "PGBACKREST_LOG_LEVEL_FILE": "off",
+            "PGBACKREST_PG1_SOCKET_PATH": str(folder),
+            "PGHOST": str(folder),
+            "MUSICSVC_DATABASE_URL": f"postgresql:///music?host={quote(str(folder), safe='')}&user=postgres",
+            "MUSICSVC_DATA_DIR": str(folder / "musicsvc"),
+        }
+        for name in ("archive", "musicsvc"):
+            (folder / name).mkdir()
+
+    def run(self, *words: str) -> str:
+        """Run a command, which must succeed: those of PostgreSQL as its user. Return what it prints."""
+        own = words[0] == "musicsvc"
+        command = [*MUSICSVC, *words[1:]] if own else list(words)
+        user = None if own or os.geteuid() else "postgres"
+        done = subprocess.run(
+            command,
+            env=self._environment,
+            cwd=self.folder / "musicsvc" if own else self.folder,
+            user=user,
+            group=user,
+            extra_groups=[] if user else None,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout
+
+    def fill(self) -> None:
+        """Create the schema, an account and an artist with a track."""
+        self.run("musicsvc", "init")
+        self.run("musicsvc", "user", "create", "ann@label.test")
+        (self.folder / "musicsvc" / "catalog.csv").write_text("artist,track\nMoor,Peat\n")
+        self.run("musicsvc", "import", "catalog", "catalog.csv", "--user", "ann@label.test")
+
+    def report_plays(self, count: int) -> None:
+        """Import `count` new plays of the track."""
+        first = self.plays()
+        lines = [f"Moor,Peat,l{number},2026-01-31T1{number % 10}:00:00Z" for number in range(first, first + count)]
+        text = "\n".join(["artist,track,listener,played_at", *lines])
+        (self.folder / "musicsvc" / "plays.csv").write_text(text)
+        self.run("musicsvc", "import", "plays", "plays.csv")
+
+    def plays(self) -> int:
+        return int(self.run("psql", "-Atc", "SELECT count(*) FROM play", self._name))
+
+    def use(self, name: str) -> None:
+        self._name = name
+        self._environment["MUSICSVC_DATABASE_URL"] = self._environment["MUSICSVC_DATABASE_URL"].replace(
+            "music?", f"{name}?"
+        )
+
+    def create(self) -> None:
+        """Create and start the cluster, and the empty database `music`."""
+        places = ["--datadir", str(self.folder / "data"), "--socketdir", str(self.folder)]
+        options = ["-o", "listen_addresses=", "--logfile", str(self.folder / "log"), "--port", "5432"]
+        self.run("pg_createcluster", "15", "main", *places, *options, "--locale", "C.UTF-8", "--", "--auth=trust")
+        pgbackrest, archiving = blocks(PAGE, "Back to a moment", "ini")
+        pgbackrest = pgbackrest.replace("/var/lib/pgbackrest", str(self.folder / "archive"))
+        pgbackrest = pgbackrest.replace("/var/lib/postgresql/15/main", str(self.folder / "data"))
+        (self.folder / "pgbackrest.conf").write_text(pgbackrest)
+        etc = self.folder / "etc" / "15" / "main"
+        (etc / "conf.d" / "archive.conf").write_text(archiving)
+        # The archive command runs in the environment of the cluster.
+        variables = [f"{name} = '{value}'\n" for name, value in self._environment.items() if "PGBACKREST" in name]
+        (etc / "environment").write_text("".join(variables))
+        self.run("pg_ctlcluster", "15", "main", "start")
+        self.run("createdb", "music")
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    missing = [name for name in NEEDED if shutil.which(name) is None]
+    if missing or not DEBIAN.is_dir():
+        pytest.skip(f"{' and '.join(missing) or 'PostgreSQL 15'} of Debian is not installed here")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # its user must reach it, by a short path
+        made = Cluster(Path(folder))
+        if not os.geteuid():
+            owner = pwd.getpwnam("postgres")
+            for place in (made.folder, *made.folder.iterdir()):
+                os.chown(place, owner.pw_uid, owner.pw_gid)
+        made.create()
+        yield made
+        made.run("pg_ctlcluster", "15", "main", "stop", "--mode", "immediate")
+
+
+def test_plays_until_the_moment_are_back_and_later_ones_are_not(cluster: Cluster) -> None:
+    steps = commands(PAGE, "Back to a moment")
+    stop = next(number for number, words in enumerate(steps) if words[-1] == "stop")
+    cluster.fill()
+    cluster.report_plays(7)
+    for words in steps[:stop]:
+        cluster.run(*words)
+    cluster.report_plays(5)
+    moment = cluster.run("psql", "-Atc", "SELECT clock_timestamp()", "music").strip()
+    cluster.report_plays(3)
+
+    for words in steps[stop:]:
+        cluster.run(*[re.sub("(--target=).*", rf"\g<1>{moment}", word) for word in words])
+
+    assert cluster.plays() == 7 + 5
+    cluster.report_plays(2)
+    assert cluster.plays() == 7 + 5 + 2
+
+
+def test_a_dump_is_restored_as_another_database(cluster: Cluster) -> None:
+    cluster.fill()
+    cluster.report_plays(4)
+
+    for words in commands(PAGE, "PostgreSQL"):
+        cluster.run(*words)
+
+    cluster.use("music_restored")
+    cluster.run("musicsvc", "db", "check")
+    assert cluster.plays() == 4

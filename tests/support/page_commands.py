@@ -1,0 +1,55 @@
+"""The commands of the pages for operators. A test runs those below each heading, or docs/install.md lists them."""
+
+import re
+import shlex
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+LIST = "What could not be run"
+
+
+def text(page: str, heading: str = "") -> str:
+    """Return the part of a page below a heading, up to the next one. Default: what stands above the first `##`."""
+    lines = (DOCS / page).read_text("utf-8").splitlines(keepends=True)
+    parts: dict[str, str] = {}
+    name, fenced = "", False
+    for line in lines:
+        fenced ^= line.strip().startswith("```")
+        if not fenced and (found := re.fullmatch(r"##+ (.*)\n", line)):
+            name = found[1]
+        parts[name] = parts.get(name, "") + line
+    return parts[heading]
+
+
+def headings(page: str) -> list[str]:
+    """Return the headings of a page that have commands below them, `""` for what stands above the first."""
+    content = re.sub(r"```.*?```", "", (DOCS / page).read_text("utf-8"), flags=re.DOTALL)
+    return [name for name in ("", *re.findall(r"^##+ (.*)$", content, re.MULTILINE)) if blocks(page, name)]
+
+
+def blocks(page: str, heading: str = "", language: str = "sh") -> list[str]:
+    """Return the blocks of one language below a heading."""
+    found = re.findall(rf"^( *)```{language}\n(.*?)```", text(page, heading), re.DOTALL | re.MULTILINE)
+    return [re.sub(rf"^{indent}", "", block, flags=re.MULTILINE) for indent, block in found]
+
+
+def commands(page: str, heading: str = "") -> list[list[str]]:
+    """Return the words of each command below a heading that a test can run."""
+    listed = untested()
+    return [words for words in _all(page, heading) if shlex.join(words) not in listed]
+
+
+def listed_commands(page: str) -> set[str]:
+    """Return the commands of a page that the list names."""
+    return {shlex.join(words) for heading in headings(page) for words in _all(page, heading)} & set(untested())
+
+
+def untested() -> dict[str, str]:
+    """Return the commands that no test runs, with the reason for each."""
+    rows = re.findall(r"^\| `(.*?)` \| (.*?) \|$", text("install.md", LIST), re.MULTILINE)
+    return {shlex.join(shlex.split(command)): reason for command, reason in rows}
+
+
+def _all(page: str, heading: str) -> list[list[str]]:
+    lines = "".join(blocks(page, heading)).replace("\\\n", " ").splitlines()
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
