@@ -19,3 +19,17 @@ def data_dir() -> str | None:
 def demo_secrets() -> dict[str, str]:
     """Return the variables that fix the secrets of the demo, by name."""
     return {name: value for name, value in variables().items() if name in DEMO_VARIABLES}
+
+
+def notify_socket() -> str | None:
+    """Return the socket of the service manager (sd_notify(3)), or None."""
+    return os.environ.get("NOTIFY_SOCKET") or None  # noqa: TID251 - as documented above
+
+
+def watchdog_seconds() -> float | None:
+    """Return the seconds within which the service manager expects a message of this process again, or None."""
+    given = os.environ  # noqa: TID251 - as documented above
+    microseconds, pid = given.get("WATCHDOG_USEC", ""), given.get("WATCHDOG_PID", str(os.getpid()))
+    return (
+        int(microseconds) / 1e6 if microseconds.isdecimal() and pid == str(os.getpid()) and int(microseconds) else None
+    )

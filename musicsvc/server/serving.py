@@ -17,6 +17,7 @@ from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.process import resources
+from musicsvc.server.process.service_manager import ServiceManager
 from musicsvc.server.process.supervisor import SIGNALS, Links, Supervisor
 from musicsvc.server.worker import Configuration, Worker
 from musicsvc.store import opening
@@ -73,19 +74,21 @@ def _supervise(source: "Source", clock: Clock, listener: socket.socket, *, reloa
                 collectors.add_logs(metrics, own)
                 Worker(source.current, clock, listener, metrics, links).run()
 
-        def reload() -> None:
+        def reload() -> str:
             before = source.current
             if not source.reload():
-                return
+                return REFUSED
             if supervisor.replace_workers():
                 log_setup.change(writer, source.current.settings.log)
                 log.info(RELOADED)
-            else:
-                source.current = before
-                log.error("%s: a worker process did not start", REFUSED)
+                return RELOADED
+            source.current = before
+            log.error("%s: a worker process did not start", REFUSED)
+            return REFUSED
 
         on_exit = shared.worker_exited if shared is not None else None
-        supervisor = Supervisor(work, workers, listener, reload if reloads else None, on_exit)
+        manager = ServiceManager.of_process(f"Serving {source.current.root(listener)}")
+        supervisor = Supervisor(work, workers, listener, reload if reloads else None, on_exit, manager)
         supervisor.run()
 
 

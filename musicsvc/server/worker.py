@@ -23,7 +23,7 @@ from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network import tls
 from musicsvc.server.process import resources
-from musicsvc.server.process.supervisor import READY, RETIRE, SERVING, SIGNALS, Links
+from musicsvc.server.process.supervisor import ALIVE, PING, READY, RETIRE, SERVING, SIGNALS, Links
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
 from musicsvc.store.rate_limits.window import Counts
@@ -104,6 +104,8 @@ class Worker:
             message = self._links.supervisor.recv(1)
         if message == RETIRE:
             self._retiring.set()
+        elif message == PING:
+            self._tell(ALIVE)
         else:
             asyncio.get_running_loop().remove_reader(self._links.supervisor)
             self._stopping.set()

@@ -17,14 +17,19 @@ from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from musicsvc.errors import Failure
+from musicsvc.server.process import service_manager
+from musicsvc.server.process.service_manager import ServiceManager
 
 log = logging.getLogger("musicsvc")
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 SIGNALS = {*STOP_SIGNALS, signal.SIGHUP, signal.SIGCHLD}
-READY, SERVING, RETIRE = b"1", b"2", b"r"  # messages: the first two of a worker, the last to it
+READY, SERVING, ALIVE = b"1", b"2", b"a"  # messages of a worker
+RETIRE, PING = b"r", b"p"  # messages to a worker
+LONGEST = 64  # bytes of messages that are read at once
 QUICK_EXIT_SECONDS = 5.0
 MAX_BACKOFF_SECONDS = 30.0
 POLL_SECONDS = 0.05
+CHECKS = 4  # in the time of the watchdog
 
 
 class Links(NamedTuple):
@@ -44,6 +49,25 @@ class Worker:
     link: socket.socket
     heritage: socket.socket
     retires: bool = False
+    heard: bytes = b""  # its messages
+    asked: bool = False
+
+    def listen(self) -> bool:
+        """Read the messages that have arrived. Return False if the worker has exited."""
+        try:
+            received = self.link.recv(LONGEST, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        self.heard += received
+        return bool(received)
+
+    def ask(self) -> None:
+        """Ask for a message of its event loop."""
+        self.asked, self.heard = True, self.heard.replace(ALIVE, b"")
+        with suppress(OSError):  # it has just exited
+            self.link.send(PING, socket.MSG_DONTWAIT)
 
     def retire(self) -> None:
         """Let the worker finish its connections and exit."""
@@ -61,19 +85,23 @@ class Supervisor:
         work: Callable[[int, Links], None],
         workers: int,
         listener: socket.socket,
-        reload: Callable[[], None] | None = None,
+        reload: Callable[[], str] | None = None,
         on_exit: Callable[[int], None] | None = None,
+        manager: ServiceManager | None = None,
     ) -> None:
         """`work`: called in each worker with a number that no other running worker has; it must return when told to.
 
-        `reload`: called on SIGHUP, which otherwise stops the server. `on_exit`: called with the number of a worker that
-        has exited.
+        `reload`: called on SIGHUP, which otherwise stops the server; returns the outcome. `on_exit`: called with the
+        number of a worker that has exited. `manager`: gets a message when all workers serve, and while they respond.
         """
         self._work = work
         self._workers = workers
         self._listener = listener
         self._reload = reload
         self._on_exit = on_exit
+        self._manager = manager or ServiceManager(None, None)
+        self._announced = False
+        self._next_check = 0.0
         self._hangups = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as under nohup
         self._had_terminal = _has_terminal()
         self._running: dict[int, Worker] = {}
@@ -87,22 +115,56 @@ class Supervisor:
         for _ in range(self._workers):
             self._fork()
         while self._running:
-            number = signal.sigwait(SIGNALS)
+            number = self._next_signal()
             if number == signal.SIGCHLD:
                 self._reap()
             elif number in STOP_SIGNALS:
                 self._stop(signal.Signals(number).name)
-            elif self._hangups:
+            elif number == signal.SIGHUP and self._hangups:
                 self._hang_up()
         log.info("stopped (%s)", self._reason)
         if self._killed:
             sys.exit(1)
 
+    def _next_signal(self) -> int | None:
+        """Wait for a signal, or until the workers must be checked again. Then return None."""
+        if (seconds := self._check()) is None:
+            return signal.sigwait(SIGNALS)
+        found = signal.sigtimedwait(SIGNALS, seconds)
+        return None if found is None else found.si_signo
+
+    def _check(self) -> float | None:
+        """Tell the service manager whether the workers serve. Return the seconds until the next check, or None."""
+        if not self._manager.present or self._reason:
+            return None
+        current = [worker for worker in self._running.values() if not worker.retires and worker.listen()]
+        if not self._announced:
+            self._announced = self._all(current, SERVING)
+            if not self._announced:
+                return POLL_SECONDS
+            self._manager.tell_ready()
+        if self._manager.watchdog is None:
+            return None
+        if (rest := self._next_check - time.monotonic()) > 0:
+            return rest
+        if self._all(current, ALIVE):
+            self._manager.tell(service_manager.ALIVE)
+        for worker in current:
+            if not worker.asked or ALIVE in worker.heard:
+                worker.ask()
+        seconds = self._manager.watchdog / CHECKS
+        self._next_check = time.monotonic() + seconds
+        return seconds
+
+    def _all(self, workers: list[Worker], message: bytes) -> bool:
+        """Return whether all workers have sent the message, or while others take their places, as many."""
+        return sum(message in worker.heard for worker in workers) >= self._workers
+
     def replace_workers(self) -> bool:
         """Start new workers, and retire the old ones once all new ones are ready. Return False if one is not."""
         old = [worker for worker in self._running.values() if not worker.retires]
         new = [self._fork(worker) for worker in old]
-        if any(self._receive(worker) != READY for worker in new):
+        if not all(self._wait_for(worker, READY) for worker in new):
             for worker in new:
                 worker.retires = True
                 worker.link.close()
@@ -110,18 +172,19 @@ class Supervisor:
         for worker in old:
             worker.retire()
         for worker in new:
-            self._receive(worker)  # that it serves requests
+            self._wait_for(worker, SERVING)
         return True
 
-    def _receive(self, worker: Worker) -> bytes:
-        """Wait for a message of the worker. Return nothing if it exits, or if a stop signal arrives."""
-        while not select.select([worker.link], [], [], POLL_SECONDS)[0]:
-            if _stop_is_pending():
-                return b""
-        try:
-            return worker.link.recv(1)
-        except OSError:
-            return b""
+    def _wait_for(self, worker: Worker, message: bytes) -> bool:
+        """Wait for a message of the worker. Return False if it exits, or if a stop signal arrives."""
+        while message not in worker.heard:
+            if select.select([worker.link], [], [], POLL_SECONDS)[0]:
+                if not worker.listen():
+                    return False
+            elif _stop_is_pending():
+                return False
+            self._check()
+        return True
 
     def _fork(self, predecessor: Worker | None = None) -> Worker:
         number = min(set(range(len(self._running) + 1)) - {worker.number for worker in self._running.values()})
@@ -192,6 +255,7 @@ class Supervisor:
                     os.kill(pid, signal.SIGKILL)
             return
         self._reason = reason
+        self._manager.tell(service_manager.STOPPING)
         self._listener.close()
         for worker in self._running.values():
             worker.link.close()
@@ -204,7 +268,8 @@ class Supervisor:
         elif self._reload is None:
             self._stop("SIGHUP")
         elif not self._reason and not _stop_is_pending():
-            self._reload()
+            self._manager.tell_reloading()
+            self._manager.tell_ready(self._reload())
 
 
 def _stop_is_pending() -> bool:
