@@ -26,6 +26,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Self
 
+import apsw
 import trustme
 
 HERE = Path(__file__).parent
@@ -146,6 +147,20 @@ def database(checkout: Checkout, folder: Path, world: str, *arguments: object, u
         found = json.loads(kept.read_text("utf-8")) if kept.exists() else inside.ask(world, *arguments)
     kept.write_text(json.dumps(found), "utf-8")
     return Database(url, *found)
+
+
+def disk_bytes(base: Database) -> int:
+    """Return the bytes of a database that nothing uses, without those that its next statements free."""
+    if not base.url.startswith("sqlite"):
+        import psycopg  # noqa: PLC0415 - not installed for SQLite
+
+        with psycopg.connect(base.url, autocommit=True) as connection:
+            connection.execute("VACUUM")
+            return int(connection.execute("SELECT pg_database_size(current_database())").fetchall()[0][0])
+    file = apsw.Connection(str(base.file))
+    file.pragma("wal_checkpoint(TRUNCATE)")
+    file.close()
+    return base.file.stat().st_size
 
 
 def import_catalog(checkout: Checkout, url: str, file: Path, columns: Sequence[str]) -> float:

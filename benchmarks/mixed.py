@@ -1,11 +1,13 @@
 """CPU time of the server per request of a mixed load, beside bare aiohttp that answers with the same sizes; memory.
 
     python benchmarks/mixed.py [--albums 4000] [--rounds 5] [--requests 4000] [--warm-up 20000] [--workers 1]
+        [--postgres]
 
 Fifty callers, each with a token and a connection, ask for albums, tracks, artists, playlists, comments and figures with
 a Zipf distribution, and write with 2 % of their requests. Four of five behave like a browser: they accept gzip and
 revalidate with the tag of the response before. In each round the yardstick gets the same requests and answers each with
 the status and the size that the server's response had. Memory is the anonymous memory of all processes of the server.
+`--postgres` runs it on PostgreSQL, and counts the connections of the server at the end.
 """
 
 import argparse
@@ -211,17 +213,31 @@ def hits(server: Server) -> tuple[float, float]:
     return first, second
 
 
+def connections(url: str) -> int:
+    """Return the number of connections that others have to a database."""
+    import psycopg  # noqa: PLC0415 - not installed for SQLite
+
+    with psycopg.connect(url) as connection:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        return int(connection.execute(query).fetchall()[0][0])
+
+
 def main() -> None:
     """Run the servers, measure and print."""
-    given = harness.parser(__doc__, albums=4000, requests=4000, warm_up=20_000, workers=1).parse_args()
+    parser = harness.parser(__doc__, albums=4000, requests=4000, warm_up=20_000, workers=1)
+    parser.add_argument("--postgres", action="store_true")
+    given = parser.parse_args()
     with harness.place(given) as folder, ExitStack() as opened:
         bare = opened.enter_context(harness.bare())
         servers = {}
         for checkout in harness.checkouts(given):
-            base = harness.database(checkout, folder, "mixed", given.albums)
+            url = opened.enter_context(harness.own_postgres()) if given.postgres else ""
+            base = harness.database(checkout, folder, "mixed", given.albums, url=url)
             settings = {**harness.ON, "server.workers": given.workers}
             servers[checkout.label()] = opened.enter_context(harness.running(checkout, base, settings))
         measure(servers, bare, given)
+        if given.postgres:
+            print(f"connections to PostgreSQL at the end: {connections(url)}")
 
 
 def measure(servers: dict[str, Server], bare: Server, given: argparse.Namespace) -> None:

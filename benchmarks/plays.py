@@ -1,20 +1,23 @@
 """Speed of recording plays with their counts: CPU time in the store, and of the server for `POST /plays` of 1,000.
 
     python benchmarks/plays.py [--plays 1000000] [--rounds 5] [--batches 20]
+    python benchmarks/plays.py --disk [--postgres] [--plays 1000000] [--albums 20000]
 
 Records plays of ten months until `--plays` exist, in order of time; then measures batches of 1,000 and 10,000 and
-requests in turn over two months more. Ten million take some minutes to create: `--folder` keeps them.
+requests in turn over two months more. Ten million take some minutes to create: `--folder` keeps them. `--disk` measures
+the disk instead that a catalog (five tracks an album) and the plays take.
 """
 
 import json
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from functools import partial
+from pathlib import Path
 
 import harness
 from clients import cost, raw, send
-from harness import Inside, Server, answer_inside
+from harness import Checkout, Inside, Server, answer_inside
 from worlds import Stream, record
 
 from musicsvc.clock import DAY, isoformat
@@ -57,9 +60,31 @@ def post(server: Server, count: int, part: int) -> float:
     return BATCH * count / cost(server, lambda: send(server.port, some, 1))
 
 
+def disk(checkout: Checkout, folder: Path, plays: int, albums: int, *, postgres: bool) -> None:
+    """Print what a catalog and plays take on the disk of a database."""
+
+    def megabytes(world: str, *arguments: object) -> float:
+        with harness.own_postgres() if postgres else nullcontext("") as url:
+            return harness.disk_bytes(harness.database(checkout, folder, world, *arguments, url=url)) / 1e6
+
+    catalog = megabytes("catalog", albums) - megabytes("small")
+    recorded = megabytes("figures", plays) - megabytes("figures", 0)
+    name = checkout.label("PostgreSQL" if postgres else "SQLite")
+    print(f"{name}: {5 * albums:,} tracks take {catalog:,.0f} MB, {plays:,} plays take {recorded:,.0f} MB")
+
+
 def main() -> None:
     """Create the databases, measure and print."""
-    given = harness.parser(__doc__, plays=1_000_000, batches=20).parse_args()
+    parser = harness.parser(__doc__, plays=1_000_000, batches=20, albums=20_000)
+    parser.add_argument("--disk", action="store_true")
+    parser.add_argument("--postgres", action="store_true")
+    given = parser.parse_args()
+    if given.disk:
+        with harness.place(given) as folder:
+            for checkout in harness.checkouts(given):
+                for postgres in [False, *[True] * given.postgres]:
+                    disk(checkout, folder, given.plays, given.albums, postgres=postgres)
+        return
     with harness.place(given) as folder, ExitStack() as opened:
         stores, servers = {}, {}
         for checkout in harness.checkouts(given):

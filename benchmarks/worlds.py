@@ -135,7 +135,7 @@ class Stream:
         self._chance = random.Random(seed)
         self._tracks = range(1, FIGURE_TRACKS + 1)
         self._weights = list(accumulate(1 / rank for rank in self._tracks))
-        self._step = (span - gap) // count
+        self._step = (span - gap) // max(1, count)
         self._now = NOW - span
 
     def batch(self, size: int) -> list[ingest.PlayRow]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("musicsvc", "tests", "benchmarks", "docs")
-PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 INSTALLED = {".venv", "node_modules"}  # tests/clients/install brings them
 SUFFIXES = {".py", ".md", ".toml"}
 PHRASES = ("anew", "whom", "that which", "is told", "are told", "at odds with", "so many")

@@ -26,6 +26,7 @@ SHOWN = {
     "lists": "| artists |",
     "insights": "| artist 30-days figures |",
     "plays": "| POST /plays of 1,000 |",
+    "disk": "SQLite: 1,200 tracks take",
     "imports": "| 300 rows |",
     "uploads": "| hot reads |",
     "startup": "| 0.01 GB, after SIGKILL |",

@@ -17,7 +17,7 @@ from musicsvc.errors import Failure
 from musicsvc.store.security.security_events import Kind
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / ".github").rglob("*.md")])
 PROSE = [page for page in PAGES if page.name != "CHANGELOG.md"]  # it also names things that were removed
 SECTIONS = {name for name, field in Settings.model_fields.items() if hasattr(field.annotation, "model_fields")}
 DATA_FILES = {"db", "toml", "md", "py", "json"}  # `activity.db` is a file, `activity.keep_days` a setting
