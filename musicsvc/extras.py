@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
@@ -14,6 +15,8 @@ from musicsvc.errors import Failure
 
 PACKAGE = "musicsvc"
 EXTRAS = {"postgres": "PostgreSQL", "parquet": "Parquet"}
+# Tools that install programs, by the file that they leave in the virtual environment.
+TOOLS = {"pipx_metadata.json": "pipx install --force", "uv-receipt.toml": "uv tool install"}
 
 
 @contextmanager
@@ -22,18 +25,31 @@ def required(extra: str) -> Iterator[None]:
     try:
         yield
     except ImportError:
-        raise Failure(f"{EXTRAS[extra]} needs the extra {extra}. Run: {command(extra)}") from None
+        lack = ", which this program was built without" if _is_frozen() else ""
+        raise Failure(f"{EXTRAS[extra]} needs the extra {extra}{lack}. Run: {command(extra)}") from None
 
 
 def command(extra: str) -> str:
-    """Return the pip command that installs an extra, from the source folder if the package came from one (PEP 610)."""
-    pip = f"{shlex.quote(sys.executable)} -m pip install"
+    """Return the command that installs an extra, with the tool and from the place that the package came from (PEP 610).
+
+    Nothing can be added to a frozen program: its users install the package instead.
+    """
     origin = _origin()
-    if "dir_info" not in origin:
-        return f"{pip} '{PACKAGE}[{extra}]'"
-    folder = url2pathname(urlsplit(origin["url"]).path)
-    editable = "-e " if origin["dir_info"].get("editable") else ""
-    return f"cd {shlex.quote(folder)} && {pip} {editable}'.[{extra}]'"
+    url: str = origin.get("url", "")
+    tool = next((tool for file, tool in TOOLS.items() if Path(sys.prefix, file).exists()), None)
+    if tool is None and "dir_info" in origin:
+        editable = "-e " if origin["dir_info"].get("editable") else ""
+        return f"cd {shlex.quote(url2pathname(urlsplit(url).path))} && {_pip()} {editable}'.[{extra}]'"
+    place = f" @ {url}" if url else ""
+    return f"{'pipx install' if _is_frozen() else tool or _pip()} {shlex.quote(f'{PACKAGE}[{extra}]{place}')}"
+
+
+def _pip() -> str:
+    return f"{shlex.quote(sys.executable)} -m pip install"
+
+
+def _is_frozen() -> bool:
+    return getattr(sys, "frozen", False)
 
 
 def _origin() -> dict[str, Any]:

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from musicsvc import extras
+from musicsvc.errors import Failure
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
 ROOT = Path(__file__).resolve().parents[2]
+WHEEL = {"url": "https://host.test/musicsvc.whl", "archive_info": {}}
 # Runs in a new process, which has not imported the drivers; prints exit code, stdout and stderr of each.
 WITHOUT = """
 import json, sys
@@ -60,7 +62,7 @@ def test_parquet_without_its_extra_names_the_extra(
     ("origin", "install"),
     [
         (None, "{pip} 'musicsvc[postgres]'"),
-        ({"url": "https://host.test/musicsvc.whl", "archive_info": {}}, "{pip} 'musicsvc[postgres]'"),
+        (WHEEL, "{pip} 'musicsvc[postgres] @ https://host.test/musicsvc.whl'"),
         ({"url": "file:///srv/musicsvc", "dir_info": {}}, "cd /srv/musicsvc && {pip} '.[postgres]'"),
         (
             {"url": "file:///srv/my%20music", "dir_info": {"editable": True}},
@@ -71,13 +73,42 @@ def test_parquet_without_its_extra_names_the_extra(
 def test_the_command_fits_where_the_package_was_installed_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: object, install: str
 ) -> None:
-    info = tmp_path / "musicsvc-0.dist-info"
+    _install(tmp_path, monkeypatch, origin)
+    assert extras.command("postgres") == install.format(pip=f"{shlex.quote(sys.executable)} -m pip install")
+
+
+def _install(folder: Path, monkeypatch: pytest.MonkeyPatch, origin: object) -> None:
+    info = folder / "musicsvc-0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: musicsvc\nVersion: 0\n")
     if origin is not None:
         (info / "direct_url.json").write_text(json.dumps(origin))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert extras.command("postgres") == install.format(pip=f"{shlex.quote(sys.executable)} -m pip install")
+    monkeypatch.syspath_prepend(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("left", "install"), [("pipx_metadata.json", "pipx install --force"), ("uv-receipt.toml", "uv tool install")]
+)
+def test_the_command_fits_the_tool_that_installed_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str, install: str
+) -> None:
+    """tests/packaging/test_wheel.py runs these commands."""
+    _install(tmp_path, monkeypatch, WHEEL)
+    (tmp_path / left).touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert extras.command("parquet") == f"{install} 'musicsvc[parquet] @ https://host.test/musicsvc.whl'"
+
+
+def test_a_frozen_program_without_an_extra_names_the_package_that_can_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _install(tmp_path, monkeypatch, None)
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with pytest.raises(Failure) as failed, extras.required("parquet"):
+        raise ImportError
+    assert str(failed.value) == (
+        "Parquet needs the extra parquet, which this program was built without. Run: pipx install 'musicsvc[parquet]'"
+    )
 
 
 def test_a_package_that_is_not_installed_is_installed_from_the_index(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -18,20 +18,17 @@ PATIENCE = 30.0  # seconds; a busy machine is slow to start a process
 
 
 class Program:
-    """`musicsvc`, or another module, with these arguments; its output goes to files in the folder.
+    """`musicsvc`, or what `start` starts, with these arguments; its output goes to files in the folder.
 
-    It has everything imported when it starts, unless it is to be `fresh`: then a new interpreter runs it.
+    It has everything imported when it starts; with `preloaded.fresh`, a new interpreter runs it.
     """
 
-    def __init__(self, folder: Path, *arguments: str, module: str = "musicsvc", fresh: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, start: Callable[[Sequence[str], int, int], Process] = preloaded.start
+    ) -> None:
         self._out, self._err = folder / "out", folder / "err"
         with self._out.open("wb") as out, self._err.open("wb") as err:
-            streams = out.fileno(), err.fileno()
-            self.process: Process
-            if fresh or module != "musicsvc":
-                self.process = preloaded.fresh(arguments, *streams, module=module)
-            else:
-                self.process = preloaded.start(arguments, *streams)
+            self.process = start(arguments, out.fileno(), err.fileno())
 
     @property
     def out(self) -> str:

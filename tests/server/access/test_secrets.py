@@ -16,6 +16,7 @@ from musicsvc.clock import Clock
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
 from tests.support import program
+from tests.support.preloaded import fresh
 from tests.support.program import until
 from tests.support.raw_connection import connected, request
 
@@ -207,7 +208,7 @@ async def test_no_secret_is_anywhere(
     make_tokens(store_url, secrets, 80)
     (tmp_path / "aside").mkdir()
     # A new interpreter, because /proc shows the environment that a process began with.
-    with program.Program(tmp_path / "aside", "serve", "--port", "0", "--workers", "2", fresh=True) as server:
+    with program.Program(tmp_path / "aside", "serve", "--port", "0", "--workers", "2", start=fresh) as server:
         async with aiohttp.ClientSession(server.root, timeout=aiohttp.ClientTimeout(30)) as session:
             await register(session, secrets, 1000 if long else 20)
             chance, holder = Random(seed), secrets.tokens[0]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -109,11 +110,11 @@ def serving(url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         if not url.startswith("sqlite:"):
             machines.append(ELSEWHERE)
             (folder / ELSEWHERE).mkdir()
-            other = "tests.interleavings.other_machine"
+            other = partial(preloaded.fresh, module="tests.interleavings.other_machine")
             with monkeypatch.context() as there:
                 there.setenv("MUSICSVC_DATA_DIR", str(folder / ELSEWHERE))
                 arguments = str(folder / ELSEWHERE), "serve", "--port", "0"
-                programs.append(closing.enter_context(Program(folder / ELSEWHERE, *arguments, module=other)))
+                programs.append(closing.enter_context(Program(folder / ELSEWHERE, *arguments, start=other)))
         connections.add_each(programs[0])
         for program in programs[1:]:
             assert connections.add(program.root)

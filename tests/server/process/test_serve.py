@@ -44,7 +44,7 @@ def test_a_host_that_is_none_is_told_so_and_not_to_be_reachable(host: str) -> No
 
 @sqlite
 async def test_serve_makes_its_database_when_told_to_and_answers_on_uvloop(folder: Path) -> None:
-    with Program(folder, "serve", "--port", "0", "--init", fresh=True) as program:
+    with Program(folder, "serve", "--port", "0", "--init", start=preloaded.fresh) as program:
         async with connected(program.root) as wire:
             assert [await status(wire, "GET", path) for path in (ALBUMS, "/healthz", "/readyz")] == [200] * 3
         assert "uvloop" in proc(program.workers[0], "maps").read_text("utf-8")

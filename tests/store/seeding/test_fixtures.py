@@ -1,10 +1,7 @@
 """The fixtures: accounts, catalog and comments."""
 
 import itertools
-import subprocess
-import sys
 import unicodedata
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -174,14 +171,3 @@ def test_the_files_are_found_in_the_tree_and_in_an_installed_package(tmp_path: P
     package = tmp_path / "musicsvc"
     (package / "_fixtures").mkdir(parents=True)
     assert fixtures.folder(package) == package / "_fixtures"
-
-
-@pytest.mark.slow
-def test_the_wheel_bears_the_data_files(tmp_path: Path) -> None:
-    tree = Path(__file__).resolve().parents[3]
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(command, cwd=tree, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    packed = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("musicsvc/_fixtures/")}
-    files = {file.relative_to(tree / "fixtures") for file in (tree / "fixtures").rglob("*") if file.is_file()}
-    assert packed == {f"musicsvc/_fixtures/{file.as_posix()}" for file in files}
