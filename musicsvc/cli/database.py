@@ -1,10 +1,10 @@
-"""`musicsvc db`: upgrade, check, back up and restore the database."""
+"""`musicsvc db`: upgrade, check, back up, restore, copy and compare databases."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from musicsvc.cli import backups, output
+from musicsvc.cli import backups, copying, output
 from musicsvc.cli.options import AsJson, group
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from musicsvc.config import Settings
 
 app = group(
-    "Upgrade, check, back up and restore the database.",
-    "db upgrade",
+    "Upgrade, check, back up, restore, copy and compare databases.",
     "db backup /srv/backups/",
     "db restore /srv/backups/musicsvc.db --yes",
+    "db copy /srv/musicsvc.db postgresql:///musicsvc",
 )
 
 
@@ -84,3 +84,5 @@ def _problems(settings: "Settings") -> list[str]:
 
 app.command()(backups.backup)
 app.command()(backups.restore)
+app.command()(copying.copy)
+app.command()(copying.compare)

@@ -22,6 +22,7 @@ ADA, EVE, BOB = "ada@example.test", "eve@example.test", "bob@example.test"
 SEVEN = range(1, 8)
 ENDLESS = ("serve", "activity --follow")
 ASKS = "healthcheck"  # a server
+POSTGRES = "postgresql:///musicsvc"
 STDIN = {"--password-stdin": "three romances"}
 
 
@@ -63,10 +64,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_example_of_a_help_page_runs(run: Run, store: Store, folder: Path) -> None:
     now = Clock().now()
     store.write(lambda: fill(now)).result()
-    run("db", "backup", str(folder / "srv" / "backups" / "musicsvc.db"))
+    for place in ("srv/backups", "srv"):
+        run("db", "backup", str(folder / place / "musicsvc.db"))
     store.close()  # a restore needs the database alone
     last = sorted(dict.fromkeys(EXAMPLES), key=lambda example: " delete " in example)  # others need what it deletes
-    examples = [shlex.split(example.replace(" /", f" {folder}/"))[1:] for example in last]
+    examples = [
+        shlex.split(example.replace(" /", f" {folder}/").replace(POSTGRES, f"{folder}/copy.db"))[1:] for example in last
+    ]
     assert len(examples) > 40
     for arguments in examples:
         line = " ".join(arguments)

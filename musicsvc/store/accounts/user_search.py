@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from musicsvc.store.engine.name_index import NameIndex, fold
+from musicsvc.store.engine.name_index import ACCOUNTS, fold
 from musicsvc.store.engine.sql import batches, compiled
 from musicsvc.store.models import User
 
 Row = TypeVar("Row")
-INDEX = NameIndex("account_search")
 
 
 class UserSummary(NamedTuple):
@@ -25,7 +24,7 @@ SUMMARY = (User.id, User.display_name, User.avatar)
 
 def find(query: str, limit: int) -> list[UserSummary]:
     """Return up to `limit` accounts whose display names contain `query`, best matches first."""
-    chosen = INDEX.find(query, limit)
+    chosen = ACCOUNTS.find(query, limit)
     found = {row[0]: UserSummary(*row) for row in _summaries(chosen)}
     return [found[user_id] for user_id in chosen if user_id in found]
 
@@ -37,12 +36,12 @@ def _summaries(ids: Sequence[int]) -> Any:
 
 def add(people: Iterable[tuple[int, str]]) -> None:
     """Add new accounts, given as (id, display name) pairs, to the search index."""
-    INDEX.add(people)
+    ACCOUNTS.add(people)
 
 
 def remove(user_id: int, display_name: str) -> None:
     """Remove an account from the search index, if the index contains the account."""
-    INDEX.remove([(user_id, display_name)])
+    ACCOUNTS.remove([(user_id, display_name)])
 
 
 def newest(

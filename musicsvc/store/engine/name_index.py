@@ -47,7 +47,7 @@ NOTES = "name_change"
 TAKE = f"DELETE FROM {NOTES} RETURNING source, id, name"  # noqa: S608 - a constant
 NAMES = "SELECT id, name FROM {source} WHERE {indexed} AND id {among} ORDER BY id"
 COUNTS = "SELECT (SELECT count(*) FROM {source} WHERE {indexed}), (SELECT count(*) FROM {index})"
-NEXT = "SELECT id, name FROM {source} WHERE {indexed} AND id > ? ORDER BY id LIMIT ?"
+NEXT = "SELECT id, {name} FROM {source} WHERE {indexed} AND id > ? ORDER BY id LIMIT ?"
 BATCH = 10_000
 
 Condition = tuple[str, int]
@@ -200,8 +200,11 @@ ARTISTS = NameIndex("artist_search")
 ALBUMS = NameIndex("album_search")
 TRACKS = NameIndex("track_search")
 PLAYLISTS = NameIndex("playlist_search")
+ACCOUNTS = NameIndex("account_search")
 INDEXES = {"artist": ARTISTS, "album": ALBUMS, "track": TRACKS, "playlist": PLAYLISTS}  # by table
-INDEXED = {"playlist": "public"}  # the rows that are indexed, if not all
+ALL_INDEXES = {**INDEXES, "account": ACCOUNTS}  # no trigger notes the names of accounts
+INDEXED = {"playlist": "public", "account": "suspended_at IS NULL"}  # the rows that are indexed, if not all
+NAMED_BY = {"account": "display_name"}  # the column of the names, if not `name`
 
 
 def index_changed_names(statements: Iterable[str]) -> None:
@@ -234,12 +237,13 @@ def differences() -> list[str]:
 def rebuild() -> None:
     """Index all names again, in a write transaction."""
     if not is_sqlite():
-        run(f"LOCK TABLE {', '.join(INDEXES)} IN SHARE MODE")
+        run(f"LOCK TABLE {', '.join(ALL_INDEXES)} IN SHARE MODE")
     run(f"DELETE FROM {NOTES}")  # noqa: S608 - a constant
-    for source, index in INDEXES.items():
+    for source, index in ALL_INDEXES.items():
         run(f"DELETE FROM {index.table}")  # noqa: S608 - our own names
+        following = NEXT.format(source=source, name=NAMED_BY.get(source, "name"), indexed=_indexed(source))
         last = 0
-        while names := fetch(NEXT.format(source=source, indexed=_indexed(source)), last, BATCH):
+        while names := fetch(following, last, BATCH):
             index.add(names)
             last = names[-1][0]
 

@@ -23,6 +23,7 @@ from musicsvc.store.engine.url import describe, path_of
 from musicsvc.store.schema.history import MIGRATIONS, TABLE, History, missing, refusal, unknown
 
 HISTORY = "schema_migration"
+UNFINISHED = "unfinished_copy"  # the table of a database to which another one is being copied
 ADVISORY_LOCK = 0x4D535643
 _listener: ContextVar[Callable[[float, float], None] | None] = ContextVar("musicsvc_migration", default=None)
 VIRTUAL_TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'"
@@ -47,6 +48,24 @@ def require_current(store: Store, folder: Path | None = None) -> None:
 
 def fault(name: str = "The database", folder: Path | None = None) -> str | None:
     """Return an error message, beginning with `name`, if this version cannot use the current database, else None."""
+    return unfinished(name) or outdated(name, folder)
+
+
+def unfinished(name: str) -> str | None:
+    """Return an error message, beginning with `name`, if the current database is an unfinished copy, else None."""
+    source = unfinished_copy()
+    return source and f"{name} is an unfinished copy of {source}. Continue it with: musicsvc db copy FROM TO"
+
+
+def unfinished_copy() -> str | None:
+    """Return the database of which the current one is an unfinished copy, or None."""
+    if UNFINISHED not in current().get_tables():
+        return None
+    return str(current().execute_sql(f"SELECT source FROM {UNFINISHED}").fetchone()[0])  # noqa: S608 - a constant
+
+
+def outdated(name: str = "The database", folder: Path | None = None) -> str | None:
+    """Return an error message, beginning with `name`, if the schema of the current database is of another version."""
     have = applied()
     if not have:
         return f"{name} has no tables yet. Run: musicsvc init"
@@ -69,7 +88,7 @@ def upgrade(
     """
     with migrating(url) as database, bound(database):
         have = applied()
-        if problem := refusal(describe(url), have, folder):
+        if problem := unfinished(describe(url)) or refusal(describe(url), have, folder):
             raise Failure(problem)
         names = missing(have, folder)
         if not names:

@@ -1,0 +1,229 @@
+"""`musicsvc db copy` and `musicsvc db compare`, to SQLite and back to the database of the run."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from peewee import BooleanField, Database, fn
+
+from musicsvc.errors import Failure
+from musicsvc.store import models, opening
+from musicsvc.store.accounts import user_search
+from musicsvc.store.activity.log import default_file
+from musicsvc.store.copying import connecting
+from musicsvc.store.copying.side import Side
+from musicsvc.store.copying.tables import DERIVED, CopiedTable
+from musicsvc.store.engine import name_index
+from musicsvc.store.engine.sql import bound, fetch, is_sqlite, run
+from musicsvc.store.models import Artist, Genre, Play, Playlist, User
+from tests.cli.conftest import Json, Run
+from tests.support import databases, every_table
+from tests.support.command import run_in_process
+
+TABLES = [*map(CopiedTable, models.tables()), CopiedTable(models.Activity)]
+KEYS_ONLY = {table.name for table in TABLES if table.width == len(table.columns)}
+CHECKS = """
+    SELECT 'ALTER TABLE ' || conrelid::regclass || ' DROP CONSTRAINT ' || quote_ident(conname)
+    FROM pg_constraint WHERE contype = 'c' AND connamespace = current_schema()::regnamespace
+"""
+
+
+@pytest.fixture(scope="module")
+def prefilled(
+    template: databases.Template, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[databases.Filled[None]]:
+    """A database with rows in every table, of which each test has a copy."""
+    folder = tmp_path_factory.mktemp("copying")
+    with databases.filled(template, folder, lambda store: store.write(every_table.fill).result()) as filled:
+        yield filled
+
+
+@pytest.fixture
+def source(prefilled: databases.Filled[None], store_url: str) -> str:  # noqa: ARG001 - `store_url` is a copy of it
+    """Return the URL of a database with rows in every table and in its activity log."""
+    every_table.fill_log(store_url)
+    return store_url
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> str:
+    """Return the path of a SQLite file that does not exist."""
+    return str(tmp_path / "made" / "copy.db")
+
+
+@pytest.fixture
+def ask(bare: Run) -> Json:
+    """Return a function that runs a command with `--json` and returns its JSON value."""
+    return lambda *arguments: json.loads(bare(*arguments, "--json").stdout)
+
+
+def test_a_copy_to_sqlite_and_back_equals_the_database(
+    bare: Run,
+    ask: Json,
+    source: str,
+    elsewhere: str,
+    template: databases.Template,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    back = template.make(tmp_path, 7, migrated=False)
+    done = bare("db", "copy", source, elsewhere)
+    assert done.stderr.endswith("The copy is complete.\n")
+    assert ask("db", "copy", elsewhere, back)["complete"]
+
+    for one, other in ((source, elsewhere), (elsewhere, back), (back, source)):
+        found = ask("db", "compare", one, other)
+        assert (found["equal"], found["different"], found["differences"], found["problems"]) == (True, 0, [], [])
+    counts = {each["table"]: each["from"]["rows"] for each in found["tables"]}
+    assert min(counts.values()) > 0
+    assert counts["activity"] == len(every_table.ODD)
+    folder = Path(elsewhere).parent
+    modes = {each.name: each.stat().st_mode & 0o777 for each in (folder, *folder.iterdir())}
+    assert set(modes.values()) == {0o700, 0o600}
+    assert {"copy.db", default_file(Path(elsewhere)).name, "ballast"} <= set(modes)
+    assert all(found_names(source))
+    for url in (f"sqlite:///{elsewhere}", back):
+        assert found_names(url) == found_names(source)
+        monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
+        bare("db", "check")
+
+
+def found_names(url: str) -> list[Any]:
+    """Return what searches find in the database."""
+    with opening.connect(url) as store:
+        return [
+            store.read(lambda: user_search.find("a", 50)).result(),
+            store.read(lambda: name_index.ARTISTS.find("uni", 50)).result(),
+            store.read(lambda: name_index.TRACKS.find("track 9", 99)).result(),
+        ]
+
+
+def test_the_second_pass_copies_what_has_changed_since_the_first(
+    bare: Run, ask: Json, source: str, elsewhere: str
+) -> None:
+    with opening.connect(source) as served:
+        first = ask("db", "copy", source, elsewhere)
+        assert (first["complete"], first["inserted"] > first["deleted"]) == (False, True)
+        with pytest.raises(Failure, match="is an unfinished copy of"):
+            opening.connect(f"sqlite:///{elsewhere}")
+        served.write(change).result()
+        again = bare("db", "copy", source, elsewhere)
+        assert "Stop its server" in again.stderr
+        served.write(change).result()
+
+    last = ask("db", "copy", source, elsewhere)
+
+    assert last["complete"]
+    assert 0 < last["deleted"] < last["inserted"] + last["deleted"] < first["inserted"]
+    assert ask("db", "compare", source, elsewhere)["equal"]
+    assert "is not empty" in bare("db", "copy", source, elsewhere, expect=1).stderr
+    opening.connect(f"sqlite:///{elsewhere}").close()
+
+
+def change() -> None:
+    """Add, change and delete rows; two accounts swap values of a unique column, and an artist goes with its rows."""
+    one, other = User.select().order_by(User.id).limit(2)
+    for user, key in ((one, "nobody"), (other, one.email_key), (one, other.email_key)):
+        User.update(email_key=key).where(User.id == user.id).execute()
+    Artist.delete().where(Artist.id == Artist.select(fn.MIN(Artist.id))).execute()
+    for name in ("kept", "newest"):
+        Genre.insert(name=f"{name} {Genre.select().count()}", display_name=name).execute()
+    Genre.delete().where(Genre.display_name == "newest").execute()
+    Play.delete().where(Play.track == Play.select(fn.MIN(Play.track))).execute()
+    Playlist.update(created_at=Playlist.created_at + 1).execute()
+
+
+def test_compare_finds_one_changed_value_in_every_table(bare: Run, source: str, elsewhere: str) -> None:
+    bare("db", "copy", source, elsewhere)
+    with connecting.connect(source, writes=True) as opened:
+        with bound(opened.main):
+            allow_anything(opened)
+        expected = {table.name: damage(table, opened.database(table)) for table in TABLES}
+
+    done = run_in_process(["db", "compare", elsewhere, source, "--json"])
+
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    derived = {CopiedTable(model).name for model in DERIVED}
+    different = {each["table"]: each["different"] for each in found["tables"]}
+    assert different == {name: 1 + (name in KEYS_ONLY) for name in expected if name not in derived} | {"next ids": 0}
+    assert f"differ in {sum(different.values())} rows, of which 20 are named" in done.stderr
+    named = {each["table"]: (each["key"], each["columns"]) for each in found["differences"] if not each["only_in"]}
+    assert len(found["differences"]) == 20
+    assert named
+    assert {name: expected[name] for name in named} == named
+    assert sorted(line.partition(" of ")[0] for line in found["problems"]) == [
+        "to: counts: a block",
+        "to: counts: the tracks",
+    ]
+    text = run_in_process(["db", "compare", elsewhere, source])
+    assert (text.returncode, text.stderr) == (1, done.stderr)
+    assert "track: id " in text.stdout
+
+
+def allow_anything(opened: Side) -> None:
+    """Let the rows of the current database break its rules."""
+    if is_sqlite():
+        fetch("PRAGMA ignore_check_constraints = ON")
+        return
+    opened.loosen()
+    for (statement,) in fetch(CHECKS):
+        run(statement)
+
+
+def damage(table: CopiedTable, database: Database | None) -> tuple[dict[str, Any], list[str]]:
+    """Change the last column of a row by one bit or character. Return the key of the row, and the column."""
+    assert database is not None
+    rows = list(table.rows(database))
+    row = rows[len(rows) // 2]
+    column, value = table.columns[-1], changed(table, row[-1])
+    key = dict(zip(table.columns[: table.width], row, strict=False))
+    where = " AND ".join(f'"{name}" = ?' for name in key)
+    with bound(database):
+        run(f'UPDATE "{table.name}" SET "{column}" = ? WHERE {where}', value, *key.values())
+    shown = {name: each.hex() if isinstance(each, bytes) else each for name, each in key.items()}
+    return shown, [column]
+
+
+def changed(table: CopiedTable, value: Any) -> Any:
+    """Return another value for the last column of the table."""
+    if value is None:
+        return "x" if table.types[-1] == "text" else 1
+    if isinstance(value, bytes):
+        return value[:-1] + bytes([(value or b"\x02")[-1] ^ 1])
+    if isinstance(value, str):
+        return value[:-1] + ("y" if value.endswith("x") else "x")
+    is_flag = isinstance(getattr(table.model, table.fields[-1]), BooleanField)
+    return value == 0 if is_flag else value ^ (1 << 20)
+
+
+def test_a_password_is_read_from_a_file_and_refused_in_an_argument(bare: Run, elsewhere: str, tmp_path: Path) -> None:
+    url = "postgresql://ann:secret@127.0.0.1:1/music"
+    refused = run_in_process(["db", "copy", url, elsewhere])
+    assert (refused.returncode, "PGPASSFILE" in refused.stderr, "secret" in refused.stderr) == (2, True, False)
+
+    file = tmp_path / "url"
+    file.write_text(f"{url}\n")
+
+    done = bare("db", "copy", f"@{file}", elsewhere, expect=1)
+    assert "Connection refused" in done.stderr
+    assert "secret" not in done.stderr
+
+
+def test_a_target_that_is_in_use_or_another_copy_is_refused(
+    bare: Run, source: str, elsewhere: str, tmp_path: Path, new_database: Callable[..., str]
+) -> None:
+    bare("init")  # has a secret of its own
+    other = f"sqlite:///{tmp_path / 'folder' / 'musicsvc.db'}"
+    with opening.connect(source):
+        bare("db", "copy", source, elsewhere)
+    assert "unfinished copy of another database" in bare("db", "copy", other, elsewhere, expect=1).stderr
+    empty = new_database()
+    with opening.connect(empty) as served:
+        served.read(lambda: fetch("SELECT 1")).result()
+        assert "is in use" in bare("db", "copy", source, empty, expect=1).stderr
+    assert "same database" in bare("db", "copy", elsewhere, elsewhere, expect=1).stderr
+    assert "There is no database" in bare("db", "copy", f"{elsewhere}.not", elsewhere, expect=1).stderr
+    assert "unfinished copy" in bare("db", "compare", source, elsewhere, expect=1).stderr
