@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     Work = Callable[..., ImportSummary]
     Warn = Callable[[Store], str | None]
 
+GARBAGE = 20_000  # objects between two collections; a batch makes as many, and hardly any of them refer to each other
+
 
 class RunOptions(NamedTuple):
     """Options that every import has."""
@@ -132,6 +134,7 @@ class _Run:
                 show_progress(reader.position, reader.size)
 
             gc.freeze()  # the modules, which the collector would go through again and again
+            gc.set_threshold(GARBAGE)
             try:
                 return work(store, reader, on_progress=on_progress)
             except Invalid:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -28,27 +28,28 @@ TRACK_ARTISTS = """
     FROM track t JOIN track_artist l ON l.track_id = t.id JOIN artist a ON a.id = l.artist_id WHERE t.album_id {among}
 """
 ALBUMS = "SELECT id, name, image, release_date, description, upc, label FROM album WHERE id {among}"
-# The JSON keys of the values after the first in each row, and the rest of the object, as long as it can become.
-ARTIST_KEYS = ("name", "image_small")
-ARTIST_REST = {"id": LONGEST_ID, "verified": False}
-TRACK_REST: dict[str, Any] = {"id": LONGEST_ID, "artists": []}
-TRACK_KEYS = ("name", "release_date", "image", "duration", "description")
-ALBUM_KEYS = ("name", "image", "release_date", "description", "upc", "label")
-ALBUM_REST = {
-    "id": LONGEST_ID,
-    "tracks": [],
-    "artists": [],
-    "model_type": "album",
-    "plays": 2**63 - 1,
-    "created_at": "2026-01-31T12:00:00.000000Z",
-}
-PARTS: tuple[tuple[str, tuple[str, ...], dict[str, Any]], ...] = (
-    (ALBUMS, ALBUM_KEYS, ALBUM_REST),
-    (ALBUM_ARTISTS, ARTIST_KEYS, ARTIST_REST),
-    (TRACKS, TRACK_KEYS, TRACK_REST),
-    (TRACK_ARTISTS, ARTIST_KEYS, ARTIST_REST),
-)
 
+
+def _frame(keys: Sequence[str], rest: Mapping[str, object]) -> int:
+    """Return the bytes that a JSON object with these keys, `rest` and a comma has more than the list of its values."""
+    return len(orjson.dumps({**dict.fromkeys(keys), **rest})) - len(orjson.dumps([None] * len(keys))) + len(",")
+
+
+# As long as objects can become. The keys are those of the values after the first in each row.
+ARTIST = _frame(("name", "image_small"), {"id": LONGEST_ID, "verified": False})
+TRACK = _frame(("name", "release_date", "image", "duration", "description"), {"id": LONGEST_ID, "artists": []})
+ALBUM = _frame(
+    ("name", "image", "release_date", "description", "upc", "label"),
+    {
+        "id": LONGEST_ID,
+        "tracks": [],
+        "artists": [],
+        "model_type": "album",
+        "plays": 2**63 - 1,
+        "created_at": "2026-01-31T12:00:00.000000Z",
+    },
+)
+PARTS = ((ALBUMS, ALBUM), (ALBUM_ARTISTS, ARTIST), (TRACKS, TRACK), (TRACK_ARTISTS, ARTIST))
 
 # The albums whose JSON contains an artist.
 WITH_ARTIST = """
@@ -78,30 +79,26 @@ def measure(album_ids: Collection[int]) -> dict[int, AlbumSize]:
     """Encode albums as the API shows them to callers with a token, and return the size of each by id."""
     among, values = sql.in_list(album_ids)
     tracks, size = Counter[int](), Counter[int]()
-    for statement, keys, rest in PARTS:
+    for statement, frame in PARTS:
         for album_id, *row in fetch(statement.format(among=among), values):
-            size[album_id] += _encode(keys, row, rest)
+            size[album_id] += frame + len(orjson.dumps(row))
             tracks[album_id] += statement is TRACKS
     return {album_id: AlbumSize(tracks[album_id], size[album_id]) for album_id in size}
 
 
-def of_artist(*values: object) -> int:
-    """Return the bytes of an artist in the JSON of an album or track. `values`: those of ARTIST_KEYS."""
-    return _encode(ARTIST_KEYS, values, ARTIST_REST)
+def of_artist(name: str, image_small: str | None) -> int:
+    """Return the bytes of an artist in the JSON of an album or track."""
+    return ARTIST + len(orjson.dumps((name, image_small)))
 
 
 def of_track(*values: object) -> int:
-    """Return the bytes of a track without its artists in the JSON of an album. `values`: those of TRACK_KEYS."""
-    return _encode(TRACK_KEYS, values, TRACK_REST)
+    """Return the bytes of a track without its artists in the JSON of an album. `values`: those of TRACKS."""
+    return TRACK + len(orjson.dumps(values))
 
 
 def of_album(*values: object) -> int:
-    """Return the bytes of an album without its artists and tracks. `values`: those of ALBUM_KEYS."""
-    return _encode(ALBUM_KEYS, values, ALBUM_REST)
-
-
-def _encode(keys: Sequence[str], values: Sequence[object], rest: Mapping[str, object]) -> int:
-    return len(orjson.dumps({**dict(zip(keys, values, strict=True)), **rest})) + len(",")
+    """Return the bytes of an album without its artists and tracks. `values`: those of ALBUMS."""
+    return ALBUM + len(orjson.dumps(values))
 
 
 def lock_album(album_id: int) -> None:

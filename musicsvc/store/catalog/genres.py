@@ -10,7 +10,7 @@ from typing import NamedTuple
 from musicsvc.errors import Invalid
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
-from musicsvc.store.engine.sql import batches
+from musicsvc.store.engine.sql import fetch, in_list
 from musicsvc.store.models import Genre, Tag
 
 
@@ -66,10 +66,9 @@ def _ensure(table: type[Genre | Tag], rows: Mapping[str, Mapping[str, str]]) -> 
 
 def find(names: Sequence[str], table: type[Genre | Tag] = Genre) -> dict[str, int]:
     """Return slug → id of the genres, or name → id of the tags, that exist. Other names are omitted."""
-    found: dict[str, int] = {}
-    for some in batches(names):
-        found.update(table.select(table.name, table.id).where(table.name.in_(some)).tuples().iterator())
-    return found
+    among, values = in_list(names)
+    statement = f"SELECT name, id FROM {'genre' if table is Genre else 'tag'} WHERE name {among}"  # noqa: S608 - our own names
+    return dict(fetch(statement, values)) if names else {}
 
 
 def list_all(page: Page) -> Listing[GenreRow]:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from peewee import IntegrityError, Model
 
-from musicsvc.store.engine.sql import current, fetch, is_sqlite, run_many
+from musicsvc.store.engine.sql import current, fetch, is_sqlite
 
 R = TypeVar("R", bound="Sequence[Any]")
 SIZES = (512, 128, 32, 8, 1)  # rows of one INSERT; few sizes, so that the statements are prepared once
@@ -44,8 +44,7 @@ def insert(table: type[Model], fields: Sequence[str], rows: Collection[Sequence[
     into = f'"{meta.table_name}" ({", ".join(columns)})'
     rest = tuple(defaults.values())
     if is_sqlite():
-        placeholders = ", ".join("?" * len(columns))
-        run_many(f"INSERT INTO {into} VALUES ({placeholders})", [(*row, *rest) for row in rows])  # noqa: S608 - names of our tables
+        insert_many(f"INSERT INTO {into} {{rows}}", (), [(*row, *rest) for row in rows])
         return
     connection: Any = current().connection()
     with connection.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN") as copy:

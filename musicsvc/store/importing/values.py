@@ -72,10 +72,9 @@ def text(value: Any, longest: int) -> str | None:
 
 def several(value: Any, longest: int) -> list[str]:
     """Return the distinct texts in a list, or in a text separated by semicolons. `longest`: limit in code points."""
-    if isinstance(value, str):
-        parts = value.split(SEPARATOR) if SEPARATOR in value else [value]
-    else:
-        parts = value if isinstance(value, list) else [value]
+    if isinstance(value, str) and SEPARATOR not in value:
+        return [] if (only := text(value, longest)) is None else [only]
+    parts = value.split(SEPARATOR) if isinstance(value, str) else value if isinstance(value, list) else [value]
     found = [part for each in parts if (part := text(each, longest)) is not None]
     return list(dict.fromkeys(found))
 

@@ -39,9 +39,12 @@ class Artists:
         self._names = {artist_id: name for artist_id, name, _ in found.values()}
         self._names |= {artist_id: name for name, artist_id in missing.items()}
         self._sizes: dict[int, int] = {}
+        self._credits: dict[tuple[str, ...], tuple[int, ...]] = {}
 
-    def of(self, names: Iterable[str]) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(map(self.ids.__getitem__, names)))
+    def of(self, names: tuple[str, ...]) -> tuple[int, ...]:
+        if names not in self._credits:
+            self._credits[names] = tuple(dict.fromkeys(map(self.ids.__getitem__, names)))
+        return self._credits[names]
 
     def need(self, row: CatalogRow) -> None:
         """Count the artists that the row names, and create those of them that are missing."""
