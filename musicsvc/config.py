@@ -12,10 +12,11 @@ import platformdirs
 from pydantic import AfterValidator, BaseModel, ByteSize, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
-from musicsvc import config_faults, permissions
+from musicsvc import config_faults, permissions, secret_files
 from musicsvc.environment import PREFIX, data_dir, variables
 from musicsvc.errors import Failure
 
+SECRET = "database_url"  # noqa: S105 - the only setting that may contain a secret; keys of TLS are in files
 Port = Annotated[int, Field(ge=0, le=65_535)]
 PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 BASE_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")  # characters that no proxy or browser encodes
@@ -247,10 +248,15 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
     If a setting is invalid, raises Failure with its name and source.
     """
     file = file_of(config)
+    written = _read_toml(file, required=config is not None)
+    secret = secret_files.find(SECRET)
     try:
-        settings = Settings(**_read_toml(file, required=config is not None))
+        settings = Settings(**(written if secret is None else {**written, SECRET: secret.value}))
     except ValidationError as error:
-        source = config_faults.source(error, PREFIX, variables(), file)
+        if secret is not None and error.errors()[0]["loc"] == (SECRET,):
+            source = secret.source
+        else:
+            source = config_faults.source(error, PREFIX, variables(), file)
         raise Failure(config_faults.message(error, source=source)) from None
     except SettingsError:
         raise Failure(config_faults.json_message(PREFIX, variables(), flat(Settings.model_construct()))) from None
@@ -282,6 +288,8 @@ def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
         variable = next((spelling for spelling in spelled if spelling in given), None)
         in_file = key in (written.get(section, {}) if section else written)
         found[name] = variable or (str(file) if in_file else "default")
+    if secret := secret_files.find(SECRET):
+        found[SECRET] = secret.source
     return found
 
 

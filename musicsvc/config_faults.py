@@ -46,7 +46,11 @@ def json_message(prefix: str, variables: Mapping[str, str], settings: Mapping[st
 
 def unknown_variables(prefix: str, variables: Collection[str], settings: Collection[str]) -> list[str]:
     """Return the names of variables that begin with `prefix` but match no setting, sorted."""
-    whole = {variable_name(prefix, name) for name in settings} | TEST_VARIABLES | {*DEMO_VARIABLES}
+    whole = {variable_name(prefix, name) for name in settings} | {
+        f"{prefix}DATABASE_URL_FILE",
+        *TEST_VARIABLES,
+        *DEMO_VARIABLES,
+    }
     tables = {f"{prefix}{name.partition('.')[0]}".upper() for name in settings if "." in name}
     return sorted(
         name

@@ -3,7 +3,8 @@
 import os
 
 PREFIX = "MUSICSVC_"
-DEMO_TOKEN, DEMO_PASSWORD = DEMO_VARIABLES = ("MUSICSVC_DEMO_TOKEN", "MUSICSVC_DEMO_PASSWORD")
+DEMO_SECRETS = ("demo_token", "demo_password")
+DEMO_VARIABLES = [f"{PREFIX}{name.upper()}{end}" for name in DEMO_SECRETS for end in ("", "_FILE")]
 
 
 def variables() -> dict[str, str]:
@@ -16,9 +17,9 @@ def data_dir() -> str | None:
     return os.environ.get(f"{PREFIX}DATA_DIR")  # noqa: TID251 - as documented above
 
 
-def demo_secrets() -> dict[str, str]:
-    """Return the variables that fix the secrets of the demo, by name."""
-    return {name: value for name, value in variables().items() if name in DEMO_VARIABLES}
+def credentials_folder() -> str | None:
+    """Return the folder with the credentials of the service (systemd), or None."""
+    return os.environ.get("CREDENTIALS_DIRECTORY") or None  # noqa: TID251 - as documented above
 
 
 def notify_socket() -> str | None:

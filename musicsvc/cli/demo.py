@@ -6,10 +6,10 @@ from pathlib import Path
 
 import typer
 
-from musicsvc import environment
+from musicsvc import secret_files
 from musicsvc.cli.session import Session
 from musicsvc.clock import Clock, MovableClock, parse
-from musicsvc.environment import DEMO_PASSWORD, DEMO_TOKEN
+from musicsvc.environment import DEMO_SECRETS
 from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.store import opening
@@ -55,19 +55,18 @@ def _start(now: str | None) -> int:
 
 def _secrets() -> tuple[str, str]:
     """Return the token and the password of the demo: new ones, unless variables fix them."""
-    fixed = environment.demo_secrets()
-    token = fixed.get(DEMO_TOKEN) or tokens.generate()
-    if not tokens.well_formed(token):
-        raise Failure(
-            f"{DEMO_TOKEN} is not a valid token: its prefix, length or checksum is wrong. Use one printed by musicsvc."
-        )
-    password = fixed.get(DEMO_PASSWORD) or secrets.token_urlsafe(PASSWORD_BYTES)
+    fixed_token, fixed_password = map(secret_files.find, DEMO_SECRETS)
+    token = fixed_token.value if fixed_token else tokens.generate()
+    if fixed_token and not tokens.well_formed(token):
+        fault = "is not a valid token: its prefix, length or checksum is wrong. Use one printed by musicsvc."
+        raise Failure(f"{fixed_token.source} {fault}")
+    password = fixed_password.value if fixed_password else secrets.token_urlsafe(PASSWORD_BYTES)
     for email in SIGN_INS:
         problem = passwords.check(password, email=email, hosted=False)
         if problem := problem or (
             None if password.isprintable() else "The password has characters that nobody can type."
         ):
-            raise Failure(f"{DEMO_PASSWORD}: {problem}")
+            raise Failure(f"{fixed_password.source if fixed_password else 'The password'}: {problem}")
     return token, password
 
 

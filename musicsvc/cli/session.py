@@ -65,7 +65,8 @@ class Session:
         """
         from musicsvc import config, environment
 
-        if not self.demo and (names := ", ".join(environment.demo_secrets())):
+        given = environment.variables()
+        if not self.demo and (names := ", ".join(name for name in environment.DEMO_VARIABLES if name in given)):
             raise Failure(f"{names}: only for musicsvc serve --demo. Unset it for other commands.")
         settings = config.load(self.config, options)
         if unknown := config.unknown_variables():

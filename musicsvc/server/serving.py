@@ -22,7 +22,7 @@ from musicsvc.server.process.supervisor import SIGNALS, Links, Supervisor
 from musicsvc.server.worker import Configuration, Worker
 from musicsvc.store import opening
 from musicsvc.store.engine.sqlite import file_locks
-from musicsvc.store.engine.url import path_of
+from musicsvc.store.engine.url import path_of, without_password
 
 log = logging.getLogger("musicsvc")
 FIXED = ("host", "port", "workers", "base_path")  # of the section `server`; a restart is needed to change them
@@ -115,8 +115,9 @@ class Source:
                 log.warning("a restart is needed to change %s; until then the old value applies", ", ".join(changed))
             kept = {name: getattr(running.server, name) for name in FIXED}
             server = found.server.model_copy(update=kept)
-            new = Configuration.of(found.model_copy(update={"server": server, "database_url": running.store_url}))
-            opening.connect(running.store_url).close()
+            url = found.store_url if _same_database(running, found) else running.store_url
+            new = Configuration.of(found.model_copy(update={"server": server, "database_url": url}))
+            opening.connect(url).close()
         except Failure as failure:
             log.error("%s: %s", REFUSED, failure.here)  # noqa: TRY400 - a line, no trace
         except Exception:  # it would end the supervisor
@@ -129,7 +130,12 @@ class Source:
 
 def _needing_restart(running: Settings, found: Settings) -> list[str]:
     changed = [f"server.{name}" for name in FIXED if getattr(found.server, name) != getattr(running.server, name)]
-    return [*changed, *["database_url"] * (found.store_url != running.store_url)]
+    return [*changed, *["database_url"] * (not _same_database(running, found))]
+
+
+def _same_database(running: Settings, found: Settings) -> bool:
+    """Return whether both have the same database, apart from its password, which may have changed."""
+    return without_password(found.store_url) == without_password(running.store_url)
 
 
 def listen(host: str, port: int) -> socket.socket:

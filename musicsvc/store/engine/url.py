@@ -18,5 +18,6 @@ def describe(url: str) -> str:
 
 def without_password(url: str) -> str:
     """Return the URL with `***` in place of each password, in the user part and in the query string."""
-    url = re.sub(r"(?<=://)([^/@]*):[^/]*@", r"\1:***@", url)
+    # Passwords with an unescaped / or ? are hidden too, although no driver accepts them.
+    url = re.sub(r"(?<=://)([^/@:]*):(?:(?!\?[a-z_]+=).)*@", r"\1:***@", url)
     return re.sub(r"(?<=[?&])(password|sslpassword)=[^&]*", r"\1=***", url)
