@@ -1,5 +1,6 @@
-"""The commands of docs/recover.md, run on SQLite."""
+"""The commands of docs/recover.md and docs/upgrade.md, run on SQLite."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,6 @@ from tests.cli.conftest import Json, Run
 from tests.support.page_commands import commands
 
 pytestmark = pytest.mark.only_on("sqlite")
-PAGE = "recover.md"
 Perform = Callable[..., list[str]]
 
 
@@ -18,9 +18,10 @@ def perform(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Perfor
     """Return a function that runs the commands below a heading, which must succeed, and returns what they print."""
     monkeypatch.chdir(tmp_path)
 
-    def perform(heading: str = "") -> list[str]:
-        assert all(words[0] == "musicsvc" for words in commands(PAGE, heading))
-        return [run(*words[1:]).stdout for words in commands(PAGE, heading)]
+    def perform(heading: str = "", page: str = "recover.md") -> list[str]:
+        lines = [shlex.split(line) for line in commands(page, heading)]
+        assert {program for program, *_ in lines} == {"musicsvc"}
+        return [run(*arguments).stdout for _, *arguments in lines]
 
     return perform
 
@@ -75,3 +76,17 @@ def test_a_leaked_token_is_found_and_revoked(perform: Perform, run: Run, ask: Js
 
     (token,) = ask("token", "list")
     assert token["revoked_reason"] == "published by mistake"
+
+
+def test_an_upgrade_has_nothing_to_do_and_a_restored_backup_is_the_way_back(
+    perform: Perform, run: Run, ask: Json, tmp_path: Path
+) -> None:
+    (tmp_path / "backups").mkdir()
+    run("user", "create", "eve@label.test")
+    run("db", "backup", "backups/musicsvc-before-0002_labels-20260131T120000Z.db")
+    run("user", "create", "ann@label.test")
+
+    assert perform("One machine", "upgrade.md") == [""]
+    perform("Go back to the version before", "upgrade.md")
+
+    assert [user["email"] for user in ask("user", "list")] == ["eve@label.test"]

@@ -1,7 +1,6 @@
 """The commands of the pages for operators. A test runs those below each heading, or docs/install.md lists them."""
 
 import re
-import shlex
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -33,23 +32,21 @@ def blocks(page: str, heading: str = "", language: str = "sh") -> list[str]:
     return [re.sub(rf"^{indent}", "", block, flags=re.MULTILINE) for indent, block in found]
 
 
-def commands(page: str, heading: str = "") -> list[list[str]]:
-    """Return the words of each command below a heading that a test can run."""
-    listed = untested()
-    return [words for words in _all(page, heading) if shlex.join(words) not in listed]
+def commands(page: str, heading: str = "") -> list[str]:
+    """Return the commands below a heading that a test can run."""
+    return [line for line in _all(page, heading) if line not in untested()]
 
 
 def listed_commands(page: str) -> set[str]:
     """Return the commands of a page that the list names."""
-    return {shlex.join(words) for heading in headings(page) for words in _all(page, heading)} & set(untested())
+    return {line for heading in headings(page) for line in _all(page, heading)} & untested().keys()
 
 
 def untested() -> dict[str, str]:
     """Return the commands that no test runs, with the reason for each."""
-    rows = re.findall(r"^\| `(.*?)` \| (.*?) \|$", text("install.md", LIST), re.MULTILINE)
-    return {shlex.join(shlex.split(command)): reason for command, reason in rows}
+    return dict(re.findall(r"^\| `(.*?)` \| (.*?) \|$", text("install.md", LIST), re.MULTILINE))
 
 
-def _all(page: str, heading: str) -> list[list[str]]:
+def _all(page: str, heading: str) -> list[str]:
     lines = "".join(blocks(page, heading)).replace("\\\n", " ").splitlines()
-    return [words for line in lines if (words := shlex.split(line, comments=True))]
+    return [command for line in lines if (command := re.sub(r"(^|\s+)# .*", "", line).strip())]

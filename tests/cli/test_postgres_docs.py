@@ -1,19 +1,23 @@
-"""The commands of docs/recover.md for PostgreSQL, with a real pgBackRest: a dump, and back to a moment."""
+"""The commands of the pages for PostgreSQL: a first start, a dump, and back to a moment with a real pgBackRest."""
 
 import os
 import pwd
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from tests.support.page_commands import blocks, commands
+from tests.support.program import until
+from tests.support.reserved_port import reserved_port
 
 pytestmark = [pytest.mark.only_on("sqlite"), pytest.mark.long]  # it starts a server of its own
 PAGE = "recover.md"
@@ -44,11 +48,17 @@ class Cluster:
             (folder / name).mkdir()
 
     def run(self, *words: str) -> str:
-        """Run a command, which must succeed: those of PostgreSQL as its user. Return what it prints."""
+        """Run a command, which must succeed. Return what it prints."""
+        done = self.try_to(*words)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout
+
+    def try_to(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command: those of PostgreSQL as its user."""
         own = words[0] == "musicsvc"
         command = [*MUSICSVC, *words[1:]] if own else list(words)
         user = None if own or os.geteuid() else "postgres"
-        done = subprocess.run(
+        return subprocess.run(
             command,
             env=self._environment,
             cwd=self.folder / "musicsvc" if own else self.folder,
@@ -59,12 +69,24 @@ class Cluster:
             text=True,
             check=False,
         )
-        assert done.returncode == 0, (words, done.stdout, done.stderr)
-        return done.stdout
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Run `musicsvc serve`."""
+        with reserved_port() as port:
+            self._environment["MUSICSVC_SERVER__PORT"] = str(port)
+            with subprocess.Popen([*MUSICSVC, "serve"], env=self._environment) as process:
+                try:
+                    yield
+                finally:
+                    process.terminate()
 
     def fill(self) -> None:
-        """Create the schema, an account and an artist with a track."""
-        self.run("musicsvc", "init")
+        """Create the database as docs/install.md does, and an account and an artist with a track."""
+        create, export, init, _ = commands("install.md", "PostgreSQL")
+        assert export == "export MUSICSVC_DATABASE_URL=postgresql://user@host/music"
+        for line in (create, init):
+            self.run(*shlex.split(line))
         self.run("musicsvc", "user", "create", "ann@label.test")
         (self.folder / "musicsvc" / "catalog.csv").write_text("artist,track\nMoor,Peat\n")
         self.run("musicsvc", "import", "catalog", "catalog.csv", "--user", "ann@label.test")
@@ -87,7 +109,7 @@ class Cluster:
         )
 
     def create(self) -> None:
-        """Create and start the cluster, and the empty database `music`."""
+        """Create and start the cluster."""
         places = ["--datadir", str(self.folder / "data"), "--socketdir", str(self.folder)]
         options = ["-o", "listen_addresses=", "--logfile", str(self.folder / "log"), "--port", "5432"]
         self.run("pg_createcluster", "15", "main", *places, *options, "--locale", "C.UTF-8", "--", "--auth=trust")
@@ -101,7 +123,6 @@ class Cluster:
         variables = [f"{name} = '{value}'\n" for name, value in self._environment.items() if "PGBACKREST" in name]
         (etc / "environment").write_text("".join(variables))
         self.run("pg_ctlcluster", "15", "main", "start")
-        self.run("createdb", "music")
 
 
 @pytest.fixture
@@ -120,8 +141,16 @@ def cluster() -> Iterator[Cluster]:
         made.run("pg_ctlcluster", "15", "main", "stop", "--mode", "immediate")
 
 
+def test_a_server_is_ready_over_the_new_database(cluster: Cluster) -> None:
+    cluster.fill()
+    assert commands("install.md", "PostgreSQL")[-1] == "musicsvc serve"
+
+    with cluster.serving():
+        until(lambda: cluster.try_to("musicsvc", "healthcheck", "--ready").returncode == 0)
+
+
 def test_plays_until_the_moment_are_back_and_later_ones_are_not(cluster: Cluster) -> None:
-    steps = commands(PAGE, "Back to a moment")
+    steps = [shlex.split(line) for line in commands(PAGE, "Back to a moment")]
     stop = next(number for number, words in enumerate(steps) if words[-1] == "stop")
     cluster.fill()
     cluster.report_plays(7)
@@ -143,8 +172,8 @@ def test_a_dump_is_restored_as_another_database(cluster: Cluster) -> None:
     cluster.fill()
     cluster.report_plays(4)
 
-    for words in commands(PAGE, "PostgreSQL"):
-        cluster.run(*words)
+    for line in commands(PAGE, "PostgreSQL"):
+        cluster.run(*shlex.split(line))
 
     cluster.use("music_restored")
     cluster.run("musicsvc", "db", "check")
