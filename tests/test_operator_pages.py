@@ -7,7 +7,7 @@ import pytest
 from tests.support import page_commands
 
 TESTS = Path(__file__).parent
-PAGES = ["install.md", "configure.md", "proxy.md", "upgrade.md", "size.md", "recover.md"]
+PAGES = ["install.md", "configure.md", "proxy.md", "upgrade.md", "move.md", "size.md", "recover.md"]
 SECTIONS = [(page, heading) for page in PAGES for heading in page_commands.headings(page)]
 
 
@@ -24,7 +24,7 @@ def test_a_test_runs_the_commands_below_each_heading(page: str, heading: str) ->
 
 
 def test_the_list_of_what_could_not_be_run_has_only_commands_of_the_pages() -> None:
-    listed = [command for page in PAGES for command in page_commands.listed_commands(page)]
+    listed = {command for page in PAGES for command in page_commands.listed_commands(page)}
 
-    assert sorted(listed) == sorted(page_commands.untested())
+    assert listed == page_commands.untested().keys()
     assert all(page_commands.untested().values())

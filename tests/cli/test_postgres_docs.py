@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 
@@ -21,6 +20,7 @@ from tests.support.reserved_port import reserved_port
 
 pytestmark = [pytest.mark.only_on("sqlite"), pytest.mark.long]  # it starts a server of its own
 PAGE = "recover.md"
+HEADING = "From SQLite to PostgreSQL"
 NEEDED = ("pg_createcluster", "pg_ctlcluster", "pgbackrest")
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
 MUSICSVC = [sys.executable, "-m", "musicsvc"]
@@ -41,7 +41,8 @@ class Cluster:
             "PGBACKREST_LOG_LEVEL_FILE": "off",
             "PGBACKREST_PG1_SOCKET_PATH": str(folder),
             "PGHOST": str(folder),
-            "MUSICSVC_DATABASE_URL": f"postgresql:///music?host={quote(str(folder), safe='')}&user=postgres",
+            "PGUSER": "postgres",
+            "MUSICSVC_DATABASE_URL": "postgresql:///music",
             "MUSICSVC_DATA_DIR": str(folder / "musicsvc"),
         }
         for name in ("archive", "musicsvc"):
@@ -77,6 +78,7 @@ class Cluster:
             self._environment["MUSICSVC_SERVER__PORT"] = str(port)
             with subprocess.Popen([*MUSICSVC, "serve"], env=self._environment) as process:
                 try:
+                    until(lambda: self.try_to("musicsvc", "healthcheck").returncode == 0)
                     yield
                 finally:
                     process.terminate()
@@ -102,11 +104,14 @@ class Cluster:
     def plays(self) -> int:
         return int(self.run("psql", "-Atc", "SELECT count(*) FROM play", self._name))
 
+    def use_sqlite(self) -> None:
+        """Use the database that `musicsvc` creates by default."""
+        for name in ("MUSICSVC_DATABASE_URL", "MUSICSVC_DATA_DIR"):
+            del self._environment[name]
+
     def use(self, name: str) -> None:
         self._name = name
-        self._environment["MUSICSVC_DATABASE_URL"] = self._environment["MUSICSVC_DATABASE_URL"].replace(
-            "music?", f"{name}?"
-        )
+        self._environment["MUSICSVC_DATABASE_URL"] = f"postgresql:///{name}"
 
     def create(self) -> None:
         """Create and start the cluster."""
@@ -146,7 +151,7 @@ def test_a_server_is_ready_over_the_new_database(cluster: Cluster) -> None:
     assert commands("install.md", "PostgreSQL")[-1] == "musicsvc serve"
 
     with cluster.serving():
-        until(lambda: cluster.try_to("musicsvc", "healthcheck", "--ready").returncode == 0)
+        assert cluster.run("musicsvc", "healthcheck", "--ready")
 
 
 def test_plays_until_the_moment_are_back_and_later_ones_are_not(cluster: Cluster) -> None:
@@ -178,3 +183,20 @@ def test_a_dump_is_restored_as_another_database(cluster: Cluster) -> None:
     cluster.use("music_restored")
     cluster.run("musicsvc", "db", "check")
     assert cluster.plays() == 4
+
+
+def test_a_database_of_sqlite_moves_to_postgresql(cluster: Cluster) -> None:
+    cluster.use_sqlite()
+    cluster.run("musicsvc", "init")
+    cluster.run("musicsvc", "user", "create", "ann@label.test")
+
+    steps = [shlex.split(line.replace("~", str(cluster.folder))) for line in commands("move.md", HEADING)]
+    with cluster.serving():
+        for words in steps[:2]:
+            cluster.run(*words)
+    for words in steps[2:]:
+        cluster.run(*words)
+
+    cluster.use("musicsvc")
+    assert cluster.run("psql", "-Atc", "SELECT email FROM account", "musicsvc") == "ann@label.test\n"
+    cluster.run("musicsvc", "db", "check")
