@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,7 @@ from musicsvc.wording import quantity
 if TYPE_CHECKING:
     from musicsvc.config import Settings
     from musicsvc.store.backups.create import Backup
+    from musicsvc.store.backups.rehearsal import Cost, Plan
     from musicsvc.store.backups.restore import RestoreResult
 
 Place = Annotated[
@@ -98,6 +100,64 @@ def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | 
     with progress.bar(session, "upgrade") as on_progress:
         migrations = schema.upgrade(settings.store_url, save, on_progress, session.migrations)
     return migrations, str(saved[0]) if saved else None
+
+
+def rehearse(session: Session, *, backup: bool, json: bool) -> None:
+    """Print what an upgrade would do and how long it takes."""
+    from musicsvc.store import opening
+    from musicsvc.store.backups import rehearsal
+    from musicsvc.store.engine.url import path_of
+
+    settings = session.settings()
+    path = path_of(settings.store_url)
+    with opening.open_unchecked(settings.store_url) as store:
+        plan = rehearsal.plan(store, session.migrations)
+        if not plan.migrations:
+            cost = rehearsal.Cost()
+        elif path is None:
+            cost = rehearsal.estimate(store, plan)
+        else:
+            place = target(settings, None, session.clock.now(), "dry-run")
+            with progress.bar(session, "dry run") as on_progress:
+                cost = rehearsal.measure(path, plan, place, session.clock, on_progress)
+    folder = settings.backup_folder if path is not None and backup and plan.schema and plan.migrations else None
+    backup_seconds = cost.backup if folder else 0.0
+    for line in _described(plan, cost, folder, backup_seconds, measured=path is not None):
+        session.echo(line)
+    if json:
+        output.print_json(
+            {
+                "schema": plan.schema,
+                "migrations": plan.migrations,
+                "oldest_program": plan.oldest_program,
+                "backup": None if folder is None else str(folder),
+                "bytes": cost.size,
+                "tables": list(cost.tables),
+                "seconds": round(cost.seconds + backup_seconds, 3),
+                "measured": path is not None,
+            }
+        )
+
+
+def _described(plan: Plan, cost: Cost, folder: Path | None, backup_seconds: float, *, measured: bool) -> Iterator[str]:
+    """Yield the lines that say what an upgrade would do."""
+    if not plan.migrations:
+        yield f"The schema is up to date ({plan.schema}): nothing would be done."
+        return
+    yield f"Would apply: {', '.join(plan.migrations)}."
+    size = f"{cost.size / 1e6:,.1f} MB"
+    if folder is not None:
+        yield f"Before that, it would back up the database ({size}) to {folder}."
+    elif not measured:
+        yield "It would make no backup: back up a PostgreSQL database with pg_dump before."
+    yield f"Programs of version {plan.oldest_program} and later work on its schema; older ones refuse it."
+    seconds = cost.seconds + backup_seconds
+    if measured:
+        yield f"It takes about {seconds:.1f} s, as on a copy of the database, which was deleted again."
+    else:
+        rows = f"all rows of the tables that it names ({', '.join(cost.tables) or 'none'}, {size})"
+        yield f"It takes about {seconds:.0f} s if it changes {rows}; this was not measured."
+    yield "Nothing was changed."
 
 
 def describe(made: Backup) -> str:

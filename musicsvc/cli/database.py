@@ -25,10 +25,16 @@ app = group(
 def upgrade(
     context: typer.Context,
     backup: Annotated[bool, typer.Option(help="Back up a SQLite database first.")] = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what it would do and how long it takes, and change nothing.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Upgrade the schema of the database. If the database is SQLite, stop the server first."""
     session = Session.from_context(context)
+    if dry_run:
+        backups.rehearse(session, backup=backup, json=json)
+        return
     migrations, saved = backups.upgrade(session, backup=backup)
     session.create_activity_log()
     session.echo(f"Applied: {', '.join(migrations)}." if migrations else "The schema is up to date.")

@@ -86,6 +86,7 @@ def test_an_upgrade_has_nothing_to_do_and_a_restored_backup_is_the_way_back(
     run("db", "backup", "backups/musicsvc-before-0002_labels-20260131T120000Z.db")
     run("user", "create", "ann@label.test")
 
+    assert perform("Rehearse", "upgrade.md") == [""]
     assert perform("One machine", "upgrade.md") == [""]
     perform("Go back to the version before", "upgrade.md")
 

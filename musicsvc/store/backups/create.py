@@ -11,6 +11,7 @@ import apsw
 from musicsvc.errors import Damaged, Failure, Unavailable
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import verify
+from musicsvc.store.backups.folder import Draft
 from musicsvc.store.backups.verify import Facts, OnProgress
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.schema import history
@@ -49,18 +50,25 @@ def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> B
     The database stays writable. The caller must hold the database's shared lock (`file_locks.use`).
     """
     with backup_folder.draft(target) as draft:
-        try:
-            copied = _copy(path, draft.path, on_progress)
-        except OSError as error:
-            raise Failure(f"The backup {target} cannot be written: {error.strerror}.") from None
-        except apsw.Error as error:
-            raise _failure(error, path, target) from None
-        found = _verified(path, target, draft.path, on_progress)
-        if found != copied:
-            raise Failure(f"The backup {target} differs from the database and was deleted. Check the disk.")
+        found = copy(path, draft, on_progress)
         size = draft.path.stat().st_size
         draft.place()
     return Backup(target, size, found)
+
+
+def copy(path: Path, draft: Draft, on_progress: OnProgress | None) -> Facts:
+    """Copy the database at `path` to `draft`, and verify the copy. Return its row counts and migrations."""
+    target = draft.target
+    try:
+        copied = _copy(path, draft.path, on_progress)
+    except OSError as error:
+        raise Failure(f"The backup {target} cannot be written: {error.strerror}.") from None
+    except apsw.Error as error:
+        raise _failure(error, path, target) from None
+    found = _verified(path, target, draft.path, on_progress)
+    if found != copied:
+        raise Failure(f"The backup {target} differs from the database and was deleted. Check the disk.")
+    return found
 
 
 def _verified(path: Path, target: Path, draft: Path, on_progress: OnProgress | None) -> Facts:

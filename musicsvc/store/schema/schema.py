@@ -1,6 +1,6 @@
 """Apply migrations, and check the database schema against the migrations and the models."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import partial
@@ -96,15 +96,22 @@ def upgrade(
         with _exclusive(url):
             if have and save is not None:
                 save(names[0])
-            for number, name in enumerate(names):
-                on_progress(number, len(names))
-                token = _listener.set(partial(_pass_on, on_progress, number, len(names)))
-                try:
-                    apply(database, name, folder or MIGRATIONS)
-                finally:
-                    _listener.reset(token)
-            on_progress(len(names), len(names))
+            apply_all(database, names, folder, on_progress)
             return names
+
+
+def apply_all(
+    database: Database, names: Sequence[str], folder: Path | None, on_progress: Callable[[float, float], None]
+) -> None:
+    """Apply migrations to the current database. `on_progress` as in `upgrade`."""
+    for number, name in enumerate(names):
+        on_progress(number, len(names))
+        token = _listener.set(partial(_pass_on, on_progress, number, len(names)))
+        try:
+            apply(database, name, folder or MIGRATIONS)
+        finally:
+            _listener.reset(token)
+    on_progress(len(names), len(names))
 
 
 def create(url: str) -> bool:
