@@ -130,6 +130,13 @@ class Cluster:
         self.run("pg_ctlcluster", "15", "main", "start")
 
 
+def steps_to_a_moment() -> tuple[list[list[str]], list[list[str]]]:
+    """Return the commands of the page that prepare for it, and those that go back."""
+    steps = [shlex.split(line) for line in commands(PAGE, "Back to a moment")]
+    stop = next(number for number, words in enumerate(steps) if words[-1] == "stop")
+    return steps[:stop], steps[stop:]
+
+
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     missing = [name for name in NEEDED if shutil.which(name) is None]
@@ -154,18 +161,34 @@ def test_a_server_is_ready_over_the_new_database(cluster: Cluster) -> None:
         assert cluster.run("musicsvc", "healthcheck", "--ready")
 
 
-def test_plays_until_the_moment_are_back_and_later_ones_are_not(cluster: Cluster) -> None:
-    steps = [shlex.split(line) for line in commands(PAGE, "Back to a moment")]
-    stop = next(number for number, words in enumerate(steps) if words[-1] == "stop")
+def test_a_lost_data_folder_comes_back_with_every_archived_play(cluster: Cluster) -> None:
     cluster.fill()
     cluster.report_plays(7)
-    for words in steps[:stop]:
+    for words in steps_to_a_moment()[0]:
+        cluster.run(*words)
+    cluster.report_plays(5)
+    cluster.run("psql", "-c", "SELECT pg_switch_wal()", "music")
+    cluster.run("pgbackrest", "--stanza=music", "check")  # it waits until all is archived
+    cluster.run("pg_ctlcluster", "15", "main", "stop", "--mode", "immediate")
+    cluster.run("sh", "-c", f"rm -rf {cluster.folder}/data/*")
+
+    for line in commands(PAGE, "A lost PostgreSQL"):
+        cluster.run(*shlex.split(line))
+
+    assert cluster.plays() == 7 + 5
+
+
+def test_plays_until_the_moment_are_back_and_later_ones_are_not(cluster: Cluster) -> None:
+    cluster.fill()
+    cluster.report_plays(7)
+    before, after = steps_to_a_moment()
+    for words in before:
         cluster.run(*words)
     cluster.report_plays(5)
     moment = cluster.run("psql", "-Atc", "SELECT clock_timestamp()", "music").strip()
     cluster.report_plays(3)
 
-    for words in steps[stop:]:
+    for words in after:
         cluster.run(*[re.sub("(--target=).*", rf"\g<1>{moment}", word) for word in words])
 
     assert cluster.plays() == 7 + 5
