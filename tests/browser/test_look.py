@@ -10,10 +10,11 @@ from playwright.sync_api import ViewportSize
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine.store import Store
-from tests.browser.test_every_page import FITS, Sample, demo_session
+from tests.browser.test_every_page import FITS, demo_session
 from tests.browser.visit import Visit
 from tests.cli.test_activity import CALL
 from tests.support.program import until
+from tests.support.sample_pages import Sample
 
 __all__ = ["demo_session"]  # a fixture
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]

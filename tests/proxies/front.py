@@ -17,6 +17,7 @@ import trustme
 from aiohttp import AddrInfoType
 
 from musicsvc.config import Limits, Server, Settings
+from musicsvc.server import visits
 from tests.support import databases
 from tests.support.page_client import PageClient
 from tests.support.reserved_port import reserved_port
@@ -95,7 +96,9 @@ class Front:
     @asynccontextmanager
     async def browser(self, last: int = 1) -> AsyncIterator[PageClient]:
         async with self.session(last) as session:
-            yield PageClient(session, self.origin + self.base)
+            opened = PageClient(session, self.origin + self.base)
+            opened.cookie = f"{visits.HOST_ONLY}{visits.COOKIE}{visits.mark_of(self.base)}"
+            yield opened
 
 
 class Place(NamedTuple):

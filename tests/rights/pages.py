@@ -1,5 +1,6 @@
 """The expected rights for every page. A new page needs a row here; one with a form also the fields to send."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,8 @@ from musicsvc.store.security import sessions as store_sessions
 from tests.rights.table import endpoint
 from tests.rights.world import PASSWORD, PASSWORD_HASH
 from tests.support import imports
+from tests.support.page_client import PageClient
+from tests.support.serving import Answer
 from tests.support.shared_server import Shared
 
 OWNER, STRANGER, ADMINISTRATOR = "owner", "stranger", "administrator"
@@ -310,3 +313,21 @@ PAGES: Mapping[str, PageRight] = {
 
 def right(route: Route) -> PageRight:
     return PAGES[endpoint(route)]
+
+
+def path_of(world: PageWorld, route: Route) -> str:
+    values = world.do(lambda: right(route).make(world))
+    return re.sub(r"\{(\w+)\}", lambda found: str(values[found[1]]), route.path) + right(route).query
+
+
+def who_may(route: Route) -> str:
+    return ADMINISTRATOR if route.access is Access.ADMIN else OWNER
+
+
+async def ask(browser: PageClient, world: PageWorld, route: Route, who: str) -> Answer:
+    """Request the page as this visitor, on a subject of the owner that no other request has changed."""
+    browser.cookies = {browser.cookie: world.sessions[who]} if who in world.sessions else {}
+    path = path_of(world, route)
+    if route.method in SAFE:
+        return await browser.get(path)
+    return await browser.post(path, right(route).form(world))

@@ -1,16 +1,14 @@
 """Every page of the table with every kind of visitor: rights, headers, forms from other sites, tokens of the API."""
 
-import re
 from itertools import count
 
 import pytest
 
-from musicsvc.server.routes.route import SAFE, Access, Family, Route
+from musicsvc.server.routes.route import SAFE, Family, Route
 from musicsvc.server.routes.table import ROUTES
-from tests.rights.pages import ADMINISTRATOR, OWNER, PAGES, VISITORS, PageWorld, right
+from tests.rights.pages import OWNER, PAGES, VISITORS, PageWorld, ask, path_of, right, who_may
 from tests.rights.table import endpoint
-from tests.support.page_client import PageClient, page_client, text
-from tests.support.serving import Answer
+from tests.support.page_client import page_client, text
 from tests.support.shared_server import Shared, on_shared_loop
 
 sqlite = pytest.mark.only_on("sqlite")  # no query depends on what these test
@@ -31,24 +29,6 @@ POLICY = (
 def token(shared: Shared) -> str:
     """The token of an account with API access."""
     return str(shared.world(()).tokens[OWNER])
-
-
-def path_of(world: PageWorld, route: Route) -> str:
-    values = world.do(lambda: right(route).make(world))
-    return re.sub(r"\{(\w+)\}", lambda found: str(values[found[1]]), route.path) + right(route).query
-
-
-def who_may(route: Route) -> str:
-    return ADMINISTRATOR if route.access is Access.ADMIN else OWNER
-
-
-async def ask(browser: PageClient, world: PageWorld, route: Route, who: str) -> Answer:
-    """Request the page as this visitor, on a subject of the owner that no other request has changed."""
-    browser.cookies = {"musicsvc": world.sessions[who]} if who in world.sessions else {}
-    path = path_of(world, route)
-    if route.method in SAFE:
-        return await browser.get(path)
-    return await browser.post(path, right(route).form(world))
 
 
 @each_page

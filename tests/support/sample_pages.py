@@ -1,0 +1,60 @@
+"""The sample data, with something to see on every page for an administrator, and the paths of these pages."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from musicsvc.server.routes.route import Route
+from musicsvc.server.shapes import share_links
+from musicsvc.server.shapes.envelope import Site
+from musicsvc.store.accounts import api_access, password_links, tokens, users
+from musicsvc.store.dashboards import report_links
+from musicsvc.store.importing.summary import Counts
+from musicsvc.store.importing.undoing import runs
+from musicsvc.store.models import Album, Track, User
+from musicsvc.store.plays.periods import day_of, to_date, window
+from musicsvc.store.plays.subjects import ARTIST, Subject
+from musicsvc.store.security import sessions
+from musicsvc.store.seeding import fixtures, plays
+from tests.support import imports
+
+
+class Sample(NamedTuple):
+    """The demo account's session, and the values of parameters in paths: of the sample data, or by the whole path."""
+
+    session: str
+    values: Mapping[str, str]
+
+    def path(self, route: Route) -> str:
+        name = self.values.get(route.path, self.values["id"])
+        return re.sub(r"\{\w+\}", name, route.path)
+
+
+def load(now: int) -> Sample:
+    """Load the sample data. The demo account is an administrator here.
+
+    One track and its album, which came out lately, have the longest names possible, without a space.
+    """
+    fixtures.load(now=now)
+    plays.load(now=now)
+    released = to_date(day_of(now) - 9).isoformat()
+    Album.update(name="W" * 255, release_date=released).where(Album.id == 1).execute()
+    Track.update(name="M" * 255).where(Track.id == 1).execute()
+    demo = users.by_email(fixtures.DEMO_EMAIL)
+    User.update(admin=True).where(User.id == demo.id).execute()
+    report = report_links.create([Subject(ARTIST, 1)], window("30-days", now), user_id=demo.id, now=now)
+    other = users.create("other@label.test", now=now)
+    api_access.request(other.email, "Charts", "100 a day", "Label & Daughters", now=now)
+    tokens.revoke(1, "abuse: 100 requests refused", now=now, actor="abuse")
+    run = runs.start("catalog", "W" * 255, demo.id, {"tracks": Counts(new=28_356)}, now, "page")
+    runs.end_run(run, "import.done", now, "page")
+    return Sample(
+        sessions.create(users.get(demo.id), address="127.0.0.1", agent="Tests/1.0", now=now),
+        {
+            "id": "1",
+            "/import/{id}": str(imports.checked_file(demo.id, "W" * 255, now)),
+            "/imports/{id}/undo": str(run),
+            "/password/{link}": password_links.create(other, now=now).secret,
+            "/reports/{link}": share_links.address(report.id, report.created_at, Site("")).rpartition("/")[2],
+        },
+    )
