@@ -1,12 +1,16 @@
 """A window of the browser that notes errors and requests to other origins."""
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, Response
 
 PATIENCE = 20_000  # milliseconds
+ERROR = 400  # the first status of an error
 
 
 class Visit:
-    """A context of the browser with one page."""
+    """A context of the browser with one page.
+
+    `errors`: messages on its console. `foreign`: addresses outside of the root URL. `failed`: responses with an error.
+    """
 
     def __init__(self, context: BrowserContext, root: str) -> None:
         context.set_default_timeout(PATIENCE)
@@ -15,9 +19,12 @@ class Visit:
         self.page: Page = context.new_page()
         self.errors: list[str] = []
         self.foreign: list[str] = []
+        self.failed: list[str] = []
         context.on("console", self._note_message)
         context.on("weberror", lambda error: self.errors.append(str(error.error)))
         context.on("request", self._note_request)
+        context.on("requestfailed", lambda request: self.failed.append(request.url))
+        context.on("response", self._note_response)
 
     def violations(self, axe: str) -> list[str]:
         """Return the violations that axe-core finds on the page, with the elements concerned."""
@@ -39,3 +46,7 @@ class Visit:
     def _note_request(self, request: Request) -> None:
         if not request.url.startswith((f"{self._root}/", "data:")):
             self.foreign.append(request.url)
+
+    def _note_response(self, response: Response) -> None:
+        if response.status >= ERROR:
+            self.failed.append(f"{response.status} {response.url}")

@@ -12,6 +12,7 @@ from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.server import serving
 from musicsvc.server.app import App
+from musicsvc.server.worker import Configuration
 from musicsvc.store.engine.store import Store
 
 LOOP_SECONDS = 0.05  # of CPU time at most for any body
@@ -66,7 +67,8 @@ class ThreadedServer:
     def __init__(self, store: Store, clock: Clock, settings: Settings) -> None:
         self._listener = serving.listen("127.0.0.1", 0)
         self.port = self._listener.getsockname()[1]
-        self._app = App(settings, store, clock, f"http://127.0.0.1:{self.port}")
+        self.root = Configuration(settings, tls=None).root(self._listener)
+        self._app = App(settings, store, clock, self.root)
         self._loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self._loop.run_forever)
         self.thread.start()
