@@ -14,12 +14,12 @@ PATIENCE = 120.0  # seconds; the first start on a busy machine reads the whole p
 
 
 class Installed:
-    """A program, which this command starts. It gets these variables only."""
+    """A program, which this command starts. It gets a path and these variables only."""
 
     def __init__(self, folder: Path, *command: str | Path, variables: Mapping[str, str]) -> None:
         self._folder = folder
         self._command = [*map(str, command)]
-        self._variables = dict(variables)
+        self._variables = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **variables}
 
     def run(self, *arguments: str, stdin: str = "") -> str:
         """Run it, and return its stdout; it must succeed."""
