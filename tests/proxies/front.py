@@ -142,7 +142,7 @@ def nginx(place: Place) -> list[str]:
     # With a small buffer of the system, no response needs many megabytes to fill it.
     listening = {f"listen {port}": f"listen 127.0.0.1:{own} sndbuf=64k" for port, own in ports.items()}
     listening |= {f"listen [::]:{port}": f"listen 127.0.0.2:{own}" for port, own in ports.items()}
-    text = place.sample("nginx.conf", **listening, **{"https://$http_host": f"https://localhost:{place.https}"})
+    text = place.sample("nginx.conf", **listening, **{"https://$host": f"https://localhost:{place.https}"})
     sample, main = place.folder / "musicsvc.conf", place.folder / "nginx.conf"
     opening = "location {} {{\n        proxy_pass"
     sample.write_text(_below(text, place.base, opening.format("/"), opening.format("/music/")))
@@ -153,7 +153,7 @@ def nginx(place: Place) -> list[str]:
 
 def caddy(place: Place) -> list[str]:
     """Write the configuration of Caddy; return the arguments of its command."""
-    text = place.sample("Caddyfile", **{"# tls": "tls", "https://{hostport}": f"https://localhost:{place.https}"})
+    text = place.sample("Caddyfile", **{"# tls": "tls", "https://{host}": f"https://localhost:{place.https}"})
     file = place.folder / "Caddyfile"
     options = CADDY.format(http=place.http, https=place.https)
     file.write_text(options + _below(text, place.base, "@musicsvc path *", "@musicsvc path /music /music/*"))

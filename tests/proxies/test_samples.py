@@ -4,9 +4,11 @@ import asyncio
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -29,6 +31,7 @@ MIB = 2**20
 REFUSED = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 ROWS = 10_000
 PIECE = 64 * 1024
+ESTABLISHED = "01"  # the state of a connection in /proc/net/tcp
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=PROXIES)
@@ -78,6 +81,22 @@ async def test_requests_over_http2_are_answered(proxied: Front) -> None:
     assert (version, status, '"status":"error"' in body) == ("2", "413", True)
 
 
+def states(port: int) -> list[str]:
+    """Return the states of all connections to this port of the machine (Linux)."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text("utf-8").splitlines()[1:]]
+    return [state for _, _, remote, state, *_ in lines if remote.endswith(f":{port:04X}")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not list its connections in /proc")
+@on_shared_loop
+async def test_connections_to_the_service_stay_open_between_requests(proxied: Front) -> None:
+    port = int(proxied.shared.client.root.rpartition(":")[2])
+    async with proxied.client(2) as client:
+        for _ in range(5):
+            assert (await client.get("/healthz")).status == HTTPStatus.OK
+    assert states(port).count(ESTABLISHED) > 0
+
+
 @on_shared_loop
 async def test_each_response_has_one_line_of_strict_transport_security(proxied: Front) -> None:
     async with proxied.client(2) as client:
@@ -95,7 +114,8 @@ async def test_plain_http_leads_browsers_to_https_and_refuses_clients_of_the_api
         for method in ("GET", "POST"):
             refused = await client(method, f"{proxied.plain}{V1}/albums")
             assert (refused.status, "Location" in refused.headers) == (403, False)
-    past = await proxied.shared.client.holding(client.token).get("users/me")  # to the service itself
+    direct = proxied.shared.client.holding(client.token)  # to the service itself
+    past = await direct.get("users/me", headers={"Connection": "close"})
     assert (past.status, past.json["message"]) == (403, "HTTPS is required.")
 
 

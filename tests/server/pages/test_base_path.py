@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from http import HTTPStatus
 
 import pytest
@@ -85,6 +86,29 @@ async def test_the_session_is_in_a_cookie_of_the_base_path(below: Shared, visito
     assert "Your display name is changed." in text(await visitor.get("/settings"))
     visitor.cookies = {"musicsvc": next(iter(visitor.cookies.values()))}  # the name that a server without one uses
     assert (await visitor.get("/settings")).status == HTTPStatus.SEE_OTHER
+
+
+@on_shared_loop
+async def test_installations_on_one_host_do_not_sign_each_other_out(
+    below: Shared, template: databases.Template, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    others = [Settings(server=Server(base_path=base)) for base in ("/label", "")]
+    async with (
+        shared_server(template, tmp_path_factory.mktemp("beside"), others[0]) as beside,
+        shared_server(template, tmp_path_factory.mktemp("root"), others[1]) as root,
+        AsyncExitStack() as stack,
+    ):
+        cookies: dict[str, str] = {}
+        browsers = []
+        for shared in (below, beside, root):
+            browsers.append(await stack.enter_async_context(page_client(shared.client.root)))
+            browsers[-1].cookies = cookies  # of one browser, which sends them to all ports of a host
+            add_account(shared, "three@label.test")
+            assert (await browsers[-1].sign_in("three@label.test")).status == HTTPStatus.SEE_OTHER
+        assert len(cookies) == len(browsers)
+        assert [(await browser.get("/settings")).status for browser in browsers] == [200, 200, 200]
+        await browsers[1].post("/sign-out")
+        assert [(await browser.get("/settings")).status for browser in browsers] == [200, 303, 200]
 
 
 @on_shared_loop
