@@ -1,6 +1,7 @@
 """Settings. Precedence, from low to high: defaults, the TOML file, MUSICSVC_* variables, command-line options."""
 
 import ipaddress
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -21,6 +22,14 @@ Port = Annotated[int, Field(ge=0, le=65_535)]
 PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 BASE_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")  # characters that no proxy or browser encodes
 RATE = re.compile(rf"([1-9][0-9]{{0,8}})/({'|'.join(PERIODS)})")
+
+
+def _default_data_dir() -> Path:
+    try:
+        return platformdirs.user_data_path("musicsvc", appauthor=False)
+    except RuntimeError:
+        fault = f"The user of this process (uid {os.geteuid()}) has no home folder"
+        raise Failure(f"{fault} for a default data folder. Set MUSICSVC_DATA_DIR.") from None
 
 
 def _root_url(value: str | None) -> str | None:
@@ -191,7 +200,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, env_ignore_empty=True)
 
-    data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("musicsvc", appauthor=False))
+    data_dir: Path = Field(default_factory=_default_data_dir)
     database_url: Annotated[str, AfterValidator(_address)] = ""
     server: Server = Server()
     registration: Registration = Registration()
@@ -237,6 +246,11 @@ class Settings(BaseSettings):
         return self.data_dir if "://" in file else Path(file).parent
 
     @property
+    def temporary_folder(self) -> Path:
+        """The folder of temporary files of the server, and of all processes if the system has none."""
+        return self.own_folder / "temporary"
+
+    @property
     def hosted(self) -> bool:
         """True if the service has a public address (docs/proxy.md)."""
         return self.server.public_url is not None
@@ -259,7 +273,7 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
             source = config_faults.source(error, PREFIX, variables(), file)
         raise Failure(config_faults.message(error, source=source)) from None
     except SettingsError:
-        raise Failure(config_faults.json_message(PREFIX, variables(), flat(Settings.model_construct()))) from None
+        raise Failure(config_faults.json_message(PREFIX, variables(), _names())) from None
     for name, value in (options or {}).items():
         if value is not None:
             settings = _with_option(settings, name, value)
@@ -268,17 +282,17 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
 
 def unknown_variables() -> list[str]:
     """Return the names of environment variables that begin with MUSICSVC_ but match no setting."""
-    return config_faults.unknown_variables(PREFIX, variables(), flat(Settings.model_construct()))
+    return config_faults.unknown_variables(PREFIX, variables(), _names())
 
 
 def file_of(config: Path | None = None) -> Path:
     """Return `config` if given, else the default path of the settings file. The file may not exist."""
-    return config or _default_file()
+    return config or Path(data_dir() or _default_data_dir()) / "config.toml"
 
 
 def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
     """Map the dotted name of each setting to its source: a variable, the settings file, or `default`."""
-    file = config or _default_file()
+    file = file_of(config)
     written = _read_toml(file, required=config is not None)
     given = variables()
     found = {}
@@ -303,9 +317,9 @@ def flat(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _default_file() -> Path:
-    default = Settings.model_fields["data_dir"].get_default(call_default_factory=True)
-    return Path(data_dir() or default) / "config.toml"
+def _names() -> dict[str, Any]:
+    """Map the dotted name of each setting to its default."""
+    return flat(Settings.model_construct(data_dir=Path()))
 
 
 def _with_option(settings: Settings, name: str, value: object) -> Settings:

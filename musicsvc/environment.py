@@ -22,6 +22,16 @@ def credentials_folder() -> str | None:
     return os.environ.get("CREDENTIALS_DIRECTORY") or None  # noqa: TID251 - as documented above
 
 
+def temporary_folder() -> str | None:
+    """Return the variable that moves the folder for temporary files, or None."""
+    return os.environ.get("TMPDIR") or None  # noqa: TID251 - as documented above
+
+
+def set_temporary_folder(folder: str) -> None:
+    """Move the folder for temporary files of libraries and of child processes."""
+    os.environ.update(TMPDIR=folder, SQLITE_TMPDIR=folder)  # noqa: TID251 - as documented above
+
+
 def notify_socket() -> str | None:
     """Return the socket of the service manager (sd_notify(3)), or None."""
     return os.environ.get("NOTIFY_SOCKET") or None  # noqa: TID251 - as documented above

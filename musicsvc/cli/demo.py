@@ -1,12 +1,10 @@
 """`musicsvc serve --demo`: a temporary database with sample data, a password, a token, and an adjustable clock."""
 
 import secrets
-import tempfile
-from pathlib import Path
 
 import typer
 
-from musicsvc import secret_files
+from musicsvc import scratch, secret_files
 from musicsvc.cli.session import Session
 from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.environment import DEMO_SECRETS
@@ -29,8 +27,9 @@ def run(session: Session, options: dict[str, object], now: str | None, speed: fl
     session.demo = True
     start = _start(now)
     clock = MovableClock(start, speed)
-    with tempfile.TemporaryDirectory(prefix="musicsvc-demo-") as folder:
-        url, log = f"sqlite:///{Path(folder) / 'musicsvc.db'}", Path(folder) / "activity.db"
+    session.settings()  # they name a folder for temporary files, where the system has none
+    with scratch.folder(None, "musicsvc-demo-") as folder:
+        url, log = f"sqlite:///{folder / 'musicsvc.db'}", folder / "activity.db"
         settings = session.settings(options | DEMO | {"database_url": url, "activity.file": log})
         token, password = _secrets()
         _prepare(url, start, token, password)

@@ -116,6 +116,7 @@ class _Run:
 
     def do(self, open_file: "Callable[[], Reader]", work: "Work", warn: "Warn | None") -> "ImportSummary":
         with ExitStack() as stack:
+            self._session.settings()  # the reader may need the folder for temporary files
             reader = stack.enter_context(open_file())
             if self._options.refused is not None:
                 from musicsvc.store.importing.refused_rows import RefusedRows

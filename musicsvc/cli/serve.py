@@ -66,6 +66,8 @@ def _serve(session: Session, options: dict[str, object]) -> None:
 
     settings = session.settings(options)
     created = _open_or_create(settings)
+    if created is not None:
+        settings = session.settings(options)  # with the folder for temporary files in the new data folder
 
     def announce(root: str) -> None:
         # Called once the server has started, so that a failed start prints only the error.

@@ -63,12 +63,14 @@ class Session:
 
         Raises Failure if variables fix the secrets of the demo and the command is another one.
         """
-        from musicsvc import config, environment
+        from musicsvc import config, environment, scratch
 
         given = environment.variables()
         if not self.demo and (names := ", ".join(name for name in environment.DEMO_VARIABLES if name in given)):
             raise Failure(f"{names}: only for musicsvc serve --demo. Unset it for other commands.")
         settings = config.load(self.config, options)
+        if settings.own_folder.is_dir():
+            scratch.ensure(settings.temporary_folder)
         if unknown := config.unknown_variables():
             self.echo_once(f"Warning: {', '.join(unknown)}: no such setting, ignored. musicsvc config show lists all.")
         return settings

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from musicsvc import extras
-from musicsvc.reports import scratch
+from musicsvc import extras, scratch
 from musicsvc.reports.columns import Kind
 from musicsvc.reports.tables import PIECE, Table
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from musicsvc.reports import scratch
+from musicsvc import scratch
 from musicsvc.reports.columns import Column, Kind
 from musicsvc.reports.tables import PIECE, Table
 

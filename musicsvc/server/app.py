@@ -7,11 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
-from musicsvc import config
+from musicsvc import scratch
 from musicsvc.clock import SECOND, Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure
-from musicsvc.reports import scratch
 from musicsvc.server import doctor
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.access.rate_limits import RateLimitCounter, RateLimiter
@@ -43,7 +42,6 @@ from musicsvc.store.importing.tasks.place import Place
 from musicsvc.store.rate_limits.window import Counts
 
 JOB_SECONDS = 1.0
-TEMPORARY = "temporary"  # the folder of temporary files
 REPORTS_CAPACITY = 8 * 1024 * 1024  # bytes of shared reports that are kept
 REPORTS_LIFETIME = 5 * SECOND
 
@@ -109,13 +107,13 @@ class App:
     def _sources(self, root: str, log: Log) -> dict[str, Any]:
         """Map names of handler parameters, such as `site`, to values that are the same for all requests."""
         settings = self._settings.model_copy(update={"database_url": self._store.url})  # the one that is open
-        self._temporary = settings.own_folder / TEMPORARY
+        self._temporary = settings.temporary_folder
         self._uploads = Place.build(self._temporary, self._store.url)
         keep_days = settings.activity.keep_days
         return {
             "store": self._store,  # for handlers that run outside of a transaction
             "activity_log": log,
-            "check_installation": partial(doctor.check, settings, config.file_of()),
+            "check_installation": partial(doctor.check, settings, settings.data_dir / "config.toml"),
             "backup_folder": settings.backup_folder,
             "create_backup": partial(backup_scheduler.create_now, self._store.url, settings.backup_folder),
             "temporary": self._temporary,

@@ -13,7 +13,7 @@ from typing import Any
 from prometheus_client import values
 from prometheus_client.multiprocess import mark_process_dead
 
-from musicsvc.store.engine.sqlite import file_locks
+from musicsvc import scratch
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - files there are in memory, and never wait for a disk
 PREFIX = "musicsvc-metrics-"
@@ -24,17 +24,16 @@ GAUGES = 16 * 1024
 class SharedMetrics:
     """The folder of the shared metrics files. The first process creates it. Each worker then calls `join`."""
 
-    def __init__(self, parent: Path) -> None:
+    def __init__(self, parent: Path | None) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         # This process and every worker forked from it hold the lock; it is released when the last of them ends.
-        self._lock = (self.folder / "lock").open("wb")
-        file_locks.acquire(self._lock.fileno())
+        self._lock = scratch.acquire(self.folder)
 
     @classmethod
     @contextmanager
     def create(cls, workers: int) -> Iterator[SharedMetrics | None]:
         """Create files for the workers and their successors for the `with` block. Yields None if there is no space."""
-        shared = cls._allocate(workers, MEMORY) or cls._allocate(workers, Path(tempfile.gettempdir()))
+        shared = cls._allocate(workers, MEMORY) or cls._allocate(workers, None)
         try:
             yield shared
         finally:
@@ -42,11 +41,11 @@ class SharedMetrics:
                 shared.remove()
 
     @classmethod
-    def _allocate(cls, workers: int, parent: Path) -> SharedMetrics | None:
+    def _allocate(cls, workers: int, parent: Path | None) -> SharedMetrics | None:
         """Create the files at full size, so that later writes need no more space. Return None if there is no space."""
         shared = None
         try:
-            remove_abandoned(parent)
+            scratch.remove_leftovers(parent or Path(tempfile.gettempdir()), PREFIX)
             shared = cls(parent)
             for worker in range(2 * workers):
                 shared._reserve(worker)
@@ -87,7 +86,7 @@ class SharedMetrics:
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
-        self._lock.close()
+        os.close(self._lock)
 
     def pids(self) -> dict[str, str]:
         """Return the process ids of the running workers by worker number."""
@@ -114,11 +113,3 @@ def shared_value(worker: int) -> type:
             self._number[0] = self._value
 
     return SharedValue
-
-
-def remove_abandoned(parent: Path) -> None:
-    """Remove the folders that killed servers left behind."""
-    for folder in parent.glob(f"{PREFIX}*"):
-        with suppress(OSError), (folder / "lock").open("rb") as lock:
-            if file_locks.acquire(lock.fileno(), timeout=0):
-                shutil.rmtree(folder, ignore_errors=True)

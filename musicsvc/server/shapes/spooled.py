@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO
 
+from musicsvc import scratch
 from musicsvc.errors import Unavailable
-from musicsvc.reports import scratch
 
 IN_MEMORY = 64 * 1024  # bytes; longer responses go to an unnamed file, which is deleted when it is closed
 FULL = {errno.ENOSPC, errno.EDQUOT}

@@ -13,10 +13,9 @@ from pathlib import Path
 import openpyxl
 import pytest
 
+from musicsvc import scratch
 from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
-from musicsvc.reports import scratch
-from musicsvc.server.app import TEMPORARY
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.server.shapes import spooled
 from musicsvc.store.engine import bulk
@@ -49,7 +48,7 @@ def token(logged_store: Store, clock: MovableClock) -> str:
 
 
 def folder_of(store: Store, settings: Settings) -> Path:
-    return settings.model_copy(update={"database_url": store.url}).own_folder / TEMPORARY
+    return settings.model_copy(update={"database_url": store.url}).temporary_folder
 
 
 @pytest.mark.usefixtures("no_system_folder")
@@ -89,7 +88,7 @@ async def test_an_export_is_unavailable_where_the_data_folder_cannot_be_written_
 
 WRITER = """
 import pathlib, sys, time
-from musicsvc.reports import scratch
+from musicsvc import scratch
 with scratch.folder(pathlib.Path(sys.argv[1])) as made:
     (made / "rows.xlsx").write_bytes(b"PK")
     print(made, flush=True)

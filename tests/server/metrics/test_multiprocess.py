@@ -13,6 +13,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from musicsvc import scratch
 from musicsvc.clock import DAY, MINUTE, Clock, isoformat
 from musicsvc.server.call import Call
 from musicsvc.server.metrics import multiprocess
@@ -142,14 +143,14 @@ def test_the_folder_is_gone_in_the_end(program: Program, end: int) -> None:
     assert mine.stat().st_mode & 0o777 == 0o700
     program.end(end)
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
-    multiprocess.remove_abandoned(multiprocess.MEMORY)  # as the next server does
+    scratch.remove_leftovers(multiprocess.MEMORY, multiprocess.PREFIX)  # as the next server does
     assert not mine.exists()
 
 
 def test_a_folder_that_is_in_use_is_left_alone() -> None:
     with SharedMetrics.create(1) as shared:
         assert shared is not None
-        multiprocess.remove_abandoned(shared.folder.parent)
+        scratch.remove_leftovers(shared.folder.parent)
         assert shared.folder.exists()
     assert not shared.folder.exists()
 

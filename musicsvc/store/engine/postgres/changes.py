@@ -38,7 +38,12 @@ NUMBERS = """
 
 def default_folder() -> Path:
     """Return the folder for the shared files: `/dev/shm`, which is in memory, or the folder for temporary files."""
-    return MEMORY if MEMORY.is_dir() else Path(tempfile.gettempdir())
+    if os.access(MEMORY, os.W_OK | os.X_OK):
+        return MEMORY
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:  # no folder is writable: commits are detected without a file
+        return MEMORY
 
 
 def marks_file(folder: Path, connection: Any) -> Path:

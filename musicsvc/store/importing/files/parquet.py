@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
 
+from musicsvc import scratch
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files.lines import unreadable
 from musicsvc.store.importing.files.records import Reader, Record
@@ -31,7 +33,11 @@ class ParquetReader(Reader):
             raise unreadable(path, error) from None
         # DuckDB treats a file name as a glob pattern; brackets escape its special characters.
         name = re.sub(r"([*?\[])", r"[\1]", str(path))
-        self._connection = duckdb.connect(":memory:", config=SETTINGS)
+        self._open = ExitStack()
+        folder = self._open.enter_context(scratch.folder(None))
+        # Without a folder for it, DuckDB writes what exceeds the memory into the current one.
+        self._connection = duckdb.connect(":memory:", config={**SETTINGS, "temp_directory": str(folder)})
+        self._open.callback(self._connection.close)
         try:
             (self.size,) = self._connection.execute("SELECT count(*) FROM read_parquet(?)", [name]).fetchone() or (0,)
             self._rows = self._connection.execute("SELECT * FROM read_parquet(?)", [name])
@@ -58,4 +64,4 @@ class ParquetReader(Reader):
             raise Failure(f"{self._path} is damaged: it cannot be read after row {self._read}.") from None
 
     def close(self) -> None:
-        self._connection.close()
+        self._open.close()

@@ -1,11 +1,11 @@
 """Read the listening histories in a zip archive."""
 
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from musicsvc import scratch
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files.formats import BROKEN_ZIP
 from musicsvc.store.importing.files.records import Reader, Record
@@ -39,8 +39,8 @@ class Archive(Reader):
         """Yield the rows of all histories. The files of the archive are read in the order of their names."""
         histories = 0
         for member in sorted(self._members, key=lambda each: each.filename):
-            with tempfile.TemporaryDirectory(prefix="musicsvc-import-") as folder:
-                reader = self._open(self._unpack(member, Path(folder)))
+            with scratch.folder(None) as folder:
+                reader = self._open(self._unpack(member, folder))
                 if reader is None:
                     continue
                 histories += 1

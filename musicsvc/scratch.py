@@ -1,0 +1,69 @@
+"""Private folders for temporary files. Those of a process that was killed are removed when a server starts."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from musicsvc import environment
+
+PREFIX = "musicsvc-"
+PRIVATE = 0o700
+SYSTEM = ("/tmp", "/var/tmp", "/usr/tmp")  # noqa: S108 - where libraries look for a writable folder
+
+
+def prepare(parent: Path) -> None:
+    """Create the folder for temporary files if it is missing. Raises OSError if that is impossible."""
+    parent.mkdir(PRIVATE, parents=True, exist_ok=True)
+
+
+def ensure(parent: Path) -> None:
+    """Make this process, its libraries and its children use `parent` if the system has no writable folder.
+
+    So does a container whose only writable folder is that of the data. Does nothing if `parent` cannot be written.
+    """
+    given = environment.temporary_folder()
+    if any(os.access(each, os.W_OK | os.X_OK) for each in (given or SYSTEM[0], *SYSTEM)):
+        return
+    with suppress(OSError):
+        prepare(parent)
+        tempfile.tempdir = str(parent)
+        environment.set_temporary_folder(str(parent))
+
+
+@contextmanager
+def folder(parent: Path | None, prefix: str = PREFIX) -> Iterator[Path]:
+    """Create a folder in `parent` for the `with` block. None: in the system's folder for temporary files."""
+    if parent is not None:
+        prepare(parent)
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as name:
+        lock = acquire(Path(name))
+        try:
+            yield Path(name)
+        finally:
+            os.close(lock)
+
+
+def acquire(place: Path) -> int:
+    """Lock the folder as a sign that it is in use, by this process and those that it forks. Return the descriptor."""
+    lock = os.open(place, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
+def remove_leftovers(parent: Path, prefix: str = PREFIX) -> int:
+    """Delete folders that no process uses, and return their number."""
+    removed = 0
+    for each in parent.glob(f"{prefix}*"):
+        with suppress(OSError):
+            lock = os.open(each, os.O_RDONLY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(each)
+                removed += 1
+            finally:
+                os.close(lock)
+    return removed
