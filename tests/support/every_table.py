@@ -65,8 +65,8 @@ def _rows(users: list[int], now: int) -> list[tuple[type[Model], str, list[tuple
             (n, 1 + n % 3, n, n + 1, text, None, text or None, -n, None) for n, text in enumerate(ODD[:6])
         ]),
         (models.MergedCredit, "merged artist", [(n % 6, n) for n in range(13)]),
-        (models.ImportRun, "kind file user state rows counts first_slot started_at", [
-            ("plays", text, None, "done", n, '{"plays": 1}', -n, now) for n, text in enumerate(ODD[:7])
+        (models.ImportRun, "kind file user state rows first_slot started_at", [
+            ("plays", text, None, "done", n, -n, now) for n, text in enumerate(ODD[:7])
         ]),
         (models.ImportTask, "user step state kind file place stored_as options percent created_at", [
             (user, "check", "done", "catalog", ODD[3], "here", "f", "{}", 99, now) for user in users[:2]
