@@ -1,5 +1,6 @@
 """A PostgreSQL database that is copied or compared. Its activity log is one of its tables."""
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,6 +46,8 @@ class PostgresSide(Side):
     def __init__(self, url: str) -> None:
         """Connect. Raises Failure if the server does not accept it."""
         super().__init__(url)
+        # The driver would log a lost connection to stderr, beside the error message of the command.
+        logging.getLogger("psycopg").addHandler(logging.NullHandler())
         self.main = self.log = self._database = PostgresDatabase(url)
         with self.translated():
             self._database.execute_sql(PATIENT)
@@ -89,7 +92,7 @@ class PostgresSide(Side):
     def failure(self, error: Exception) -> Failure:
         found = translate(error)
         if isinstance(found, MissingReference):
-            return Failure(f"{self.name} has a row that refers to a missing one: {reason(error)}.")
+            return Failure(f"A row refers to a missing one: {reason(error)}. Delete it from the source.")
         if isinstance(found, Unavailable):
             return Failure(f"{self.name}: {reason(error)}.")
         return Failure(f"{self.name} refused a statement: {reason(error)}.")

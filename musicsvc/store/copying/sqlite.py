@@ -69,7 +69,7 @@ class SqliteSide(Side):
         self._enable_triggers(enabled=True)
         if found := fetch(ORPHANS):
             table, row, parent, _ = found[0]
-            raise Failure(f"Row {row} of {table} refers to a missing row of {parent}.")
+            raise Failure(f"Row {row} of {table} refers to a missing row of {parent}: delete it from the source.")
 
     def next_id(self, table: CopiedTable) -> int:
         return int(fetch(LAST_ID.format(name=table.name), table.name)[0][0])
