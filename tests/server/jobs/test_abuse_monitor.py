@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -59,6 +60,18 @@ async def hammer(client: Client, requests: int = 100) -> list[int]:
 
 async def probe(client: Client, start: int = 0) -> list[int]:
     return [(await client.get(f"playlists/{1000 + start + number}")).status for number in range(12)]
+
+
+async def locked(client: Client, log: Path) -> apsw.Connection:
+    """Lock the log once the server has written a call to it. Closing the connection releases it."""
+    await client.holding(None).get("users/me")
+    await until(log.exists)
+    connection = apsw.Connection(str(log))
+    connection.set_busy_timeout(10_000)
+    await until(lambda: connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'activity'").get is not None)
+    await until(lambda: connection.execute("SELECT 1 FROM activity").get is not None)
+    connection.execute("BEGIN IMMEDIATE")
+    return connection
 
 
 def token_of(store: Store, value: str | None) -> Token:
@@ -164,10 +177,8 @@ async def test_without_writes_a_token_is_revoked_in_memory_and_reads_count(store
     async with running(store, Clock(), LOOSE.model_copy(update={"activity": Activity(file=log)})) as client:
         owner, reads, refreshes = (client.holding(each) for each in (owned, first, second))
         paths = [f"playlists/{(await owner.post('playlists', PUBLIC)).json['playlist']['id']}" for _ in range(13)]
-        await until(log.exists)
-        await asyncio.sleep(0.3)
-        locks = [apsw.Connection(str(path)) for path in (log, store.url.removeprefix("sqlite:///"))]
-        locks[0].execute("BEGIN IMMEDIATE")
+        locks = [await locked(client, log), apsw.Connection(store.url.removeprefix("sqlite:///"))]
+        locks[1].set_busy_timeout(10_000)
         assert {(await reads.get(path)).status for path in paths} == {200}
         assert {(await owner.delete(path)).status for path in paths} == {200}
         locks[1].execute("BEGIN IMMEDIATE")
@@ -191,19 +202,26 @@ async def test_the_probing_rule_is_off_while_successes_may_be_missing(
 ) -> None:
     monkeypatch.setattr("musicsvc.server.jobs.activity_writer.MOST_WAITING", 12)
     log = tmp_path / "calls.db"
+    ends: list[int] = []  # up to which moment each evaluation counts
+    violations = abuse_monitor._violations
+
+    def recording(calls: Any, statuses: Any, end: int, rules: Abuse) -> Any:
+        found = violations(calls, statuses, end, rules)
+        ends.append(end)
+        return found
+
+    monkeypatch.setattr(abuse_monitor, "_violations", recording)
     _, value = person(store, Clock(), "ann@label.test")
     async with running(store, Clock(), LOOSE.model_copy(update={"activity": Activity(file=log)})) as client:
-        await until(log.exists)
-        await asyncio.sleep(0.3)
-        lock = apsw.Connection(str(log))
-        lock.execute("BEGIN IMMEDIATE")
+        lock = await locked(client, log)
         try:
             await client.holding(value).get("users/me")
             await asyncio.sleep(0.7)  # it is under way, and what comes after it waits
             for _ in range(20):
                 await client.holding(value).get("users/me")
             await probe(client.holding(value), 100)
-            await asyncio.sleep(0.95)
+            last = Clock().now()
+            await until(lambda: sum(end > last for end in ends) > 1)
             assert (await client.holding(value).get("users/me")).status == 200
         finally:
             lock.close()
