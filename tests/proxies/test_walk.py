@@ -179,6 +179,8 @@ async def test_every_page_and_form_answers_below_the_base_path(proxied: Front) -
             world = PageWorld(proxied.shared, next(NUMBERS), who_may(route))
             answer = await ask(browser, world, route, who_may(route))
             assert (name, answer.status) == (name, right(route).expected(route)[who_may(route)])
+            urls = re.findall(rf"{re.escape(proxied.origin)}[^\s\"<]*", answer.body.decode(errors="replace"))
+            assert [url for url in urls if not f"{url}/".startswith(f"{browser.root}/")] == [], name  # absolute ones
             if "Location" in answer.headers:
                 location = urljoin(f"{browser.root}/", answer.headers["Location"])
                 assert location.startswith(f"{browser.root}/"), name
