@@ -12,19 +12,23 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
-def build(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Return a function that builds a kind of package and returns the folder that it is in."""
+def build(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return a function that builds a kind of package and returns the folder that it is in.
+
+    After the kind come the words of a command that runs the build, such as `env`.
+    """
     folder = tmp_path_factory.getbasetemp()
     if hasattr(request.config, "workerinput"):
         folder = folder.parent  # that of all processes of the run
 
-    def built(kind: str) -> Path:
+    def built(kind: str, *within: str) -> Path:
         output = folder / f"built-{kind}"
         with (folder / f"{kind}.lock").open("w") as lock:
             flock(lock, LOCK_EX)
             if not output.exists():
                 _require_index(folder)
-                subprocess.run([str(ROOT / "packaging/build"), kind, "-o", str(output)], check=True, timeout=1800)
+                command = [*within, str(ROOT / "packaging/build"), kind, "-o", str(output)]
+                subprocess.run(command, check=True, timeout=1800)
         return output
 
     return built
