@@ -1,10 +1,10 @@
 """Time from the start of `musicsvc serve` to its first 200 of /readyz, after a clean stop and after kill -9.
 
-    python benchmarks/startup.py [--rounds 7] [--gigabytes 1] [--only PATTERN] [--workers 1]
+    python benchmarks/startup.py [--rounds 7] [--gigabytes 1] [--only PATTERN] [--workers 1] [--program PATH …]
 
 The same over a small database and over one of this size, in turn. Before each stop the server commits for a moment, so
 that it leaves a write-ahead log. The yardstick is a Python that imports aiohttp, Peewee and pydantic and ends. CPU time
-is that of all processes of the server until it is ready.
+is that of all processes of the server until it is ready. `--program` adds installed programs.
 """
 
 import argparse
@@ -12,9 +12,10 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import apsw
 import harness
@@ -29,6 +30,16 @@ WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n
 INSERT OR IGNORE INTO play (slot, track_id, listener_id, client_key, played_at, duration_ms, reporter)
 SELECT ?2 + n, 1 + n % 1000, 1 + n % 70001, CAST(?2 + n AS BLOB), (?2 + n) * 30000000, 180000, 1 FROM number
 """
+
+
+class Installed(Checkout):
+    """An installed program, at `root`, over databases of this checkout."""
+
+    def start(self, *line: str, variables: Mapping[str, str] | None = None, **pipes: Any) -> "subprocess.Popen[str]":
+        """Start the program where a checkout starts its package."""
+        if line[:2] != ("-m", "musicsvc"):
+            return Checkout("", harness.ROOT).start(*line, variables=variables, **pipes)
+        return subprocess.Popen([self.root, *line[2:]], env=dict(variables or {}), text=True, **pipes)  # noqa: S603 - asked for
 
 
 def restart(
@@ -68,9 +79,11 @@ def grow(base: Database, size: int) -> None:
 
 def main() -> None:
     """Create the databases, measure and print."""
-    given = harness.parser(__doc__, rounds=7, gigabytes=1.0, workers=1).parse_args()
+    parser = harness.parser(__doc__, rounds=7, gigabytes=1.0, workers=1)
+    parser.add_argument("--program", type=Path, nargs="*", default=[], help="installed programs")
+    given = parser.parse_args()
     with harness.place(given) as folder:
-        variants = [checkout.label() for checkout in harness.checkouts(given)]
+        variants = [checkout.label() for checkout in compared(given)]
         ratios = [(f"{name}, of the yardstick", name, "yardstick") for name in variants]
         table = harness.Table("database", [*variants, "yardstick"], ratios, unit="CPU s", digits=2)
         for name, size in (("small", 0), (f"{given.gigabytes:g} GB", int(given.gigabytes * 1e9))):
@@ -79,13 +92,18 @@ def main() -> None:
                     measure(table, f"{name}, after {ends.name}", work(given, folder, size, ends), given.rounds)
 
 
+def compared(given: argparse.Namespace) -> list[Checkout]:
+    """Return the checkouts, and the installed programs by their paths."""
+    return [*harness.checkouts(given), *(Installed(str(each).lstrip("/"), each.resolve()) for each in given.program)]
+
+
 Restart = Callable[[list[float], int], float]
 
 
 def work(given: argparse.Namespace, folder: Path, size: int, ends: signal.Signals) -> dict[str, Restart]:
     """Create the databases of this size. Return what measures each checkout."""
     found: dict[str, Restart] = {}
-    for checkout in harness.checkouts(given):
+    for checkout in compared(given):
         base = harness.database(checkout, folder / str(size), "catalog", ALBUMS)
         grow(base, size)
         found[checkout.label()] = partial(restart, checkout, base, ends, given.workers)
