@@ -12,7 +12,7 @@ from musicsvc.store.models import Artist, Listener, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from tests.conftest import NOW
 from tests.support.import_files import Import
-from tests.support.plays_import import BLOCK, kept, row, tally
+from tests.support.plays_import import kept, row, tally
 from tests.support.refused_rows import reasons
 
 pytestmark = pytest.mark.usefixtures("small_catalog")
@@ -89,11 +89,3 @@ def test_a_dry_run_tells_what_would_happen_and_writes_nothing(store: Store, impo
     done = imported(rows, **options)
     assert predicted.counts == done.counts
     assert imported(rows, dry_run=True, **options).counts == imported(rows, **options).counts
-
-
-def test_a_dry_run_remembers_what_earlier_batches_would_have_made(imported: Import) -> None:
-    filler = [row(played_at=NOW // SECOND - 60 * (at + 1)) for at in range(BLOCK)]
-    rows = [*MISSING, *filler, *MISSING, filler[0]]
-    predicted = imported(rows, dry_run=True, create_missing=True)
-    assert predicted.counts == imported(rows, create_missing=True).counts
-    assert tally(predicted) == (BLOCK + len(MISSING), len(MISSING) + 1, 0)
