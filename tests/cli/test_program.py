@@ -64,7 +64,7 @@ assert not loaded, loaded
 
 def test_a_server_loads_no_package_that_only_some_requests_need() -> None:
     line = [sys.executable, "-c", "import musicsvc.server.serving, sys; print(*sys.modules)"]
-    done = subprocess.run(line, capture_output=True, encoding="utf-8", timeout=60, check=True)
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", check=True)
     assert not {"rich", "typst", "duckdb"} & set(done.stdout.split())
 
 

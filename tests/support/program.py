@@ -14,7 +14,7 @@ from typing import Self
 from tests.support import preloaded
 from tests.support.preloaded import Process
 
-PATIENCE = 30.0  # seconds; a busy machine is slow to start a process
+PATIENCE = 120.0  # seconds; a busy machine is slow to start a process
 
 
 class Program:
