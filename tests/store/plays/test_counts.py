@@ -6,6 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32, DAY, Key
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
@@ -41,3 +42,14 @@ def test_a_block_covers_the_days_that_are_in_it(day: Key, level: int) -> None:
 def test_levels_follow_each_other() -> None:
     spans = [[counts.start(level, day) for day in (FIRST_DAY, LAST_DAY)] for level in (DAY, BLOCK8, BLOCK32)]
     assert all(last + counts.REST < first for (_, last), (first, _) in pairwise(spans))
+
+
+def test_ids_with_few_gaps_are_read_as_one_range(store: Store) -> None:
+    days, first = counts.starts([20_000, 20_001]), TRACK << counts.ID_BITS
+
+    def statements() -> tuple[list[str], list[str]]:
+        dense = [counts.dense_rows(days, TRACK, ids)[0] for ids in ([5, 7, 9], [5, 9, 15])]
+        return dense, [counts.rows_between(days, first, first)[0], counts.rows(days, TRACK, [5])[0]]
+
+    dense, expected = store.read(statements).result()
+    assert dense == expected
