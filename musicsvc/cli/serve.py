@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from musicsvc import permissions
 from musicsvc.cli.options import option, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.errors import NoDatabase
@@ -65,17 +66,23 @@ def _serve(session: Session, options: dict[str, object]) -> None:
     from musicsvc.server import serving
 
     settings = session.settings(options)
-    created = _open_or_create(settings)
-    if created is not None:
-        settings = session.settings(options)  # with the folder for temporary files in the new data folder
+    created: str | None = None
+
+    def check_database() -> None:
+        nonlocal created
+        created = _open_or_create(settings)
+        if created is not None:
+            session.settings(options)  # finds the folder for temporary files in the new data folder
 
     def announce(root: str) -> None:
         # Called once the server has started, so that a failed start prints only the error.
         if created is not None:
             session.echo(f"Created the database {created}")
+        if denied := permissions.denial(settings.temporary_folder, write=True):
+            session.echo(f"Warning: large exports and uploads need the data folder. {denied}")
         session.echo(f"musicsvc listens on {root} (API documentation: {root}/docs)")
 
-    serving.serve(settings, session.clock, announce, partial(session.settings, options))
+    serving.serve(settings, session.clock, announce, partial(session.settings, options), check_database)
 
 
 def _open_or_create(settings: Settings) -> str | None:

@@ -37,12 +37,17 @@ RECEIVE_BUFFER = 64 * 1024
 
 
 def serve(
-    settings: Settings, clock: Clock, ready: Callable[[str], None], load: Callable[[], Settings] | None = None
+    settings: Settings,
+    clock: Clock,
+    ready: Callable[[str], None],
+    load: Callable[[], Settings] | None = None,
+    check_database: Callable[[], None] | None = None,
 ) -> None:
     """Serve requests until SIGTERM or SIGINT. `ready` is called with the root URL once the server listens.
 
-    `load`: reads the settings again on SIGHUP; without it, SIGHUP stops the server. Raises Failure if the address
-    cannot be used, or if tokens would be sent over plain HTTP.
+    `load`: reads the settings again on SIGHUP; without it, SIGHUP stops the server. `check_database`: raises Failure if
+    the database cannot be used; by default, it is opened. Raises Failure if the address cannot be used, or if tokens
+    would be sent over plain HTTP.
     """
     with ExitStack() as undo:
         # The supervisor waits for these signals. Threads of the start must not get them either.
@@ -53,7 +58,10 @@ def serve(
         sys.setswitchinterval(TURN_SECONDS)
         _resolved(settings.server.host, settings.server.port)
         source = Source(settings, load or (lambda: settings))
-        opening.connect(settings.store_url).close()
+        if check_database is None:
+            opening.connect(settings.store_url).close()
+        else:
+            check_database()
         listener = listen(settings.server.host, settings.server.port)
         root = source.current.root(listener)
         with file_locks.serving(path_of(settings.store_url), root):

@@ -219,6 +219,14 @@ def test_a_server_over_postgresql_that_may_write_to_its_data_folder_only(confine
     import_everything(confined)
     serve_everything(confined, token)
     assert confined.temporary() == []
+    confined.variables["MUSICSVC_DATA_DIR"] = "/musicsvc-data"
+    with confined.serve() as server:
+        assert server.root
+        warning = (
+            "Warning: large exports and uploads need the data folder. The folder / is on a read-only disk: uid 12345"
+        )
+        assert server.err.startswith(warning)
+        assert server.end(signal.SIGTERM) == 0
 
 
 @pytest.mark.only_on("sqlite")

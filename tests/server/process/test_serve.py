@@ -15,7 +15,10 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.server import serving
+from musicsvc.store import opening
+from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.url import describe, path_of
+from musicsvc.store.schema import schema
 from tests.support import malformed_requests, preloaded
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON
 from tests.support.program import Program, ended, run
@@ -154,6 +157,20 @@ def test_a_database_of_another_schema_is_refused_with_the_way_out(
     url = new_database(migrated=False)
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
     assert refused("serve", "--port", "0") == f"Error: {describe(url)} has no tables yet. Run: musicsvc init\n"
+
+
+@pytest.mark.usefixtures("migrated")
+def test_a_database_with_another_schema_is_not_changed_by_init(store_url: str) -> None:
+    def become_old() -> None:
+        current().execute_sql(f"DELETE FROM {schema.HISTORY} WHERE name > '0001_z'")
+        current().execute_sql(f"UPDATE {schema.HISTORY} SET name = '0000_before'")
+
+    with opening.open_unchecked(store_url) as store:
+        store.write(become_old).result()
+    line = refused("serve", "--init", "--port", "0")
+    assert line.startswith(f"Error: {describe(store_url)} was written before version 0.1.0")
+    with opening.open_unchecked(store_url) as store:
+        assert [*store.read(schema.applied).result()] == ["0000_before"]
 
 
 @sqlite
