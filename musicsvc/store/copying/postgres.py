@@ -95,7 +95,7 @@ class PostgresSide(Side):
             return Failure(f"A row refers to a missing one: {reason(error)}. Delete it from the source.")
         if isinstance(found, Unavailable):
             return Failure(f"{self.name}: {reason(error)}.")
-        return Failure(f"{self.name} refused a statement: {reason(error)}.")
+        return Failure(f"{self.name} cannot be used: {reason(error)}.")
 
     def close(self) -> None:
         self._database.close_all()
