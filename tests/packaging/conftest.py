@@ -12,14 +12,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
-def build(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+def folder_of_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder that all processes of the test run share."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if hasattr(request.config, "workerinput") else folder
+
+
+@pytest.fixture(scope="session")
+def build(folder_of_run: Path) -> Callable[..., Path]:
     """Return a function that builds a kind of package and returns the folder that it is in.
 
     After the kind come the words of a command that runs the build, such as `env`.
     """
-    folder = tmp_path_factory.getbasetemp()
-    if hasattr(request.config, "workerinput"):
-        folder = folder.parent  # that of all processes of the run
+    folder = folder_of_run
 
     def built(kind: str, *within: str) -> Path:
         output = folder / f"built-{kind}"

@@ -25,10 +25,10 @@ def package(build: Callable[[str], Path]) -> Path:
 
 
 @pytest.fixture
-def root(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path: Path, folder_of_run: Path) -> Path:
     """Return a clean Debian to change."""
     root = tmp_path / "root"
-    subprocess.run(["cp", "-a", clean.debian(tmp_path_factory.getbasetemp().parent), root], check=True)
+    subprocess.run(["cp", "-a", clean.debian(folder_of_run), root], check=True)
     return root
 
 

@@ -44,7 +44,7 @@ def archive(build: Callable[[str], Path]) -> Path:
 def enter(
     request: pytest.FixtureRequest,
     tmp_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    folder_of_run: Path,
     archive: Path,
     store_url: str,
 ) -> list[str]:
@@ -52,7 +52,7 @@ def enter(
     if request.param == "empty path":
         return []
     socket = [Path(folder) for folder in parse_qs(urlsplit(store_url).query).get("host", [])]
-    return clean.inside(clean.debian(tmp_path_factory.getbasetemp().parent), [tmp_path, archive.parent, *socket])
+    return clean.inside(clean.debian(folder_of_run), [tmp_path, archive.parent, *socket])
 
 
 @pytest.fixture
