@@ -5,7 +5,7 @@ the newest that any of its migrations names.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -43,9 +43,9 @@ def release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall("[0-9]+", version)[:3])
 
 
-def oldest_program(have: History, names: Sequence[str] | None = None) -> str:
-    """Return the oldest program that may use a schema with these migrations. `names`: count only these."""
-    return max((have[name] for name in (have if names is None else names)), key=release, default="0.1.0")
+def oldest_program(have: History) -> str:
+    """Return the oldest program that may use a schema with these migrations."""
+    return max(have.values(), key=release, default="0.1.0")
 
 
 def too_old(name: str, have: History) -> str | None:
@@ -57,9 +57,8 @@ def too_old(name: str, have: History) -> str | None:
 
 def too_new(name: str, have: History, folder: Path | None = None) -> str | None:
     """Return an error message, beginning with `name`, if no program as old as this one may use the schema."""
-    newer = unknown(have, folder)
-    needed = oldest_program(have, newer)
-    if not newer or release(needed) <= release(musicsvc.__version__):
+    needed = oldest_program(have)
+    if not unknown(have, folder) or release(needed) <= release(musicsvc.__version__):
         return None
     return (
         f"{name} needs musicsvc {needed} or newer, and this is {musicsvc.__version__}: install that version, or restore"
