@@ -175,7 +175,7 @@ def test_a_read_only_disk_is_told_in_one_line(place: Place) -> None:
     subprocess.run(["mount", "-o", "remount,ro", place.disk.folder], check=True)
     done = run("serve", "--port", "0")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
-    assert done.stderr.endswith("Its disk must have free space, and its folder must be writable.\n")
+    assert f"The folder {place.disk.folder} is on a read-only disk: " in done.stderr
 
 
 async def test_who_is_revoked_for_abuse_on_a_full_disk_is_revoked_for_good(place: Place) -> None:
