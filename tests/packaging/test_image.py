@@ -35,7 +35,7 @@ HARDENED = (
 )
 LOAD, START, CREATE = commands("install.md", "Container")
 SERVICE, CADDY = "musicsvc_musicsvc_1", "musicsvc_caddy_1"
-TOOLS = ("podman", "netavark", "aardvark-dns", "debootstrap", "caddy", "curl", "nsenter", "ip")
+TOOLS = ("podman", "crun", "netavark", "aardvark-dns", "debootstrap", "caddy", "curl", "nsenter", "ip")
 
 pytestmark = [pytest.mark.long, pytest.mark.only_on("sqlite")]
 
