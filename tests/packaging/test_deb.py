@@ -68,7 +68,7 @@ def _serve(folder: Path, root: Path) -> None:
     program, *arguments = lines["ExecStart"].split()
     service = Installed(folder, *clean.inside(root, []), *AS_SERVICE, program, variables={})
     with service.start(*arguments, "--port", "0") as server:
-        service.run("healthcheck", "--url", server.root, "--ready")
+        service.run("healthcheck", "--url", server.root, "--ready", "--timeout", "60s")
         assert server.end(signal.SIGTERM) == 0
 
 
