@@ -121,5 +121,7 @@ def test_config_show_prints_values_as_variables_take_them(bare: Run, monkeypatch
     again = json.loads(bare("config", "show", "--json").stdout)
     assert {row["name"]: row["value"] for row in again} == before
     assert [row["name"] for row in again if row["from"] == "default"] == [
-        name for name, value in before.items() if value is None
+        name
+        for name, value in before.items()
+        if value is None or value == ""  # an empty variable is not set
     ]
