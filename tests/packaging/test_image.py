@@ -210,7 +210,10 @@ def test_the_services_of_the_compose_file_work_together(engine: Engine, compose:
 
 def _await_ready(engine: Engine) -> None:
     command = ("podman", "exec", SERVICE, "musicsvc", "healthcheck", "--ready")
-    until(lambda: engine.try_to(*command).returncode == 0, PATIENCE)
+    try:
+        until(lambda: engine.try_to(*command).returncode == 0, PATIENCE)
+    except AssertionError:
+        raise AssertionError(engine.try_to(*command).stderr + engine.logs(SERVICE)) from None
 
 
 def _me(engine: Engine, account: str) -> dict[str, Any]:
