@@ -34,16 +34,21 @@ def find(name: str) -> Secret | None:
         file = Path(given[naming])
         if not file.exists():
             raise Failure(f"{naming}: there is no file {file}. Create it, or correct the variable.")
-        return Secret(_read(file, f"{naming}: the file {file}"), f"{naming} ({file})")
+        return Secret(read(file, f"{naming}: the file {file}"), f"{naming} ({file})")
     folder = environment.credentials_folder()
     if folder is None or not (file := Path(folder) / name).exists():
         return None
-    return Secret(_read(file, f"The credential {file}"), str(file))
+    return Secret(read(file, f"The credential {file}"), str(file))
 
 
-def _read(file: Path, place: str) -> str:
-    """Return the only line of the file. `place`: its name at the beginning of an error message."""
+def read(file: Path, place: str) -> str:
+    """Return the only line of the file. `place`: its name at the beginning of an error message.
+
+    Raises Failure if the file is missing, unreadable or empty, or has more than a line.
+    """
     try:
+        if not file.exists():
+            raise Failure(f"{place} does not exist.")
         if not file.is_file():  # a pipe could be read only once, and not at SIGHUP again
             raise Failure(f"{place} is not a regular file.")
         with file.open("rb") as opened:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from musicsvc import secret_files
 from musicsvc.cli import output, progress
 from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
@@ -33,9 +34,9 @@ def _url(text: str) -> str:
     """Return the URL that an argument names. Raises BadParameter if the argument contains a password."""
     if text.startswith("@"):
         try:
-            text = Path(text[1:]).read_text("utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise typer.BadParameter(f"{text[1:]} cannot be read: {error}.") from None
+            text = secret_files.read(Path(text[1:]), f"the file {text[1:]}").strip()
+        except Failure as failure:
+            raise typer.BadParameter(failure.here) from None
     elif without_password(text) != text:
         raise typer.BadParameter(VISIBLE)
     if "://" not in text:

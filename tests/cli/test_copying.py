@@ -211,6 +211,13 @@ def test_a_password_is_read_from_a_file_and_refused_in_an_argument(bare: Run, el
     assert "Connection refused" in done.stderr
     assert "secret" not in done.stderr
 
+    for content, fault in ((None, "does not exist"), ("\n", "is empty"), (f"{url}\n{url}\n", "only line")):
+        file.unlink(missing_ok=True)
+        if content is not None:
+            file.write_text(content)
+        wrong = bare("db", "copy", f"@{file}", elsewhere, expect=2)
+        assert (fault in wrong.stderr, "secret" in wrong.stderr) == (True, False), wrong.stderr
+
 
 def test_a_target_that_is_in_use_or_another_copy_is_refused(
     bare: Run, source: str, elsewhere: str, tmp_path: Path, new_database: Callable[..., str]
