@@ -1,15 +1,25 @@
 """The rule for migrations: the program of the release before goes on working while nodes are upgraded one by one.
 
 So a column is dropped in three releases: one stops reading it, the next stops writing it, and the one after drops it.
+A node of 0.1.0 reads the foreign keys when it starts. If one of its deletes changed rows of a table that was added
+later, nodes of newer versions would show these rows for up to five seconds.
 """
 
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import apsw
+
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.schema import history, schema
 from tests.releases.kept import Release, columns_of
+
+READ_ONCE = "0.1.0"  # the last release that does not read the foreign keys again after an upgrade
+FOLLOWING = """
+    SELECT DISTINCT t.name, f."table" FROM pragma_table_list t JOIN pragma_foreign_key_list(t.name) f
+    WHERE f.on_delete IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+"""
 
 
 def faults(folder: Path, releases: Sequence[Release]) -> list[str]:
@@ -36,6 +46,8 @@ def _faults(folder: Path, releases: Sequence[Release], file: Path) -> Iterator[s
             needed = history.oldest_program({each: at for each, at in oldest.items() if each not in release.migrations})
             if history.release(needed) <= history.release(release.version):
                 yield from (f"{name}: {fault}" for fault in _broken(release, columns_of(file)))
+                if release.version == READ_ONCE:
+                    yield from (f"{name}: {fault}" for fault in _unnoticed(release, file))
 
 
 def _broken(release: Release, columns: dict[str, dict[str, bool]]) -> Iterator[str]:
@@ -48,3 +60,12 @@ def _broken(release: Release, columns: dict[str, dict[str, bool]]) -> Iterator[s
         for column, required in now.items():
             if required and column not in used:
                 yield f"{table}.{column} must have a value, but {release.version} writes none."
+
+
+def _unnoticed(release: Release, file: Path) -> Iterator[str]:
+    """Yield one line for each table, unknown to the release, whose rows a delete by its program would change."""
+    connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
+    for table, parent in connection.execute(FOLLOWING).fetchall():
+        if table not in release.uses and parent in release.uses:
+            yield f"deletes from {parent} change {table}, which {release.version} does not notice."
+    connection.close()

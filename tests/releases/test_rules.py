@@ -88,8 +88,12 @@ def test_a_drop_has_to_declare_that_older_programs_may_not_go_on(releases: list[
             "DROP TABLE device; CREATE TABLE device (id INTEGER PRIMARY KEY, kind TEXT NOT NULL)",
             "device.kind must have a value, but 0.1.0 writes none.",
         ),
+        (
+            "CREATE TABLE mood (track_id INTEGER REFERENCES track (id) ON DELETE CASCADE)",
+            "deletes from track change mood, which 0.1.0 does not notice.",
+        ),
     ],
-    ids=["renamed column", "renamed table", "required column"],
+    ids=["renamed column", "renamed table", "required column", "cascade"],
 )
 def test_what_breaks_the_release_before_is_found(
     releases: list[Release], made: Made, statement: str, fault: str

@@ -70,6 +70,10 @@ class Tables:
                 self._add_dependents(name, found)
         return frozenset(found)
 
+    def all_changed(self, statements: Iterable[str]) -> frozenset[str]:
+        """Return the tables that the statements may change, and `counters(table)` for changed counters."""
+        return frozenset[str]().union(*map(self.changed, statements))
+
     def _add_dependents(self, name: str, found: set[str]) -> None:
         """Add the tables whose rows are deleted or changed along with rows of the table `name`."""
         for other in self._changed_by_deletes.get(name, set()) - found:

@@ -57,14 +57,24 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
         self._connections: list[psycopg.Connection[object]] = []
         self._connections_lock = threading.Lock()
         self._tables: Tables | None = None
+        self._tables_of: str | None = None
 
     @property
     def tables(self) -> Tables:
-        """The tables of the database, read once. Before the table `table_version` exists, they are read every time."""
+        """The tables of the database, kept. Before the table `table_version` exists, they are read every time."""
         if self._tables is None or not self._tables.versioned:
-            connection: Any = self.connection()
-            self._tables = Tables(connection.execute(TABLES))
+            self._tables = self._read_tables()
         return self._tables
+
+    def tables_of(self, schema: str) -> Tables:
+        """Return the tables, read again if the schema has another number than when they were last read."""
+        if schema != self._tables_of:
+            self._tables, self._tables_of = self._read_tables(), schema
+        return self.tables
+
+    def _read_tables(self) -> Tables:
+        connection: Any = self.connection()
+        return Tables(connection.execute(TABLES))
 
     def _connect(self) -> psycopg.Connection[object]:
         """Open a connection. Raises Failure if the database cannot store every text."""

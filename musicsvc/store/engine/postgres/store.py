@@ -36,10 +36,12 @@ RETRYABLE = (
 )
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
-# Concurrent transactions advance different rows, so that they need not wait for each other.
+# Concurrent transactions advance different rows, so that they need not wait for each other. It returns the number of
+# the schema.
 ADVANCE = """
     INSERT INTO table_version (slot, name, number) SELECT mod(pg_backend_pid(), 16), unnest(%s::text[]), 1
     ON CONFLICT (slot, name) DO UPDATE SET number = table_version.number + 1
+    RETURNING (SELECT max(name) FROM schema_migration)
 """
 
 
@@ -121,10 +123,15 @@ class PostgresStore(Store):
         Changes of counters alone increment no number, to save a statement per play. `others` shows these changes.
         """
         tables = self._database.tables
-        changed = sorted(tables.names & frozenset[str]().union(*map(tables.changed, statements)))
+        changed = tables.names & tables.all_changed(statements)
         if not changed or not tables.versioned:
             return ()
-        self._database.execute_sql(ADVANCE, (changed,))
+        ((schema,), *_) = self._database.execute_sql(ADVANCE, (sorted(changed),)).fetchall()
+        # An upgrade by a newer version may have added tables meanwhile, in which a DELETE here has changed rows.
+        tables = self._database.tables_of(schema)
+        if further := tables.names & tables.all_changed(statements) - changed:
+            self._database.execute_sql(ADVANCE, (sorted(further),))
+            changed |= further
         if self._marks_file is None:
             self._marks_file = marks_file(self._folder, self._database.connection())
         return changed

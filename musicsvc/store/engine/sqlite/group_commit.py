@@ -270,7 +270,7 @@ class GroupWriter:
         if self._connection.total_changes() == before:
             return frozenset()
         tables = self._database.tables
-        return frozenset[str]().union(*map(tables.changed, statements)) or tables.names
+        return tables.all_changed(statements) or tables.names
 
     def _translated(self, error: BaseException) -> BaseException:
         return translate(error, self._database.database)
