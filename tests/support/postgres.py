@@ -52,7 +52,7 @@ class Server:
         self._await()
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        binaries, prefix = find_binaries(), _unprivileged(self.folder)
+        binaries, prefix = find_binaries(), unprivileged(self.folder)
         _make_cluster([*prefix, str(binaries / "initdb")], self.folder / "data")
         options = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
         server = [str(binaries / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder), *options]
@@ -120,7 +120,7 @@ def _places() -> Iterator[Path]:
     yield from sorted(versions, key=lambda path: path.parent.name.zfill(9), reverse=True)
 
 
-def _unprivileged(folder: Path) -> list[str]:
+def unprivileged(folder: Path) -> list[str]:
     """Return a command prefix that drops root for PostgreSQL; give the folder to the new owner."""
     if os.geteuid() != 0:
         return []

@@ -53,15 +53,7 @@ class PostgresHitCounter(SharedHitCounter):
         self._attempt(lambda: super(PostgresHitCounter, self).uncount(hits, number, began))
 
     def _count_together(self, hits: Sequence[Hit], number: int) -> list[tuple[Count, int, bool]]:
-        return self._attempt(lambda: self._count_in_transaction(hits, number))
-
-    def _count_in_transaction(self, hits: Sequence[Hit], number: int) -> list[tuple[Count, int, bool]]:
-        if len(hits) == 1:
-            return super()._count_together(hits, number)
-        self._database.execute_sql("BEGIN")
-        counted = super()._count_together(hits, number)
-        self._database.execute_sql("COMMIT")
-        return counted
+        return self._attempt(lambda: super(PostgresHitCounter, self)._count_together(hits, number))
 
     def _count(self, hit: Hit, number: int) -> tuple[Count, int, bool]:
         limit, key = hit.limit, hit.key
@@ -87,12 +79,13 @@ class PostgresHitCounter(SharedHitCounter):
         return found
 
     def _attempt(self, work: Callable[[], T]) -> T:
-        """Return the result of `work`. If `work` fails on a connection opened earlier, retry it on a new connection."""
+        """Call `work` in a transaction. If that fails on a connection opened earlier, retry it on a new connection."""
         while True:
             fresh = self._database.is_closed()
             try:
                 self._database.connect(reuse_if_open=True)
-                return work()
+                with self._database.atomic():
+                    return work()
             except ERRORS as error:
                 with suppress(*ERRORS):
                     self._database.close()

@@ -225,9 +225,7 @@ def _migrating_postgres(url: str) -> Iterator[Database]:
     database = postgres.PostgresDatabase(url)
     try:
         # Migrations wait for each other without limit, but for a table in use no longer than a unit of work does.
-        database.execute_sql("SET lock_timeout = 0")
-        database.execute_sql(f"SELECT pg_advisory_lock({ADVISORY_LOCK})")
-        database.execute_sql("RESET lock_timeout")
+        database.execute_sql(f"SET TIME ZONE 'UTC'; SELECT pg_advisory_lock({ADVISORY_LOCK})")
         yield database
     except postgres.ERRORS as error:
         raise _failure(error, postgres.translate(error)) from error

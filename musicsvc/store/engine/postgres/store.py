@@ -15,7 +15,14 @@ from psycopg import errors as pg
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.name_index import index_changed_names
 from musicsvc.store.engine.postgres.changes import ChangeWatch, default_folder, mark, marks_file
-from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase, driver_error, reason, translate
+from musicsvc.store.engine.postgres.database import (
+    ERRORS,
+    TRANSACTION_SETTINGS,
+    PostgresDatabase,
+    driver_error,
+    reason,
+    translate,
+)
 from musicsvc.store.engine.sql import bind, perform
 from musicsvc.store.engine.store import Store, Workload, enqueue, queued
 from musicsvc.store.engine.tables import noting
@@ -34,8 +41,8 @@ RETRYABLE = (
     pg.CrashShutdown,
     pg.ReadOnlySqlTransaction,  # the server is no longer the primary; a new connection finds the current primary
 )
-READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {TRANSACTION_SETTINGS}"
+WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; {TRANSACTION_SETTINGS}"
 # Concurrent transactions advance different rows, so that they need not wait for each other. It returns the number of
 # the schema.
 ADVANCE = """
