@@ -1,4 +1,4 @@
-"""`musicsvc plays`: verify and repair play counts, delete old plays, list and withdraw those of an account."""
+"""`musicsvc plays`: verify play counts, dump plays, delete old ones, list and withdraw those of an account."""
 
 import sys
 from dataclasses import asdict
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from musicsvc.cli import output, progress
+from musicsvc.cli import dumping, output, progress
 from musicsvc.cli.activity import parse_time
 from musicsvc.cli.options import TIME_HELP, AsJson, Email, Yes, group, option, row_option
 from musicsvc.cli.output import format_time
@@ -26,9 +26,9 @@ COUNTED = 1_000_000
 SHOWN_TRACKS = 20
 
 app = group(
-    "Verify the play counts, and delete plays.",
+    "Verify the play counts, and dump and delete plays.",
     "plays recount --check",
-    "plays list --user eve@example.test",
+    "plays dump --output plays",
     "plays withdraw --user eve@example.test --since 2h",
 )
 
@@ -84,6 +84,9 @@ def _draw(session: Session, report: "VerifyReport", *, check: bool) -> None:
     end = f"{report.differing:,} differed. {state}" if report.differing else "No differences."
     counted = f"{quantity(report.plays, 'play')} of {quantity(report.days, 'day')} counted"
     session.echo(f"{counted}, {quantity(report.rows, 'row')} compared. {end}")
+
+
+app.command()(dumping.dump)
 
 
 @app.command()

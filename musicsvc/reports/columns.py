@@ -7,7 +7,8 @@ from typing import NamedTuple
 class Kind(Enum):
     """The type of the values in a column. Values of all kinds may be None.
 
-    Dates and times are texts in ISO 8601. A PERCENT is a number of percent with one decimal.
+    Dates and times are texts in ISO 8601. A PERCENT is a number of percent with one decimal. An INSTANT is a number of
+    microseconds since 1970.
     """
 
     TEXT = "text"
@@ -17,6 +18,7 @@ class Kind(Enum):
     COUNT = "count"
     NUMBER = "number"
     PERCENT = "percent"
+    INSTANT = "instant"
 
     @property
     def is_text(self) -> bool:

@@ -1,0 +1,113 @@
+"""`musicsvc plays dump`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from musicsvc.cli import output, progress
+from musicsvc.cli.options import AsJson, option
+from musicsvc.cli.session import Session, once
+from musicsvc.wording import quantity
+
+if TYPE_CHECKING:
+    from musicsvc.reports.dumps import Dump
+    from musicsvc.store.plays.dumping import Summary
+
+OnProgress = Callable[[float, float], None]
+Folder = Annotated[Path, option("DIR", "The folder of the dump; it is created if it is missing.", "--output", "-o")]
+
+
+def dump(context: typer.Context, folder: Folder, json: AsJson = False) -> None:
+    """Write all single plays, and the tables that figures need, as Parquet files, also while the server runs.
+
+    A later run writes only the days that changed since. Listeners are numbers; their names are not written.
+    """
+    from musicsvc.reports import dumps
+    from musicsvc.server.request.executors import lower_priority
+
+    session, now = Session.begin(context)
+    began = session.clock.monotonic()
+    lower_priority()
+    with dumps.opened(folder) as target, session.store() as store, progress.bar(session, "plays") as on_progress:
+        with closing(target):
+            summary = store.read(once(lambda: _write(target, on_progress))).result()
+        removed = target.publish(_about(now, summary))
+    result = _result(target, summary, removed) | {"seconds": round(session.clock.monotonic() - began, 3)}
+    output.print_result(session, _describe(folder, result), result, json=json)
+
+
+def _write(target: Dump, on_progress: OnProgress) -> Summary:
+    """Stage all files that changed, from one snapshot."""
+    from musicsvc.reports import dumps, parquet
+    from musicsvc.store.engine import sql
+    from musicsvc.store.plays import dumping
+    from musicsvc.store.plays.periods import to_date
+
+    summary, done = dumping.summarize(), 0
+
+    def counted(pieces: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+        nonlocal done
+        for plays, lines in pieces:
+            yield plays, lines
+            done += plays
+            on_progress(done, max(done, summary.expected))
+
+    with sql.without_memory_map():
+        for part in dumping.parts(summary.kept_from):
+            path = f"{dumps.PLAYS}/day={to_date(part.day)}/part-{part.number}.parquet"
+            target.add(dumps.PLAYS, path, counted(dumping.lines(part)))
+        for table in dumping.TABLES:
+            lines = parquet.json_lines(dumps.COLUMNS[table], dumping.rows(table))
+            target.add(table, f"tables/{table}.parquet", ((1, line) for line in lines))
+    return summary
+
+
+def _about(now: int, summary: Summary) -> output.JSON:
+    """Return what the manifest says beside its files."""
+    from musicsvc.reports.dumps import COLUMNS
+    from musicsvc.store.insights.figures import FIGURES
+    from musicsvc.store.insights.listening.listening import LISTENING
+
+    return {
+        "dumped_at": output.format_time(now),
+        "last_play": output.format_time(summary.last_play),
+        "complete_from": _date(summary.kept_from),
+        "definitions": {each.path: each.definition for each in (*FIGURES, *LISTENING)},
+        "columns": {name: {each.name: each.definition for each in columns} for name, columns in COLUMNS.items()},
+    }
+
+
+def _date(day: int) -> str | None:
+    """Return the first day whose plays are kept, or None if none were deleted."""
+    from musicsvc.store.plays.periods import to_date
+
+    return to_date(day).isoformat() if day else None
+
+
+def _result(target: Dump, summary: Summary, removed: list[str]) -> output.JSON:
+    from musicsvc.reports.dumps import PLAYS
+
+    plays = [each for each in target.files if each.path.startswith(f"{PLAYS}/")]
+    return {
+        "plays": sum(each.rows for each in plays),
+        "bytes": sum(each.bytes for each in target.files),
+        "files": len(target.files),
+        "written": target.written,
+        "removed": removed,
+        "last_play": output.format_time(summary.last_play),
+        "complete_from": _date(summary.kept_from),
+    }
+
+
+def _describe(folder: Path, result: output.JSON) -> str:
+    text = (
+        f"{folder} has {quantity(result['plays'], 'play')} in {quantity(result['files'], 'file')}: wrote"
+        f" {len(result['written']):,}, removed {len(result['removed']):,}, in {result['seconds']:.1f} s."
+    )
+    first = result["complete_from"]
+    return f"{text} Plays before {first} were deleted; only their counts are kept." if first else text
