@@ -23,9 +23,9 @@ Folder = Annotated[Path, option("DIR", "The folder of the dump; it is created if
 
 
 def dump(context: typer.Context, folder: Folder, json: AsJson = False) -> None:
-    """Write all single plays, and the tables that figures need, as Parquet files, also while the server runs.
+    """Write single plays and their tracks as Parquet files.
 
-    A later run writes only the days that changed since. Listeners are numbers; their names are not written.
+    The server may run. A later run writes only the days that changed. Listeners are numbers, without their names.
     """
     from musicsvc.reports import dumps
     from musicsvc.server.request.executors import lower_priority
