@@ -1,7 +1,8 @@
 """The rate limits that apply to a request, how it is counted, and the response headers that describe them.
 
 Requests are counted in memory for a single worker on SQLite, otherwise in a counter that processes share
-(docs/limits.md). While that fails, each process counts in memory.
+(docs/limits.md). While that fails, each process of a machine counts in memory. Over several machines the processes
+would allow more than the limit together, so they refuse what they have not counted in advance.
 
 RateLimit-Policy and RateLimit follow draft-ietf-httpapi-ratelimit-headers; X-RateLimit-* describe the tightest limit.
 """
@@ -79,7 +80,7 @@ class RateLimitCounter:
 
         Return each limit's status or, if the counter that processes share must be asked, an awaitable for it.
         """
-        if self._shared is None or self._fails:
+        if self._shared is None or (self._fails and not self._shared.spans_machines):
             return self._memory.count(hits)
         if leased := self._leases.spend(hits):
             return leased
@@ -95,17 +96,24 @@ class RateLimitCounter:
             waiting, self._waiting = self._waiting, []
             counted = await self._count_together(shared, [hits for hits, _ in waiting])
             for (_, future), statuses in zip(waiting, counted, strict=True):
-                if not future.done():  # the client may have disconnected
+                if future.done():  # the client may have disconnected
+                    continue
+                if statuses:
                     future.set_result(statuses)
+                else:
+                    future.set_exception(Unavailable(here="The request cannot be counted toward its rate limits."))
         self._counting = None
 
     async def _count_together(self, shared: SharedHitCounter, requests: list[Sequence[Hit]]) -> list[list[Status]]:
+        """Return the statuses of each request, or none if it cannot be counted."""
         leased = [self._leases.spend(hits) for hits in requests]
         rest = [hits for hits, statuses in zip(requests, leased, strict=True) if not statuses]
-        if rest and not self._fails:
+        if rest and (shared.spans_machines or not self._fails):
             with suppress(Unavailable):
                 counted = iter(await self._ask(shared, rest))
                 return [statuses or next(counted) for statuses in leased]
+        if shared.spans_machines:
+            return leased
         return [statuses or self._memory.count(hits) for hits, statuses in zip(requests, leased, strict=True)]
 
     async def _ask(self, shared: SharedHitCounter, requests: Sequence[Sequence[Hit]] = ()) -> list[list[Status]]:
@@ -119,7 +127,7 @@ class RateLimitCounter:
                 shared.uncount(*lease)
             return shared.count_all(together) if together else []
 
-        counted = await self._run(count) if unused or together else []
+        counted = await self._run(shared, count) if unused or together else []
         self._leases.begin([*zip(together, counted, strict=True)], len(requests), now)
         return counted
 
@@ -129,7 +137,7 @@ class RateLimitCounter:
             self._memory.uncount(hits)
             return
         with suppress(Unavailable):
-            await self._run(lambda: shared.uncount(hits))
+            await self._run(shared, lambda: shared.uncount(hits))
 
     def hand_over(self, send: Callable[[Counts], None]) -> None:
         """Pass the counts in memory to `send`, and from now on each change of them. Another process continues them."""
@@ -139,17 +147,25 @@ class RateLimitCounter:
         """Add counts, or changes of them, that another process has handed over."""
         self._memory.take_over(counts)
 
-    async def _run(self, work: Callable[[], T]) -> T:
-        """Run `work` of the shared counter on its thread. If that fails, log the reason, and count in memory."""
+    async def _run(self, shared: SharedHitCounter, work: Callable[[], T]) -> T:
+        """Run `work` of the shared counter on its thread. If that fails, log the reason."""
         reason = "the shared counter did not respond in time"
         with suppress(TimeoutError):
             try:
                 async with asyncio.timeout(PATIENCE_SECONDS):
-                    return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+                    done = await asyncio.get_running_loop().run_in_executor(self._thread, work)
             except Unavailable as error:
                 reason = error.message
+            else:
+                self._fails = False
+                return done
         self._fails = True
-        self._warning.warn("the shared rate-limit counter failed, each process counts separately for now: %s.", reason)
+        if shared.spans_machines:
+            self._warning.warn("the shared rate-limit counter failed, limited requests get 503 for now: %s.", reason)
+        else:
+            self._warning.warn(
+                "the shared rate-limit counter failed, each process counts separately for now: %s.", reason
+            )
         raise Unavailable(reason)
 
     async def maintain(self) -> None:
@@ -158,12 +174,11 @@ class RateLimitCounter:
         if (shared := self._shared) is None:
             return
         with suppress(Unavailable):
-            await self._run(shared.check)
-            self._fails = False
+            await self._run(shared, shared.check)
             await self._ask(shared)
             if self._clock.monotonic() - self._purged >= PURGE_SECONDS:
                 self._purged = self._clock.monotonic()
-                await self._run(shared.purge)
+                await self._run(shared, shared.purge)
 
     async def close(self) -> None:
         await asyncio.to_thread(self._thread.shutdown)

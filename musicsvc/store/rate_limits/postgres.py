@@ -1,12 +1,28 @@
-"""Count requests against rate limits in an unlogged PostgreSQL table shared by all nodes, using PostgreSQL's clock."""
+"""Count requests against rate limits in a PostgreSQL table shared by all nodes, using PostgreSQL's clock.
+
+A count is committed like any other write, so that it outlives a crash and a failover. Otherwise each limit would begin
+again. Leases keep busy clients from waiting for the disk with each request.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import groupby
 from typing import TypeVar
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase
-from musicsvc.store.rate_limits.window import PURGED, SECOND, UPSERT, Count, Hit, SharedHitCounter, advance
+from musicsvc.store.rate_limits.window import (
+    PURGED,
+    SECOND,
+    UPSERT,
+    Count,
+    Hit,
+    Numbers,
+    SharedHitCounter,
+    Status,
+    advance,
+)
 
 T = TypeVar("T")
 CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
@@ -41,6 +57,8 @@ MAX_ROWS = 1_000_000
 class PostgresHitCounter(SharedHitCounter):
     """Counts requests in a shared PostgreSQL table. Each thread that uses the counter has its own connection."""
 
+    spans_machines = True
+
     def __init__(self, url: str, clock: Callable[[], int | None] = lambda: None) -> None:
         """`clock` returns the time in milliseconds, or None to use PostgreSQL's clock."""
         self._clock = clock
@@ -52,8 +70,19 @@ class PostgresHitCounter(SharedHitCounter):
     def uncount(self, hits: Sequence[Hit], number: int = 1, began: int | None = None) -> None:
         self._attempt(lambda: super(PostgresHitCounter, self).uncount(hits, number, began))
 
-    def _count_together(self, hits: Sequence[Hit], number: int) -> list[tuple[Count, int, bool]]:
-        return self._attempt(lambda: super(PostgresHitCounter, self)._count_together(hits, number))
+    def count(self, hits: Sequence[Hit]) -> list[Status]:
+        return self.count_all([hits])[0]
+
+    def _count_each(self, numbers: Numbers) -> dict[tuple[Hit, ...], list[list[Status]]]:
+        """Count those toward one limit in one transaction, as a commit waits for the disk, and others in one each.
+
+        They are counted in the order of keys, so that processes do not wait for each other in a circle.
+        """
+        counted: dict[tuple[Hit, ...], list[list[Status]]] = {}
+        for _, group in groupby(numbers, lambda hits: len(hits) == 1 or hits):
+            together = {hits: numbers[hits] for hits in sorted(group, key=lambda hits: hits[0].key)}
+            counted |= self._attempt(partial(super()._count_each, together))
+        return counted
 
     def _count(self, hit: Hit, number: int) -> tuple[Count, int, bool]:
         limit, key = hit.limit, hit.key

@@ -52,6 +52,8 @@ REASONS: dict[type[apsw.Error], str] = {
 class SqliteHitCounter(SharedHitCounter):
     """Counts the requests to all processes of a machine in a SQLite file."""
 
+    spans_machines = False
+
     def __init__(self, path: Path, clock: Callable[[], int]) -> None:
         """`clock` returns the time in milliseconds."""
         self._clock = clock

@@ -7,9 +7,9 @@ current window. Rejected requests are not counted.
 
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 SECOND = 1000
 PURGED = 20_000  # expired counts that are deleted at once, so that counting never waits long
@@ -81,6 +81,9 @@ class Status(NamedTuple):
     remaining: int
     wait: int
     began: int
+
+
+Numbers: TypeAlias = Mapping[tuple[Hit, ...], int]  # of equal requests, each toward one limit or several
 
 
 class HitCounter(ABC):
@@ -185,6 +188,8 @@ class SharedHitCounter(HitCounter):
     Methods may block, so call them on a thread, one at a time. They raise Unavailable if counting is impossible.
     """
 
+    spans_machines: ClassVar[bool]  # so a process does not know how many others count
+
     def count(self, hits: Sequence[Hit]) -> list[Status]:
         return self._count_equal(hits, 1)[0]
 
@@ -229,9 +234,13 @@ class SharedHitCounter(HitCounter):
 
     def count_all(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
         """Count requests that arrived together; equal ones cost as much as one. Return the statuses of each."""
-        numbers = Counter(tuple(hits) for hits in requests)
-        counted = {hits: iter(self._count_equal(hits, number)) for hits, number in numbers.items()}
-        return [next(counted[tuple(hits)]) for hits in requests]
+        counted = self._count_each(Counter(tuple(hits) for hits in requests))
+        statuses = {hits: iter(each) for hits, each in counted.items()}
+        return [next(statuses[tuple(hits)]) for hits in requests]
+
+    def _count_each(self, numbers: Numbers) -> dict[tuple[Hit, ...], list[list[Status]]]:
+        """Count different requests, so many of each. Return the statuses of each."""
+        return {hits: self._count_equal(hits, number) for hits, number in numbers.items()}
 
     @abstractmethod
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""Rate limits while the shared counter fails: requests are still answered and limited, one warning is logged."""
+"""Rate limits while the shared counter fails: no process allows more than it may, one warning is logged."""
 
 import asyncio
 import resource
@@ -21,6 +21,7 @@ from tests.support.waiting import until
 
 sqlite = pytest.mark.only_on("sqlite")
 ALONE = "the shared rate-limit counter failed, each process counts separately for now"
+REFUSED = "the shared rate-limit counter failed, limited requests get 503 for now"
 JOB_FAILED = "background job failed: maintaining the rate limit counts"
 
 
@@ -46,7 +47,7 @@ async def statuses(client: Client, count: int) -> list[int]:
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [text for text in caplog.messages if text.startswith((ALONE, JOB_FAILED))]
+    return [text for text in caplog.messages if text.startswith((ALONE, REFUSED, JOB_FAILED))]
 
 
 def rows(file: Path) -> int:
@@ -156,16 +157,34 @@ async def test_a_lost_file_is_created_again(store: Store, clock: Clock, file: Pa
 
 
 @pytest.mark.only_on("postgres")
-async def test_limits_hold_while_the_database_server_is_down(
+async def test_a_node_refuses_what_it_cannot_count_while_the_database_server_is_down(
     store: Store, clock: Clock, template: databases.Template, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, token = person(store, clock, "ann@label.test")
     async with limited(store, clock) as client:
         assert await statuses(client, 1) == [200]
         template.remove(store.url)
-        assert await statuses(client.holding(token), 1) == [200]  # nobody can tell whether the token is valid
-        assert await statuses(client, 3) == [200, 200, 429]
-        assert len(told(caplog)) == 1
+        assert await statuses(client, 2) + await statuses(client.holding(token), 1) == [503, 503, 503]
+        refused = await client.get("openapi.json")
+        assert (refused.headers["Retry-After"], refused.json["message"]) == ("1", "The database is not available.")
+        assert (await client.get("/healthz")).status == 200
+        assert [text.partition(":")[0] for text in told(caplog)] == [REFUSED]
+
+
+@pytest.mark.only_on("postgres")
+async def test_a_count_that_waits_for_another_program_is_refused_and_counted_again_once_that_ends(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    monkeypatch.setattr("musicsvc.server.access.rate_limits.PATIENCE_SECONDS", 0.2)
+    async with limited(store, clock, "5/hour") as client:
+        assert await statuses(client, 1) == [200]
+        with psycopg.connect(store.url) as other:
+            other.execute("LOCK TABLE quota")
+            assert await statuses(client, 2) == [503, 503]
+        monkeypatch.setattr("musicsvc.server.access.rate_limits.PATIENCE_SECONDS", 30)
+        # The first of the refused ones was waiting for the lock and was counted after all; the other one never was.
+        assert await statuses(client, 5) == [200, 200, 200, 429, 429]
 
 
 async def test_counting_does_not_block_the_event_loop(store: Store, clock: Clock) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from random import Random
 from typing import Any
 
 import pytest
@@ -57,6 +58,25 @@ def test_concurrent_nodes_allow_exactly_the_amount(store_url: str) -> None:
     assert min(status.remaining for status, _ in both) == 50
 
 
+def test_requests_that_several_nodes_count_together_are_counted_once_each(store_url: str) -> None:
+    hits = [[Hit(LIMIT, str(number))] for number in range(30)]
+    pairs = [[*each, Hit(Limit("exports", 50, 3_600_000), each[0].subject)] for each in hits[:3]]
+    with ThreadPoolExecutor(3) as threads:
+
+        def node(number: int) -> None:
+            with opened(store_url) as counter:
+                for turn in range(10):
+                    together = [*hits, *pairs, *hits[:5]]
+                    counter.count_all(Random(f"{number}/{turn}").sample(together, len(together)))
+
+        list(threads.map(node, range(3)))
+    with opened(store_url) as counter:
+        left = [status.remaining for (status,) in counter.count_all(hits)]
+        both = [[status.remaining for status in statuses] for statuses in counter.count_all(pairs)]
+    assert left == [100 - 90 - 1] * 3 + [100 - 60 - 1] * 2 + [100 - 30 - 1] * 25
+    assert both == [[8, 50 - 30 - 1]] * 3
+
+
 def test_lost_connections_are_renewed(store_url: str, admin: Any) -> None:
     with opened(store_url) as counter:
         for number in range(3):
@@ -78,8 +98,8 @@ def test_a_missing_server_is_unavailable(store_url: str, template: databases.Tem
             pass
 
 
-def test_the_table_is_unlogged_and_purged(store_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert admin.execute("SELECT relpersistence FROM pg_class WHERE relname = 'quota'").fetchone() == ("u",)
+def test_the_table_outlives_crashes_and_is_purged(store_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert admin.execute("SELECT relpersistence FROM pg_class WHERE relname = 'quota'").fetchone() == ("p",)
     monkeypatch.setattr("musicsvc.store.rate_limits.postgres.MAX_ROWS", 5)
     with opened(store_url) as counter:
         for number in range(20):
