@@ -239,7 +239,7 @@ class SharedHitCounter(HitCounter):
         return [next(statuses[tuple(hits)]) for hits in requests]
 
     def _count_each(self, numbers: Numbers) -> dict[tuple[Hit, ...], list[list[Status]]]:
-        """Count different requests, so many of each. Return the statuses of each."""
+        """Count different requests, each as often as `numbers` says. Return the statuses of each."""
         return {hits: self._count_equal(hits, number) for hits, number in numbers.items()}
 
     @abstractmethod
