@@ -10,6 +10,7 @@ from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.environment import DEMO_SECRETS
 from musicsvc.errors import Failure
 from musicsvc.server import serving
+from musicsvc.server.demo.world import World
 from musicsvc.store import opening
 from musicsvc.store.accounts import passwords, tokens, users
 from musicsvc.store.schema import schema
@@ -39,7 +40,7 @@ def run(session: Session, options: dict[str, object], now: str | None, speed: fl
             clock.restart()
             _announce(session, root, token, password)
 
-        serving.serve(settings, clock, announce)
+        serving.serve(settings, clock, announce, world=World())
 
 
 def _start(now: str | None) -> int:

@@ -15,6 +15,7 @@ from musicsvc.server import doctor
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.access.rate_limits import RateLimitCounter, RateLimiter
 from musicsvc.server.call import Observer
+from musicsvc.server.demo.world import World
 from musicsvc.server.freshness import Freshness
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
@@ -30,9 +31,11 @@ from musicsvc.server.network.protocol import HttpServer
 from musicsvc.server.openapi import document
 from musicsvc.server.pages.html import HTML_TYPE
 from musicsvc.server.process import resources
+from musicsvc.server.request.demo import DemoDispatcher
 from musicsvc.server.request.dispatch import Dispatcher
 from musicsvc.server.request.executors import Executors
 from musicsvc.server.responses.drawings import Drawings
+from musicsvc.server.routes.table import DOCUMENTED
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.abuse import replay
 from musicsvc.store.activity import log as activity_log
@@ -58,30 +61,51 @@ class App:
     """The server of one process. Call `start` and `stop` on the same event loop."""
 
     def __init__(
-        self, settings: Settings, store: Store, clock: Clock, root: str, metrics: Metrics | None = None
+        self,
+        settings: Settings,
+        store: Store,
+        clock: Clock,
+        root: str,
+        metrics: Metrics | None = None,
+        world: World | None = None,
     ) -> None:
-        """`root`: the service's root URL, used in absolute URLs. `metrics`: by default, a new empty set."""
+        """`root`: the service's root URL, used in absolute URLs. `metrics`: by default, a new empty set.
+
+        `world`: the state of the demo, in demo mode only.
+        """
         self._settings = settings
         self._store = store
         self._executors = Executors()
         self._pictures, self._reports = Drawings(), Drawings(REPORTS_CAPACITY, HTML_TYPE, REPORTS_LIFETIME)
-        self.counter = counter = RateLimitCounter(store.url, clock, settings.server.workers)
+        self.counter = RateLimitCounter(store.url, clock, settings.server.workers)
         freshness = Freshness(store)
-        self._authenticator = Authenticator(store, clock, settings, RateLimiter(settings.limits, counter), freshness)
+        self._authenticator = Authenticator(
+            store, clock, settings, RateLimiter(settings.limits, self.counter), freshness
+        )
         self._metrics = metrics or Metrics()
         log = activity_log.build(store.url, settings.activity.file)
         self._activity_writer = ActivityWriter(log, store, clock, settings.activity.keep_days, settings.server.workers)
         self._abuse_monitor = AbuseMonitor(settings, store, log, self._activity_writer, self._authenticator, clock)
+        self._world = world
+        self._dispatcher = self._build_dispatcher(clock, freshness, self._sources(root, log))
+        self._import_worker = ImportWorker(store, self._uploads, clock)
+        self._jobs = self._build_jobs(freshness)
+        self._server: HttpServer | None = None
+        self._acceptor: Acceptor | None = None
+        self._add_metrics()
+
+    def _build_dispatcher(self, clock: Clock, freshness: Freshness, sources: dict[str, Any]) -> Dispatcher:
+        settings, store, authenticator = self._settings, self._store, self._authenticator
         observers: list[Observer] = [self._metrics, self._activity_writer, self._abuse_monitor]
         if settings.log.requests:
             observers.append(log_request)
-        self._dispatcher = Dispatcher(
-            settings, store, clock, self._authenticator, freshness, self._executors, observers, self._sources(root, log)
-        )
-        last_used, refresh = self._authenticator.write_last_used, self._metrics.refresh
-        self._import_worker = ImportWorker(store, self._uploads, clock)
+        kind = Dispatcher if self._world is None else DemoDispatcher
+        return kind(settings, store, clock, authenticator, freshness, self._executors, observers, sources)
+
+    def _build_jobs(self, freshness: Freshness) -> list[Job]:
+        last_used, refresh, counter = self._authenticator.write_last_used, self._metrics.refresh, self.counter
         # In the order in which the jobs stop: the abuse monitor needs the activity log.
-        self._jobs: list[Job] = [
+        return [
             Periodic("writing last uses of tokens", last_used, every=JOB_SECONDS, finish=partial(last_used, last=True)),
             Periodic("maintaining the rate limit counts", counter.maintain, every=JOB_SECONDS, finish=counter.close),
             Periodic("checking the place of the database", freshness.check, every=JOB_SECONDS),
@@ -92,9 +116,6 @@ class App:
             self._abuse_monitor,
             self._activity_writer,
         ]
-        self._server: HttpServer | None = None
-        self._acceptor: Acceptor | None = None
-        self._add_metrics()
 
     def _add_metrics(self) -> None:
         metrics, dispatcher = self._metrics, self._dispatcher
@@ -123,7 +144,8 @@ class App:
             "pictures": self._pictures,
             "drawn_reports": self._reports,
             "read_metrics": self._metrics.text,
-            "openapi_document": partial(document.encoded_document, root),
+            "openapi_document": partial(document.encoded_document, root, demo=self._world is not None),
+            **({} if self._world is None else self._world.sources | {"documented": DOCUMENTED}),
         }
 
     def add_job(self, job: Job) -> None:

@@ -18,6 +18,7 @@ from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.networks import root_url
 from musicsvc.server.app import App
+from musicsvc.server.demo.world import World
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import Metrics
@@ -53,13 +54,21 @@ class Configuration:
 
 class Worker:
     def __init__(
-        self, configuration: Configuration, clock: Clock, listener: socket.socket, metrics: Metrics, links: Links
+        self,
+        configuration: Configuration,
+        clock: Clock,
+        listener: socket.socket,
+        metrics: Metrics,
+        links: Links,
+        world: World | None = None,
     ) -> None:
+        """`world`: the state of the demo, in demo mode only."""
         self._configuration = configuration
         self._clock = clock
         self._listener = listener
         self._metrics = metrics
         self._links = links
+        self._world = world
         self._stopping = asyncio.Event()
         self._retiring = asyncio.Event()
 
@@ -114,7 +123,8 @@ class Worker:
         settings = self._configuration.settings
         collectors.add_backups(self._metrics, settings, self._clock)
         collectors.add_installation(self._metrics, settings)
-        app = App(settings, store, self._clock, self._configuration.root(self._listener), self._metrics)
+        root = self._configuration.root(self._listener)
+        app = App(settings, store, self._clock, root, self._metrics, self._world)
         if backups := backup_scheduler.build(settings, self._clock):
             app.add_job(backups)
         return app

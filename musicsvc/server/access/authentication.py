@@ -77,7 +77,7 @@ class Authenticator:
         """
         # An open route needs no token; a valid token only determines which rate limit and which queue apply.
         if header is None or (route.access is Access.OPEN and not self._matters(route, call)):
-            return self._count(route, None, None, call)
+            return self.count(route, None, None, call)
         try:
             found = self._recall(header)
         except Failure:
@@ -107,9 +107,9 @@ class Authenticator:
             call.token_id = caller.token_id if call.token_holder else None
             if route.access is not Access.OPEN and caller.expires_at - call.at <= EXPIRY_NOTICE:
                 call.headers[EXPIRY_HEADER] = isoformat(caller.expires_at)
-        return self._count(route, caller, refusal, call)
+        return self.count(route, caller, refusal, call)
 
-    def _count(
+    def count(
         self, route: Route, caller: Identity | None, refusal: Unauthenticated | None, call: Call
     ) -> Awaitable[None] | None:
         """Count the request, then check the rights of the caller. `refusal`: the token is not valid."""

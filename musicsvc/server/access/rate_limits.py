@@ -228,29 +228,29 @@ class RateLimiter:
 
         If it returns an awaitable, the request is counted when that is done: other processes count, too.
         """
-        if not self.applies_to(route, call) or not (hits := self._hits(route, call)):
+        if not self.applies_to(route, call) or not (hits := self.hits(route, call)):
             return None
         counted = self._counter.count(hits)
         if not isinstance(counted, list):
             return self._wait(counted, hits, call)
-        self._note(counted, hits, call)
+        self.note(counted, hits, call)
         return None
 
     async def count_unknown(self, route: Route, call: Call) -> None:
         """Count a request whose one-time link does not exist for its address. Raises TooMany beyond the limit."""
         if route.limit is RateLimit.PASSWORD_LINKS and self.applies_to(route, call):
             hits = [Hit(self._endpoint_limits[route.limit], client_network(call.address))]
-            self._note(await self._statuses(hits), call.counted, call)
+            self.note(await self._statuses(hits), call.counted, call)
 
     async def _wait(self, counted: Awaitable[list[Status]], hits: Sequence[Hit], call: Call) -> None:
-        self._note(await counted, hits, call)
+        self.note(await counted, hits, call)
 
     async def _statuses(self, hits: Sequence[Hit]) -> list[Status]:
         counted = self._counter.count(hits)
         return counted if isinstance(counted, list) else await counted
 
     @staticmethod
-    def _note(statuses: Sequence[Status], hits: Sequence[Hit], call: Call) -> None:
+    def note(statuses: Sequence[Status], hits: Sequence[Hit], call: Call) -> None:
         """Note in the call toward which limits it was counted. Raises TooMany if a limit is exceeded."""
         call.headers |= headers(statuses)
         for status in statuses:
@@ -288,7 +288,8 @@ class RateLimiter:
         if undone:
             await self._counter.uncount(undone)
 
-    def _hits(self, route: Route, call: Call) -> list[Hit]:
+    def hits(self, route: Route, call: Call) -> list[Hit]:
+        """Return the rate limits of a request, each with the token or the address that it counts for."""
         if route.family is Family.PAGE:
             hits = [] if call.session_id is None else [Hit(self._session, str(call.account_id))]
             if route.limit is RateLimit.EXPORTS:

@@ -91,6 +91,13 @@ class HttpConnection(RequestHandler):
         """Close the connection after its next response, so that a request that is already under way gets a response."""
         self._final = True
 
+    async def hang_up(self) -> None:
+        """Close the connection in order, without a further response. Wait briefly for the client to notice."""
+        self._refused = self._final = True
+        if self._unclosed is not None and self._unclosed.can_write_eof():
+            await self._linger()
+        self.force_close()
+
     def abort(self) -> None:
         """Close the connection at once and discard unsent data, including data in the system's buffers."""
         if self._unclosed is not None:

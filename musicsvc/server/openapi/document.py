@@ -6,10 +6,11 @@ import orjson
 
 import musicsvc
 from musicsvc.config import Limits, Server
+from musicsvc.server.demo import faults
 from musicsvc.server.openapi import responses
 from musicsvc.server.openapi.models import Models
 from musicsvc.server.openapi.operations import operation, tags
-from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.routes.table import DEMO_ROUTES, ROUTES
 from musicsvc.server.schemas.fields import MAX_ID
 from musicsvc.server.schemas.parsed_body import MAX_VALUES
 from musicsvc.server.shapes.envelope import JSON, JSON_TYPE, Representation, represent
@@ -64,18 +65,26 @@ Endpoints with `x-addition: true` go beyond the original specification of the AP
 """
 
 
+DEMO_TEXT = f"""\
+**This is a demo.** Endpoints with `x-demo: true` exist in demo mode only; they need no token. The header
+`X-Demo-Fault` injects a fault into the response to any other request; `Prefer: code=429` does so by its status. Faults
+are {faults.LISTED}. A response with a fault carries `X-Demo-Injected: header`, or `rule 3` if a rule of
+`POST /demo/faults` has injected it.
+"""
+
+
 DEFAULT_ROOT = f"http://{Server().host}:{Server().port}"
 
 
 @lru_cache(maxsize=1)
-def encoded_document(root: str) -> Representation:
+def encoded_document(root: str, *, demo: bool = False) -> Representation:
     """Return the OpenAPI document as JSON bytes, with a gzip form. Cached. `root`: the base URL of the service."""
-    return represent(orjson.dumps(document(root)), JSON_TYPE)
+    return represent(orjson.dumps(document(root, demo=demo)), JSON_TYPE)
 
 
-def document(root: str = DEFAULT_ROOT) -> JSON:
-    """Build the OpenAPI document, which takes about 50 ms. `root`: the base URL of the service."""
-    shown = [route for route in ROUTES if not route.undocumented]
+def document(root: str = DEFAULT_ROOT, *, demo: bool = False) -> JSON:
+    """Build the OpenAPI document, which takes about 50 ms. `root`: the base URL of the service; `demo`: it is one."""
+    shown = [route for route in (DEMO_ROUTES if demo else ROUTES) if not route.undocumented]
     models = Models(shown)
     paths: JSON = {}
     for route in shown:
@@ -86,7 +95,7 @@ def document(root: str = DEFAULT_ROOT) -> JSON:
             "title": "musicsvc",
             "version": musicsvc.__version__,
             "summary": "A music catalog, playlist and creator-analytics API.",
-            "description": TEXT,
+            "description": f"{TEXT}\n{DEMO_TEXT}" if demo else TEXT,
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": root}],

@@ -92,6 +92,8 @@ def operation(route: Route, models: Models) -> JSON:
         }
     if route.extension:
         made["x-addition"] = True
+    if route.demo:
+        made["x-demo"] = True
     made["responses"] = responses(route, models)
     return made
 

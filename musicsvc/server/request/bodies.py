@@ -16,6 +16,7 @@ from musicsvc.server.schemas.pages.form import Form, parse_form
 from musicsvc.server.schemas.parsed_body import ParsedBody, parse_body
 
 MAX_BODY = 1024 * 1024
+TOO_LARGE = "The body is larger than 1 MiB."
 MAX_CHUNKS = 2048
 PROMPT_ARRIVALS = 64  # pieces of a body that are read as soon as they arrive
 PAUSE_SECONDS = 0.05  # between pieces after the first PROMPT_ARRIVALS
@@ -47,7 +48,7 @@ class Bodies:
         if request.body_exists and request.content_length != 0:
             _require_form(request) if is_form else _require_json(request)
         if (request.content_length or 0) > MAX_BODY:
-            raise TooLarge("The body is larger than 1 MiB.")
+            raise TooLarge(TOO_LARGE)
         received = bytearray()
         try:
             if _has_arrived(request):
@@ -87,7 +88,7 @@ class Bodies:
     def _hold(self, before: int, size: int) -> None:
         """Reserve memory for a body that grows from `before` to `size` bytes. Raises TooLarge or Overloaded."""
         if size > MAX_BODY:
-            raise TooLarge("The body is larger than 1 MiB.")
+            raise TooLarge(TOO_LARGE)
         more = _counted(size) - _counted(before)
         if more > self._free:
             raise Overloaded("Too many large bodies are being received. Try again in a second.")

@@ -3,7 +3,7 @@
 import logging
 import random
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from aiohttp import hdrs
 from aiohttp.web import BaseRequest, StreamResponse
@@ -44,6 +44,8 @@ CLIENT_CLOSED = 499  # the recorded status if the client disconnected before the
 
 
 class Dispatcher:
+    routes: ClassVar = ROUTES
+
     def __init__(
         self,
         settings: Settings,
@@ -60,7 +62,7 @@ class Dispatcher:
         self._clock = clock
         self._authenticator = authenticator
         self._observers = observers
-        self._router = Router(ROUTES, settings.server.base_path)
+        self._router = Router(self.routes, settings.server.base_path)
         self._peers = PeerResolver(settings)
         self._bodies = Bodies(settings.server.body_timeout, executors)
         self._runner = HandlerRunner(settings, store, clock, authenticator.limiter, executors, sources)
@@ -71,7 +73,10 @@ class Dispatcher:
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = self._runner.memory
         self.answer_cache = AnswerCache(settings.server.answer_cache, freshness)
-        self.first_steps = FirstSteps(authenticator, self.answer_cache, clock, self._request_id, self._notify)
+        self.first_steps = self._build_first_steps(sources)
+
+    def _build_first_steps(self, sources: Mapping[str, Any]) -> FirstSteps:  # noqa: ARG002 - the demo uses it
+        return FirstSteps(self._authenticator, self.answer_cache, self._clock, self._request_id, self._notify)
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Return the response to the request, or an error response if the request fails."""
@@ -81,12 +86,16 @@ class Dispatcher:
         response = None
         try:
             reply = await self._reply_or_refusal(exchange)
-            return (response := await build_response(request, reply, call.headers, call.request_id))
+            return (response := await self._respond(exchange, reply))
         finally:
             if call.reservation is not None:
                 call.reservation.release()
             self._complete(call, response)
             calls.request_id.set(None)  # the same task may process the connection's next request
+
+    def _respond(self, exchange: Exchange, reply: Reply) -> Awaitable[StreamResponse]:
+        call = exchange.call
+        return build_response(exchange.request, reply, call.headers, call.request_id)
 
     def _exchange(self, request: BaseRequest) -> Exchange:
         """Return the exchange of the request, which may have taken its first steps."""
@@ -205,7 +214,7 @@ class Dispatcher:
             call.reservation.resize(len(found.content))
             self.first_steps.remember(exchange)
             return Reply(found, 200, caching=caching)
-        if route.body is not None:
+        if route.body is not None and exchange.parsed is None:
             await self._receive(exchange)
         slot = exchange.slot
         fragments = None if slot is None else self.answer_cache.fragments.at(slot.stamp)

@@ -54,6 +54,12 @@ class Connection(Protocol):
     def answer(self, response: bytes) -> None:
         """Send the response to the offered request."""
 
+    async def hang_up(self) -> None:
+        """Close the connection in order, without a further response."""
+
+    def abort(self) -> None:
+        """Close the connection at once and discard unsent data."""
+
     def decline(self) -> None:
         """Pass the offered request to the dispatcher, if the offer is still open."""
 

@@ -6,7 +6,7 @@ The ETag and 304 follow RFC 9110, section 13, the choice of gzip section 12.
 import asyncio
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
@@ -74,15 +74,15 @@ class Negotiation(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A whole response. `body`: its parts. Its length and date are added when it is sent."""
+    """A whole response. `body`: its parts, or a file. Its length and date are added when it is sent."""
 
     status: int
     headers: dict[str, str]
-    body: list[bytes]
+    body: list[bytes] | Spooled
 
     @property
     def size(self) -> int:
-        return sum(map(len, self.body))
+        return self.body.length if isinstance(self.body, Spooled) else sum(map(len, self.body))
 
     @property
     def lines(self) -> str:
@@ -108,11 +108,16 @@ async def build_response(
 
     `headers`: further headers, which come first.
     """
+    return await send(request, await prepare(request, reply, headers, request_id), reply.cookies)
+
+
+async def prepare(request: BaseRequest, reply: Reply, headers: dict[str, str], request_id: str) -> Prepared:
+    """Return the response to send. `headers`: further headers, which come first."""
     headers = common_headers(headers | reply.headers, request_id)
     result, caching = reply.result, reply.caching
     if isinstance(result, Spooled):
         headers |= {**result.headers, CONTENT_TYPE: result.content_type, CACHE_CONTROL: "no-store"}
-        return await _send_file(request, result, reply.status, _with_cookies(headers, reply.cookies))
+        return Prepared(reply.status, headers, result)
     if isinstance(result, Download):
         headers |= result.headers
         caching = caching and headers.get(CACHE_CONTROL)  # the handler decides whether a file may be cached
@@ -123,10 +128,10 @@ async def build_response(
         if answer.packed is not None and Negotiation.of_headers(request.headers).gzip:
             headers[CONTENT_ENCODING] = "gzip"
             body = [answer.packed]
-        return await _send(request, Prepared(reply.status, headers, body), reply.cookies)
+        return Prepared(reply.status, headers, body)
     negotiation = Negotiation.of_headers(request.headers)
     await _complete(answer, body, negotiation)
-    return await _send(request, conditional(answer, body, negotiation, headers, caching), reply.cookies)
+    return conditional(answer, body, negotiation, headers, caching)
 
 
 def common_headers(first: Mapping[str, str], request_id: str) -> dict[str, str]:
@@ -188,20 +193,24 @@ def _with_cookies(headers: Mapping[str, str], cookies: Sequence[str]) -> CIMulti
     return found
 
 
-async def _send(request: BaseRequest, response: Prepared, cookies: Sequence[str]) -> StreamResponse:
-    headers, size = _with_cookies(response.headers, cookies), response.size
+async def send(request: BaseRequest, response: Prepared, cookies: Sequence[str]) -> StreamResponse:
+    """Return the response. A short response is not sent yet. A long one has already been sent, in pieces."""
+    if isinstance(response.body, Spooled):
+        return await _send_file(request, response.body, stream(response, cookies))
+    headers, size, body = _with_cookies(response.headers, cookies), response.size, response.body
     if response.status == NOT_MODIFIED:
         return Response(status=NOT_MODIFIED, headers=headers)
     if request.method == hdrs.METH_HEAD:
         headers[hdrs.CONTENT_LENGTH] = str(size)  # aiohttp would omit that of an empty body
     elif size > PIECE:
-        return await _send_bytes(request, response.body, response.status, headers)
-    return Response(status=response.status, body=b"".join(response.body), headers=headers)
+        # Without joining the parts of the body.
+        pieces = (part[at : at + PIECE] for part in body for at in range(0, len(part), PIECE))
+        return await send_pieces(request, stream(response, cookies), pieces)
+    return Response(status=response.status, body=b"".join(body), headers=headers)
 
 
-async def _send_file(request: BaseRequest, spooled: Spooled, status: int, headers: CIMultiDict[str]) -> StreamResponse:
+async def _send_file(request: BaseRequest, spooled: Spooled, response: StreamResponse) -> StreamResponse:
     """Send the file and close it. The file is read off the event loop."""
-    response = _stream(status, headers, spooled.length)
     with spooled.file, suppress(ConnectionError):
         await response.prepare(request)
         whole = request.method != hdrs.METH_HEAD
@@ -211,24 +220,25 @@ async def _send_file(request: BaseRequest, spooled: Spooled, status: int, header
     return response
 
 
-async def _send_bytes(
-    request: BaseRequest, body: Sequence[bytes], status: int, headers: CIMultiDict[str]
+async def send_pieces(
+    request: BaseRequest, response: StreamResponse, pieces: Iterable[bytes], pause: float = 0.0
 ) -> StreamResponse:
-    """Send a long body in pieces, without joining the parts of `body`."""
-    response = _stream(status, headers, sum(map(len, body)))
+    """Send a response in these pieces, each after a pause in seconds."""
     with suppress(ConnectionError):
         await response.prepare(request)
-        for part in body:
-            for at in range(0, len(part), PIECE):
-                await response.write(part[at : at + PIECE])
+        for piece in pieces:
+            if pause:
+                await asyncio.sleep(pause)
+            await response.write(piece)
         await response.write_eof()
     return response
 
 
-def _stream(status: int, headers: CIMultiDict[str], length: int) -> StreamResponse:
-    response = StreamResponse(status=status, headers=headers)
-    response.content_length = length
-    return response
+def stream(response: Prepared, cookies: Sequence[str]) -> StreamResponse:
+    """Return a response whose body is still to be written."""
+    made = StreamResponse(status=response.status, headers=_with_cookies(response.headers, cookies))
+    made.content_length = response.size
+    return made
 
 
 def _accepts_gzip(given: Sequence[str]) -> bool:

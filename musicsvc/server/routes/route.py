@@ -143,6 +143,7 @@ class Route:
     - `figures`: a page that computes figures: a few run at once, apart from exports. With `render`, that computes them.
     - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
     - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
+    - `demo`: exists in demo mode only.
     - `probe`: for machines that watch the service: also outside of the base path, and logged only when it fails.
     - `plain_http`: also answered without TLS; `private`: denied requests may be attempts to find private objects.
     - `raises`: further error statuses (404, 409, 422) for the OpenAPI document, which other fields do not imply.
@@ -180,6 +181,7 @@ class Route:
     counters_only: bool = False
     extension: bool = False
     undocumented: bool = False
+    demo: bool = False
     probe: bool = False
     plain_http: bool = False
     private: bool = False

@@ -4,6 +4,7 @@ from musicsvc.server.routes import (
     admin,
     art,
     catalog,
+    demo,
     documents,
     editing,
     exports,
@@ -32,3 +33,5 @@ ROUTES: tuple[Route, ...] = (
     *editing.ROUTES,
     *admin.ROUTES,
 )
+DOCUMENTED = frozenset(route.path for route in ROUTES if not route.undocumented)  # paths of the OpenAPI document
+DEMO_ROUTES = (*ROUTES, *demo.ROUTES)  # of `serve --demo`

@@ -15,6 +15,7 @@ Q = TypeVar("Q", bound=Query)
 Errors = dict[str, str]
 SURROGATE = re.compile(r"[\ud800-\udfff]")
 REQUIRED = "This field is required."
+NOT_VALID = "Is not valid."
 NOT_JSON = "The body is not valid JSON in UTF-8."
 DIGITS_KEPT = 400
 MAX_NAME = 100  # characters of a key shown in an error
@@ -147,4 +148,4 @@ def _message(fault: Any) -> str:
     if kind == "too_short" and context["min_length"] == 1:
         return "Must not be empty."
     unit = "characters" if isinstance(fault["input"], str) else "entries"
-    return MESSAGES.get(kind, "Is not valid.").format(unit=unit, **context)
+    return MESSAGES.get(kind, NOT_VALID).format(unit=unit, **context)

@@ -1,0 +1,1 @@
+"""Handlers of the endpoints that exist in demo mode only."""

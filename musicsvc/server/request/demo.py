@@ -1,0 +1,213 @@
+"""Processes the requests to a demo as the dispatcher does, and injects faults into them.
+
+A fault is found once the path and the method of a request are known, and happens whatever its token is. Pages and the
+demo's own endpoints have none, and a rule concerns only endpoints in the OpenAPI document.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, ClassVar, Literal, cast
+
+from aiohttp import hdrs
+from aiohttp.web import BaseRequest, Response, StreamResponse
+
+from musicsvc.errors import Conflict, Failure, Forbidden, Invalid, NotFound, TooLarge, Unauthenticated, Unavailable
+from musicsvc.server.access.authentication import Authenticator
+from musicsvc.server.call import Call
+from musicsvc.server.demo import faults
+from musicsvc.server.demo.faults import Break, Dribble, Injection, Refusal, Slow
+from musicsvc.server.demo.rules import SEED, Rules
+from musicsvc.server.request.bodies import TOO_LARGE
+from musicsvc.server.request.dispatch import CLIENT_CLOSED, Dispatcher
+from musicsvc.server.request.exchange import Exchange, Head
+from musicsvc.server.request.first_steps import Connection, FirstSteps, note_peer
+from musicsvc.server.responses.responses import NOT_MODIFIED, Prepared, Reply, prepare, send, send_pieces, stream
+from musicsvc.server.routes.route import Route
+from musicsvc.server.routes.table import DEMO_ROUTES
+from musicsvc.server.schemas.reading import NOT_VALID, REQUIRED
+from musicsvc.server.shapes.spooled import Spooled
+from musicsvc.store.accounts import api_access
+from musicsvc.store.rate_limits.window import SECOND, Status
+
+INJECTED = "X-Demo-Injected"
+HEADER, PREFER = "X-Demo-Fault", "Prefer"
+GIVEN = "injection"  # in `Exchange.given`
+WAIT = 2 * SECOND  # until a client may come back after a 429
+NOTHING = Reply(None, CLIENT_CLOSED)
+
+
+@dataclass
+class Faults:
+    """Finds the fault of a request: that of a header, else that of a rule."""
+
+    rules: Rules
+    random: Random = field(default_factory=lambda: Random(SEED))  # noqa: S311 - reproducible on purpose
+
+    def find(self, request: BaseRequest, head: Head) -> Injection | None:
+        """Return the fault, or None. Raises Invalid if a header names an unknown one."""
+        if head.route.demo:
+            return None
+        if (fault := _of_headers(request)) is not None:
+            return faults.inject(fault, "header", self.random)
+        if head.route.undocumented:
+            return None
+        token = head.credentials and head.credentials.partition(" ")[2].strip()
+        return self.rules.draw(request.method, head.route.path, token)
+
+
+def _of_headers(request: BaseRequest) -> faults.Fault | None:
+    named = request.headers.getall(HEADER, ())
+    name = HEADER if named else PREFER
+    try:
+        if named:
+            return faults.parse(", ".join(named).strip())
+        return faults.preferred(", ".join(request.headers.getall(PREFER, ())))
+    except ValueError as error:
+        raise Invalid({name: str(error)}) from None
+
+
+class DemoFirstSteps(FirstSteps):
+    """The first steps in a demo. Every request takes all steps, because each can have a fault."""
+
+    def __init__(self, faults: Faults, authenticator: Authenticator, *others: Any) -> None:
+        super().__init__(authenticator, *others)
+        self._faults = faults
+
+    def take(self, exchange: Exchange, head: Head) -> Awaitable[None] | None:
+        injection = self._faults.find(exchange.request, head)
+        if injection is None:
+            return super().take(exchange, head)
+        exchange.given[GIVEN] = injection
+        exchange.call.headers[INJECTED] = injection.source
+        if isinstance(injection.fault, Refusal) and injection.fault.code.startswith("401-"):
+            return self._refuse_token(exchange, head, injection.fault)
+        return self._take_quietly(exchange, head) if injection.skips_work else super().take(exchange, head)
+
+    def _refuse_token(self, exchange: Exchange, head: Head, fault: Refusal) -> Awaitable[None] | None:
+        exchange.head, call = head, exchange.call
+        note_peer(call, head.peer)
+        reason = cast("Literal['expired', 'revoked']", fault.code.removeprefix("401-"))
+        return self._authenticator.count(head.route, None, Unauthenticated(reason), call)
+
+    async def _take_quietly(self, exchange: Exchange, head: Head) -> None:
+        """Note the token holder and the rate limits of a request that has its fault even if they refuse it."""
+        with suppress(Failure):
+            if (waiting := super().take(exchange, head)) is not None:
+                await waiting
+
+    def remember(self, exchange: Exchange) -> None:
+        """Do nothing, so that no response is sent from memory without these steps."""
+
+
+class DemoDispatcher(Dispatcher):
+    routes: ClassVar = DEMO_ROUTES
+
+    def _build_first_steps(self, sources: Mapping[str, Any]) -> FirstSteps:
+        common = self._authenticator, self.answer_cache, self._clock, self._request_id, self._notify
+        return DemoFirstSteps(Faults(sources["rules"]), *common)
+
+    async def _answer(self, exchange: Exchange) -> Reply:
+        injection: Injection | None = exchange.given.get(GIVEN)
+        if injection is None:
+            return await super()._answer(exchange)
+        if isinstance(injection.fault, Refusal):
+            return await self._refuse(exchange, injection.fault.code)
+        if injection.skips_work:
+            return NOTHING
+        if injection.fault is Break.DUPLICATE and exchange.head.route.writes:
+            await super()._answer(exchange)
+        return await super()._answer(exchange)
+
+    async def _refuse(self, exchange: Exchange, code: str) -> Reply:
+        """Raise the failure. The body is received first, as for most failures of this kind."""
+        route, call = exchange.head.route, exchange.call
+        if code == "429":
+            await self._spend_limit(route, call)
+        if route.body is not None and code != "413":
+            with suppress(Failure):
+                await self._receive(exchange)
+        raise self._failure(code, route)
+
+    async def _spend_limit(self, route: Route, call: Call) -> None:
+        """Raise TooMany as if all rate limits of the request were exceeded."""
+        limiter = self._authenticator.limiter
+        await limiter.uncount(call)
+        hits = limiter.hits(route, call)
+        limiter.note([Status(hit.limit, allowed=False, remaining=0, wait=WAIT, began=0) for hit in hits], hits, call)
+
+    def _failure(self, code: str, route: Route) -> Failure:
+        failures: dict[str, Failure] = {
+            "403": Forbidden(api_access.no_access(self._settings.access.contact_email)),
+            "404": NotFound("There is nothing at this path."),
+            "409": Conflict("The request conflicts with the current state."),
+            "413": TooLarge(TOO_LARGE),
+            "422": Invalid(_field_error(route)),
+            "500": Failure("the demo injected this fault"),
+            "503": Unavailable(),
+        }
+        return failures[code]
+
+    async def _respond(self, exchange: Exchange, reply: Reply) -> StreamResponse:
+        injection: Injection | None = exchange.given.get(GIVEN)
+        if injection is None:
+            return await super()._respond(exchange, reply)
+        fault = injection.fault
+        if isinstance(fault, Refusal) or fault is Break.DUPLICATE:
+            return await super()._respond(exchange, reply)
+        if isinstance(fault, Slow):
+            await asyncio.sleep(injection.delay)
+            return await super()._respond(exchange, reply)
+        if fault is Break.CUT or fault is Break.RESET:
+            await _close(exchange.request, orderly=fault is Break.CUT)
+            return Response(status=CLIENT_CLOSED)
+        return await _send_badly(exchange, reply, fault)
+
+
+async def _send_badly(exchange: Exchange, reply: Reply, fault: Dribble | Break) -> StreamResponse:
+    """Send the response in pieces, or half of it and nothing more, or nothing."""
+    request, call = exchange.request, exchange.call
+    response = await prepare(request, reply, call.headers, call.request_id)
+    if fault is Break.LOST_RESPONSE:
+        await _close(request)
+        return Response(status=response.status, body=await _whole(response))  # for the log; it cannot be sent
+    if request.method == hdrs.METH_HEAD or response.status == NOT_MODIFIED:
+        return await send(request, response, reply.cookies)
+    sent, body = stream(response, reply.cookies), await _whole(response)
+    if isinstance(fault, Dribble):
+        return await send_pieces(request, sent, _cut(body, fault.pieces), fault.pause)
+    await send_pieces(request, sent, [body[: len(body) // 2]])
+    await _close(request)
+    return sent
+
+
+async def _close(request: BaseRequest, *, orderly: bool = True) -> None:
+    connection = cast("Connection", request.protocol)
+    if orderly:
+        await connection.hang_up()
+    else:
+        connection.abort()
+
+
+async def _whole(response: Prepared) -> bytes:
+    """Return the body of the response, and close its file."""
+    if isinstance(response.body, Spooled):
+        with response.body.file as file:
+            return await asyncio.to_thread(file.read)
+    return b"".join(response.body)
+
+
+def _cut(body: bytes, count: int) -> list[bytes]:
+    """Return the body in `count` pieces of about the same length, in fewer if it is shorter."""
+    count = min(count, len(body))
+    return [body[len(body) * at // count : len(body) * (at + 1) // count] for at in range(count)]
+
+
+def _field_error(route: Route) -> dict[str, str]:
+    """Return a message for a field or a parameter of the request."""
+    schema = route.body or route.query
+    fields = {} if schema is None else {each.alias or name: each for name, each in schema.model_fields.items()}
+    required = [name for name, each in fields.items() if each.is_required()]
+    return {required[0]: REQUIRED} if required else {next(iter(fields), "body"): NOT_VALID}
