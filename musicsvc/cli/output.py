@@ -36,6 +36,16 @@ def print_json(value: object) -> None:
     sys.stdout.buffer.write(text.encode() + b"\n")
 
 
+def print_json_array(values: Iterable[object]) -> None:
+    """Print values as a JSON array, each as soon as it is there."""
+    sys.stdout.flush()
+    write, separator = sys.stdout.buffer.write, b"[\n"
+    for value in values:
+        write(separator + jsonlib.dumps(value, ensure_ascii=False).encode())
+        separator = b",\n"
+    write(b"[]\n" if separator == b"[\n" else b"\n]\n")
+
+
 def print_result(session: "Session", message: str, result: object, *, json: bool) -> None:
     """Report a change: print the message on stderr, and with `json` the changed object on stdout."""
     session.echo(message)

@@ -27,9 +27,21 @@ First = Annotated[
 ]
 Last = Annotated[date | None, option("DATE", "The last day, today at the latest; needs --from.", "--to", parser=_date)]
 
+Since = Annotated[
+    date | None, option("DATE", "The first day, in place of a period; needs --until.", "--since", parser=_date)
+]
+Until = Annotated[
+    date | None, option("DATE", "The last day, that of the dump at the latest; needs --since.", "--until", parser=_date)
+]
 
-def choose(period: str | None, first: date | None, last: date | None, now: int) -> "Window":
-    """Return the window that `--period`, `--from` and `--to` select. Raises BadParameter if they do not go together."""
+
+def choose(
+    period: str | None, first: date | None, last: date | None, now: int, names: tuple[str, str] = ("--from", "--to")
+) -> "Window":
+    """Return the window that the options select. Raises BadParameter if they do not go together.
+
+    `names`: those of the options for `first` and `last`.
+    """
     from musicsvc.store.plays import periods
 
     if first is None and last is None:
@@ -38,11 +50,11 @@ def choose(period: str | None, first: date | None, last: date | None, now: int) 
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--period") from None
     if period is not None:
-        raise typer.BadParameter("Use either --period or --from and --to.", param_hint="--period")
+        raise typer.BadParameter(f"Use either --period or {names[0]} and {names[1]}.", param_hint="--period")
     if first is None or last is None:
-        hint = "--from" if first is None else "--to"
-        raise typer.BadParameter("Use --from and --to together.", param_hint=hint)
+        hint = names[0] if first is None else names[1]
+        raise typer.BadParameter(f"Use {names[0]} and {names[1]} together.", param_hint=hint)
     try:
         return periods.between(first, last, now)
     except periods.BadDatesError as error:
-        raise typer.BadParameter(str(error), param_hint=f"--{error.field}") from None
+        raise typer.BadParameter(str(error), param_hint=names[error.field == "to"]) from None

@@ -2,14 +2,17 @@
 
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from musicsvc.cli import dumping, output, progress
+from musicsvc.cli import dumping, output, periods, progress, recounting
 from musicsvc.cli.activity import parse_time
-from musicsvc.cli.options import TIME_HELP, AsJson, Email, Yes, group, option, row_option
+from musicsvc.cli.insights import Kind
+from musicsvc.cli.options import LARGEST_ID, TIME_HELP, AsJson, Email, Yes, group, option, row_option
 from musicsvc.cli.output import format_time
+from musicsvc.cli.recounting import EngineName
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.wording import quantity
@@ -22,13 +25,25 @@ if TYPE_CHECKING:
 Since = Annotated[str | None, option("TIME", f"Only plays reported since this time. {TIME_HELP}")]
 TrackId = Annotated[int | None, row_option("track", "Only plays of this track.", "--track")]
 Limit = Annotated[int, option("N", "Only the newest N reports.", min=1, max=1_000_000)]
+Dumped = Annotated[
+    Path | None, option("DIR", "Recount from the plays that musicsvc plays dump wrote to this folder.", "--from")
+]
+Engine = Annotated[EngineName, option("ENGINE", "duckdb, in this process.", "--engine")]
+KindOf = Annotated[Kind | None, option("KIND", "Figures of each track, album or artist.", "--kind")]
+Ids = Annotated[
+    list[int] | None, option("ID", "Only the one with this id; may be repeated.", "--id", min=1, max=LARGEST_ID)
+]
+Compare = Annotated[
+    bool,
+    typer.Option("--compare", help="List differences from the figures of this database; exit with 1 if there are any."),
+]
 COUNTED = 1_000_000
 SHOWN_TRACKS = 20
 
 app = group(
     "Verify the play counts, and dump and delete plays.",
-    "plays recount --check",
     "plays dump --output plays",
+    "plays recount --from plays --kind artist --period 2026-10 --compare",
     "plays withdraw --user eve@example.test --since 2h",
 )
 
@@ -36,13 +51,35 @@ app = group(
 @app.command()
 def recount(
     context: typer.Context,
+    *,
     check: Annotated[bool, typer.Option("--check", help="Only compare; exit with 1 if counts differ.")] = False,
+    folder: Dumped = None,
+    engine: Engine = EngineName.DUCKDB,
+    kind: KindOf = None,
+    ids: Ids = None,
+    period: periods.Period = None,
+    since: periods.Since = None,
+    until: periods.Until = None,
+    compare: Compare = False,
     json: AsJson = False,
 ) -> None:
-    """Recount all figures from the stored plays, list differences and correct them."""
+    """Recount all figures from the stored plays, list differences and correct them.
+
+    With --from, the figures of tracks, albums or artists are recounted from dumped plays (musicsvc plays dump). This
+    needs no database, except to --compare, and changes nothing. Periods are as of the time of the dump. All other
+    options but --check and --json are for --from.
+    """
     from musicsvc.store.plays import verify
 
     session = Session.from_context(context)
+    options = recounting.Options(engine, kind, ids or [], period, since, until, compare)
+    if folder is not None:
+        if check:
+            raise typer.BadParameter("Use --compare with --from.", param_hint="--check")
+        recounting.run(session, folder, options, json=json)
+        return
+    if options.given:
+        raise typer.BadParameter("Needs --from DIR.", param_hint=options.given[0])
     with session.store() as store, progress.bar(session, "days") as on_progress:
         report = verify.run(store, check=check, on_progress=on_progress)
     if json:

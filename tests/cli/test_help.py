@@ -98,6 +98,7 @@ RANGES = {
     "track list": {"--limit": (1, 1_000_000)},
     "insights release": {"--days": (1, 365)},
     "plays list": {"--limit": (1, 1_000_000)},
+    "plays recount": {"--id": (1, 2**53 - 1)},
     "activity": {"--token": IDS, "--limit": (1, 1_000_000)},
     "abuse explain": {"token_id": IDS},
     "cover": {"--template": (1, None), "--size": (16, 3_000)},

@@ -1,0 +1,202 @@
+"""`musicsvc plays recount --from DIR`: recount figures from dumped plays, and compare them with the service's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from musicsvc.cli import output, periods
+from musicsvc.cli.insights import Kind
+from musicsvc.cli.output import JSON
+from musicsvc.cli.session import Session
+from musicsvc.wording import quantity
+
+if TYPE_CHECKING:
+    from musicsvc.store.plays.periods import Window
+    from musicsvc.store.plays.subjects import Subject
+    from musicsvc.store.recounting.dump import Dump
+    from musicsvc.store.recounting.engines import Engine
+    from musicsvc.store.recounting.recounted import Recounted
+
+# Figures of the API that plays do not tell.
+NOT_PLAYS = {"likes", "reposts", "followers", "engagement"}
+
+
+class EngineName(StrEnum):
+    DUCKDB = "duckdb"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options that go with `--from`. Without `ids`, all tracks, albums or artists are recounted."""
+
+    engine: EngineName
+    kind: Kind | None
+    ids: list[int]
+    period: str | None
+    since: date | None
+    until: date | None
+    compare: bool
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the options that were given."""
+        values = {"kind": self.kind, "id": self.ids, "period": self.period, "since": self.since, "until": self.until}
+        return [f"--{name}" for name, value in (values | {"compare": self.compare}).items() if value]
+
+
+def run(session: Session, folder: Path, options: Options, *, json: bool) -> None:
+    """Recount the figures of the options from the dump in the folder; print them, or their differences."""
+    from musicsvc.store.plays.subjects import KINDS
+    from musicsvc.store.recounting import dump, recounted
+
+    if options.kind is None:
+        raise typer.BadParameter("Say of what: track, album or artist.", param_hint="--kind")
+    opened = dump.load(folder)
+    window = _window(opened, options)
+    with _engine(options) as engine:
+        recounted.check_rows(engine, opened)
+        found = recounted.run(engine, opened, KINDS[options.kind.value], options.ids, window)
+        if options.compare:
+            _compare(session, opened, window, options, found, json=json)
+            return
+        if opened.complete_from > window.first:
+            session.echo("Single plays of the first days of the period were deleted; the figures are too low.")
+        if not json:
+            output.print_table(session, [_row(each) for each in found], COLUMNS, json=False, cut="name")
+        elif len(options.ids) == 1:
+            output.print_json(*map(shape, found))
+        else:
+            output.print_json_array(map(shape, found))
+
+
+def _window(dump: Dump, options: Options) -> Window:
+    """Return the window that the options choose, as of the time of the dump."""
+    from musicsvc.store.plays.periods import ALL
+
+    names = "--since", "--until"
+    window = periods.choose(options.period, options.since, options.until, dump.dumped_at, names)
+    if window.name == ALL and dump.first_day is not None:
+        window = window._replace(first=min(dump.first_day, window.end - 1))
+    earlier = window.compared_with
+    return window._replace(compared_with=earlier and earlier.countable(dump.complete_from))
+
+
+def _engine(options: Options) -> AbstractContextManager[Engine]:
+    from musicsvc.store.recounting import engines
+
+    return {EngineName.DUCKDB: engines.duckdb}[options.engine]()
+
+
+COLUMNS = ("id", "name", "plays", "growth", "listeners", "new", "skips", "heard", "all time")
+
+
+def _row(found: Recounted) -> JSON:
+    def percent(number: float | None, form: str) -> str | None:
+        return None if number is None else f"{number:{form}} %"
+
+    return {
+        "id": found.subject.id,
+        "name": found.name,
+        "plays": f"{found.plays:,}",
+        "growth": percent(found.plays_change, "+,.1f"),
+        "listeners": f"{found.listeners:,}",
+        "new": f"{found.listening.new_listeners:,}",
+        "skips": f"{found.listening.skips:,}",
+        "heard": percent(found.listening.mean, ",.1f"),
+        "all time": f"{found.plays_total:,}",
+    }
+
+
+def shape(found: Recounted) -> JSON:
+    """Return figures as JSON with the keys of the API, without those that plays do not tell."""
+    from musicsvc.server.shapes import insights as shapes
+    from musicsvc.server.shapes import listening
+    from musicsvc.store.insights.charts import Chart, Point
+    from musicsvc.store.insights.figures import FIGURES, noun
+    from musicsvc.store.plays.subjects import ALBUM, ARTIST
+
+    window = found.listening.window
+    points = [Point(*found.days.get(day, (0, 0)), 0, 0) for day in window.numbers]
+    chart = Chart(window, points, Point(found.plays, found.listeners, 0, 0))
+    kind = found.subject.kind
+    data: JSON = {"kind": noun(found.subject), "id": found.subject.id, "name": found.name}
+    data |= shapes.nested([each for each in FIGURES if each.key not in NOT_PLAYS], found)
+    data |= {"period": shapes.period(window)}
+    if kind == ALBUM:
+        data |= {"tracks": [shapes.ranked(row) for row in found.tracks.rows]}
+    elif kind == ARTIST:
+        data |= {
+            "top_tracks": [shapes.ranked(row) for row in found.tracks.rows],
+            "top_albums": [shapes.ranked(row) for row in found.albums.rows],
+            "tracks_count": found.tracks.size,
+            "albums_count": found.albums.size,
+        }
+    of_listening = {"listening": listening.listening(found.listening), "hours": listening.hours(found.hours)}
+    return {each: _of_plays(some) for each, some in (data | of_listening | {"charts": shapes.chart(chart)}).items()}
+
+
+def _of_plays(data: Any) -> Any:
+    """Return JSON without the figures that plays do not tell."""
+    if isinstance(data, dict):
+        return {key: _of_plays(value) for key, value in data.items() if key not in NOT_PLAYS}
+    return [_of_plays(each) for each in data] if isinstance(data, list) else data
+
+
+def _served(subject: Subject, window: Window) -> JSON:
+    """Return the same figures from the counts of this database, or nothing if it does not have the subject."""
+    from musicsvc.errors import NotFound
+    from musicsvc.server.handlers.insights import data_of
+    from musicsvc.server.shapes import insights as shapes
+    from musicsvc.server.shapes import listening as of_listening
+    from musicsvc.store.insights import charts, figures
+    from musicsvc.store.insights.listening import listening
+
+    try:
+        data: JSON = {"kind": figures.noun(subject), "id": subject.id, "name": figures.name(subject)}
+    except NotFound:
+        return {}
+    heard, hours = listening.build(subject, window)
+    data |= data_of(subject, window)
+    data |= {"listening": of_listening.listening(heard), "hours": of_listening.hours(hours)}
+    data |= {"charts": shapes.chart(charts.build(subject, window))}
+    return {each: _of_plays(some) for each, some in data.items() if each not in NOT_PLAYS}
+
+
+def _compare(
+    session: Session, dump: Dump, window: Window, options: Options, found: Iterator[Recounted], *, json: bool
+) -> None:
+    """Print every difference between the recounted and the service's own figures; exit with 1 if there is any."""
+    from musicsvc.store.recounting import compare
+
+    subjects, differences, noun = 0, list[compare.Difference](), str(options.kind)
+    with session.store() as store:
+        which = store.read(partial(compare.comparable, dump, window)).result()
+        missing = store.read(partial(compare.ids, noun, all_of_them=not options.ids)).result()
+        for each in found:
+            served = store.read(partial(_served, each.subject, window)).result()
+            differences += compare.differences(each.subject, served, shape(each), which)
+            missing.discard(each.subject.id)
+            subjects += 1
+        for subject in compare.subjects(noun, missing):
+            served = store.read(partial(_served, subject, window)).result()
+            differences += compare.differences(subject, served, {}, which)
+    rows = [each._asdict() for each in differences]
+    explained = compare.explain(dump, which)
+    if json:
+        output.print_json({"subjects": subjects, "differences": rows, "not_compared": explained})
+    elif rows:
+        output.print_table(session, rows, rows[0], json=False)
+    for line in explained:
+        session.echo(line)
+    session.echo(f"{quantity(len(rows), 'difference')} in the figures of {quantity(subjects, noun)}.")
+    if rows:
+        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""Recount figures from dumped plays (Parquet) with DuckDB, Spark or ClickHouse."""

@@ -1,0 +1,132 @@
+"""Build figures of tracks, albums and artists from the rows that an engine returns."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+from musicsvc.errors import Failure
+from musicsvc.store.insights import figures
+from musicsvc.store.insights.listening import listening
+from musicsvc.store.insights.listening.listening import Hours, Listening
+from musicsvc.store.insights.rankings import Ranked
+from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays.rollups.histograms import HOURS, PERCENT
+from musicsvc.store.plays.subjects import NOUNS, Subject
+from musicsvc.store.recounting import statements
+from musicsvc.store.recounting.dump import TABLES, Dump
+from musicsvc.store.recounting.engines import Engine
+from musicsvc.store.recounting.statements import Row, Sources
+
+
+class Ranking(NamedTuple):
+    """The most played tracks or albums of a subject, and the number of all of them."""
+
+    rows: list[Ranked]
+    size: int
+
+
+class Recounted(NamedTuple):
+    """Recounted figures of a track, album or artist in a window. `days`: (plays, listeners) by day."""
+
+    subject: Subject
+    name: str
+    plays_total: int
+    plays: int
+    listeners_total: int
+    listeners: int
+    plays_change: float | None
+    listeners_change: float | None
+    listening: Listening
+    hours: Hours
+    days: dict[int, tuple[int, int]]
+    tracks: Ranking
+    albums: Ranking
+
+
+def run(engine: Engine, dump: Dump, kind: int, ids: Sequence[int], window: Window) -> Iterator[Recounted]:
+    """Yield the figures of tracks, albums or artists (`kind`) by ascending id; without `ids` of all of them.
+
+    Raises Failure for an id that the dump does not have.
+    """
+    query = statements.build(kind, ids, window, _sources(engine, dump, window), engine.dialect)
+    missing = set(ids)
+    rows = (Row(subject, section, numbers, name) for subject, section, *numbers, name in engine.rows(query))
+    for subject, some in groupby(rows, key=attrgetter("subject")):
+        found = _build(Subject(kind, subject), window, some)
+        if found is not None:
+            missing.discard(subject)
+            yield found
+    if missing:
+        raise Failure(f"There is no {NOUNS[kind]} {min(missing)} in {dump.folder}.")
+
+
+def check_rows(engine: Engine, dump: Dump) -> None:
+    """Raise Failure if the numbers of rows are not those of the manifest."""
+    for name in ("plays", *TABLES):
+        paths = dump.plays() if name == "plays" else dump.table(name)
+        stated = sum(each.rows for each in dump.files if each.path in {*paths})
+        counted = f"SELECT COUNT(*) FROM {engine.source(dump.folder, paths)} AS s" if paths else ""  # noqa: S608 - our own SQL
+        ((found,),) = engine.rows(counted) if paths else ((0,),)
+        if found != stated:
+            raise Failure(f"The files of {name} in {dump.folder} have {found:,} rows; the manifest states {stated:,}.")
+
+
+def _sources(engine: Engine, dump: Dump, window: Window) -> Sources:
+    def plays(paths: Sequence[str]) -> str:
+        return statements.plays(engine.dialect, engine.source(dump.folder, paths)) if paths else statements.NO_PLAYS
+
+    tables = {name: engine.source(dump.folder, dump.table(name)) for name in TABLES}
+    return Sources(plays(dump.plays()), plays(dump.plays(window)), **tables)
+
+
+def _build(subject: Subject, window: Window, rows: Iterable[Row]) -> Recounted | None:
+    """Return the figures of a subject, or None if it has plays but no name: a deleted track."""
+    sections: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        sections[row.section].append(row)
+    if not sections[statements.NAME]:
+        return None
+    ((_, _, (ever, people_ever, plays, people, plays_before, people_before, new), _),) = sections[
+        statements.COUNTS
+    ] or [Row(subject.id, statements.COUNTS, [0] * 7, "")]
+    hours = [0] * HOURS
+    for row in sections[statements.BY_HOUR]:
+        hours[row.numbers[0]] = row.numbers[1]
+    return Recounted(
+        subject=subject,
+        name=sections[statements.NAME][0].name,
+        plays_total=ever,
+        plays=plays,
+        listeners_total=people_ever,
+        listeners=people,
+        plays_change=figures.change(plays, plays_before),
+        listeners_change=figures.change(people, people_before),
+        listening=_listening(window, sections[statements.COMPLETION], plays, people, new),
+        hours=Hours(window, listening.by_day(hours)),
+        days={row.numbers[0]: (row.numbers[1], row.numbers[2]) for row in sections[statements.BY_DAY]},
+        tracks=_ranking(sections[statements.TRACKS]),
+        albums=_ranking(sections[statements.ALBUMS]),
+    )
+
+
+def _listening(window: Window, rows: Sequence[Row], plays: int, people: int, new: int) -> Listening:
+    by_percent, skips = [0] * PERCENT, 0
+    for _, _, (percent, skipped, number, *_), _ in rows:
+        by_percent[percent] += number
+        skips += skipped * number
+    return Listening(
+        window=window,
+        plays_with_duration=sum(by_percent),
+        skips=skips,
+        **listening.summarize(by_percent)._asdict(),
+        plays_per_listener=listening.per_listener(plays, people),
+        new_listeners=new,
+        returning_listeners=people - new,
+    )
+
+
+def _ranking(rows: Sequence[Row]) -> Ranking:
+    ranked = [Ranked(item, name, ever, plays, people) for _, _, (_, item, ever, plays, people, *_), name in rows]
+    return Ranking(ranked, rows[0].numbers[5] if rows else 0)
