@@ -104,6 +104,7 @@ class Server(Section):
     body_timeout: Seconds = 15.0
     write_timeout: Seconds = 30.0  # for each 64 KiB of a response
     keepalive_timeout: Seconds = 15.0
+    shutdown_delay: Annotated[float, Field(ge=0)] = 0.0  # for proxies to notice that /readyz is 503
     shutdown_timeout: Annotated[float, Field(ge=0)] = 10.0
     answer_memory: Annotated[ByteSize, Field(ge=1 << 20)] = ByteSize(256 << 20)  # of each worker
     answer_cache: Annotated[ByteSize, Field(ge=0)] = ByteSize(64 << 20)  # of each worker; 0: no cache

@@ -92,6 +92,7 @@ class App:
         self._jobs = self._build_jobs(freshness)
         self._server: HttpServer | None = None
         self._acceptor: Acceptor | None = None
+        self._stopping = False
         self._add_metrics()
 
     def _build_dispatcher(self, clock: Clock, freshness: Freshness, sources: dict[str, Any]) -> Dispatcher:
@@ -143,6 +144,7 @@ class App:
             "site": Site(root),
             "pictures": self._pictures,
             "drawn_reports": self._reports,
+            "is_stopping": lambda: self._stopping,
             "read_metrics": self._metrics.text,
             "openapi_document": partial(document.encoded_document, root, demo=self._world is not None),
             **({} if self._world is None else self._world.sources | {"documented": DOCUMENTED}),
@@ -179,6 +181,13 @@ class App:
             await self._acceptor.drain()
             await self._server.drain()
         await self._import_worker.drain()
+
+    async def announce_stop(self) -> None:
+        """Go on for `server.shutdown_delay`, with `/readyz` at 503, so that proxies send requests elsewhere first."""
+        self._stopping = True
+        if self._server is not None and self._settings.server.shutdown_delay:
+            self._server.finish_next()
+            await asyncio.sleep(self._settings.server.shutdown_delay)
 
     async def stop(self) -> None:
         """Close the listener, finish the requests in progress and stop the background jobs."""

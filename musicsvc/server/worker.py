@@ -96,6 +96,7 @@ class Worker:
             await _first(self._stopping.wait(), self._retiring.wait())
             self._listener.close()
             if self._stopping.is_set():
+                await app.announce_stop()
                 await app.stop()
             else:
                 await self._retire(app)

@@ -110,6 +110,7 @@ def test_every_setting_can_be_a_variable(bare: Run, monkeypatch: pytest.MonkeyPa
 LOWEST = {
     "server.port": 0,
     "server.workers": 1,
+    "server.shutdown_delay": 0,
     "server.shutdown_timeout": 0,
     "server.answer_memory": 1 << 20,
     "server.answer_cache": 0,

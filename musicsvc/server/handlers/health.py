@@ -7,6 +7,7 @@ from musicsvc.config import Settings
 from musicsvc.errors import NotFound, Unavailable
 from musicsvc.server.peer import Peer
 from musicsvc.server.shapes.envelope import JSON, Download
+from musicsvc.store.engine.store import CLOSING
 from musicsvc.store.schema import schema
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -17,8 +18,10 @@ def alive() -> JSON:
     return {"status": "ok"}
 
 
-def ready() -> JSON:
-    """Check that the database is available and has a schema that this version can use."""
+def ready(is_stopping: Callable[[], bool]) -> JSON:
+    """Check that the server goes on, and the database is available and has a schema that this version can use."""
+    if is_stopping():
+        raise Unavailable(here=CLOSING)
     if problem := schema.fault():
         raise Unavailable(here=problem)
     return {"status": "ok"}

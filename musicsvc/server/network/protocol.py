@@ -360,10 +360,14 @@ class HttpServer(Server):
 
     async def drain(self) -> None:
         """Close each connection after its next response, or when it has been idle for too long, and wait for that."""
-        for connection in self._connections_open():
-            connection.finish_next()
+        self.finish_next()
         while self._connections_open():  # noqa: ASYNC110 - aiohttp has no event for closed connections
             await asyncio.sleep(DRAIN_POLL_SECONDS)
+
+    def finish_next(self) -> None:
+        """Let the next response of each connection be its last."""
+        for connection in self._connections_open():
+            connection.finish_next()
 
     def _finish_connections(self) -> list[bool]:
         """Ask every connection to finish. Return, for each connection, whether it is still busy."""

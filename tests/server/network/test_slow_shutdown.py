@@ -15,9 +15,9 @@ from musicsvc.store import opening
 from musicsvc.store.engine import bulk
 from musicsvc.store.models import Artist, Track, TrackArtist
 from tests.server.conftest import Start
-from tests.support.malformed_requests import ARTISTS, JSON, SOUND
-from tests.support.program import Program
-from tests.support.raw_connection import in_flight, request
+from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
+from tests.support.program import Program, is_running
+from tests.support.raw_connection import PATIENCE, connected, in_flight, request, status
 from tests.support.serving import person
 
 pytestmark = [pytest.mark.only_on("sqlite"), pytest.mark.slow]
@@ -99,3 +99,39 @@ async def test_what_takes_too_long_is_cut_off(start: Start, token: str) -> None:
         assert program.end(signal.SIGTERM) == 0
         assert 0.4 < time.monotonic() - began < 8
     assert "Traceback" not in program.err
+
+
+async def test_a_server_that_stops_serves_until_proxies_have_noticed(start: Start) -> None:
+    program = start(shutdown_delay=3)
+    async with connected(program.root) as old:
+        assert [await status(old, "GET", path) for path in (ALBUMS, "/readyz")] == [200, 200]
+        program.process.send_signal(signal.SIGTERM)
+        await not_ready(program)
+        assert [await once(program, path) for path in ("/healthz", "/readyz", ALBUMS)] == [200, 503, 200]
+        await old.send(request("GET", ALBUMS))
+        last = await old.answer()
+        assert (last.status, last.headers["Connection"], await old.rest()) == (200, "close", b"")
+        assert is_running(program.process.pid)
+    assert program.process.wait(30) == 0
+    assert "answering requests with 503: The service is shutting down." in program.err
+
+
+async def test_a_second_signal_ends_the_server_during_the_delay(start: Start) -> None:
+    program = start(shutdown_delay=600)
+    assert await once(program, "/readyz") == 200
+    program.process.send_signal(signal.SIGTERM)
+    await not_ready(program)
+    assert program.end(signal.SIGTERM) == 1
+
+
+async def once(program: Program, path: str) -> int:
+    """Return the status of a request over a connection of its own."""
+    async with connected(program.root) as wire:
+        return await status(wire, "GET", path)
+
+
+async def not_ready(program: Program) -> None:
+    """Wait until `/readyz` is 503."""
+    async with asyncio.timeout(PATIENCE):
+        while await once(program, "/readyz") == 200:  # noqa: ASYNC110 - as asked
+            await asyncio.sleep(0.01)
