@@ -11,6 +11,7 @@ from musicsvc.server.visits import Visit
 from musicsvc.store.rate_limits.window import Hit
 
 BUSY = "busy"
+REQUEST_SECONDS = 8.0  # for all units of work of a request
 ACCEPTED, FAILED_SIGN_IN = "accepted", "failed_sign_in"  # in `Call.tally`; all else there are reasons of refused plays
 
 # The id of the request that the current task processes, for log lines.
@@ -44,6 +45,18 @@ class Call:
     counted: Sequence[Hit] = ()  # the rate limits toward which the request was counted
     headers: dict[str, str] = field(default_factory=dict)
     reservation: Reservation | None = None
+    due: float = field(init=False)  # when the database must have responded, in seconds of the monotonic clock
+
+    def __post_init__(self) -> None:
+        self.renew(self.began)
+
+    def renew(self, now: float) -> None:
+        """Begin the time that the units of work may take, on arrival of the request and of its body."""
+        self.due = now + REQUEST_SECONDS
+
+    def remaining(self, now: float) -> float:
+        """Return the seconds that its units of work may still take."""
+        return self.due - now
 
     @property
     def holder(self) -> str | None:

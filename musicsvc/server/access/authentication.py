@@ -89,7 +89,7 @@ class Authenticator:
 
     async def _look_up(self, route: Route, header: str, call: Call) -> None:
         try:
-            found = await self._identify(header)
+            found = await self._identify(header, call)
         except Failure:
             if route.access is not Access.OPEN:
                 raise
@@ -148,9 +148,9 @@ class Authenticator:
         """Undo the counting of a request toward its rate limits, because the server had no capacity for it."""
         await self.limiter.uncount(call)
 
-    async def reauthenticate(self, header: str) -> Identity:
+    async def reauthenticate(self, header: str, call: Call) -> Identity:
         """Check the token and API access again once the body has arrived. Raises Unauthenticated or Forbidden."""
-        current = self._valid(self._recall(header) or await self._identify(header), self._clock.now())
+        current = self._valid(self._recall(header) or await self._identify(header, call), self._clock.now())
         self._require_access(current)
         return current
 
@@ -184,12 +184,14 @@ class Authenticator:
             return None
         return entry if self._freshness.holds(entry[1], counted=False) else None
 
-    async def _identify(self, header: str) -> CachedIdentity:
+    async def _identify(self, header: str, call: Call) -> CachedIdentity:
         value = _token_of(header)
         if value is None or not tokens.well_formed(value):
             return STRANGER
         digest, stamp = tokens.digest(value), self._freshness.now()
-        caller, tables = await asyncio.wrap_future(self._store.read(lambda: recorded(lambda: tokens.identify(digest))))
+        within = call.remaining(self._clock.monotonic())
+        found = self._store.read(lambda: recorded(lambda: tokens.identify(digest)), within=within)
+        caller, tables = await asyncio.wrap_future(found)
         entry = caller, Source(stamp or NEVER, tables)
         if stamp is not None:
             self._cache[header] = entry

@@ -234,8 +234,9 @@ class Dispatcher:
         late = not exchange.request.content.is_eof()
         context = {"hosted": self._settings.hosted, "caller_id": call.caller and call.caller.user_id, "now": call.at}
         parsed = await self._bodies.receive(exchange.request, route.body, context, token_holder=call.token_holder)
+        call.renew(self._clock.monotonic())
         if late and call.caller is not None and credentials is not None:
-            call.caller = await self._authenticator.reauthenticate(credentials)
+            call.caller = await self._authenticator.reauthenticate(credentials, call)
         call.resource = call.resource or parsed.resource
         exchange.parsed = parsed
 

@@ -66,6 +66,9 @@ LINKS = (
 )
 
 
+TOUCH_SECONDS = 1.0  # a page does not wait longer to note the last use of its session
+
+
 class Pages:
     def __init__(
         self,
@@ -121,6 +124,7 @@ class Pages:
         late = not request.content.is_eof()
         async with AsyncExitStack() as stack:
             parsed = exchange.parsed = await self._read_form(exchange, visit, stack)
+            exchange.call.renew(self._clock.monotonic())
             if late:
                 await self._find_session(visit, exchange.call)
                 if (refused := self._refuse_caller(exchange, visit)) is not None:
@@ -149,7 +153,8 @@ class Pages:
         if (value := visit.value) is None:
             return
         now = self._clock.now()
-        found = await asyncio.wrap_future(self._store.read(lambda: sessions.find(value, now=now)))
+        within = call.remaining(self._clock.monotonic())
+        found = await asyncio.wrap_future(self._store.read(lambda: sessions.find(value, now=now), within=within))
         if found is None:
             return
         visit.caller = call.caller = found
@@ -157,7 +162,7 @@ class Pages:
         if found.is_due(now):
             with suppress(Failure):  # reading must be possible while nothing can be written
                 touch = partial(sessions.touch, found.session_id, now=now)
-                await asyncio.wrap_future(self._store.write(touch, counters_only=True))
+                await asyncio.wrap_future(self._store.write(touch, counters_only=True, within=TOUCH_SECONDS))
 
     async def _read_form(self, exchange: Exchange, visit: Visit, stack: AsyncExitStack) -> ParsedBody:
         """Read and validate the form that the request contains. Raises Forbidden if it was sent from another site.

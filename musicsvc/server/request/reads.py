@@ -21,6 +21,7 @@ PATIENCE_SECONDS = 0.005  # reads that have waited so long do not wait for the r
 class Read(NamedTuple):
     unit: Callable[[], Any]
     result: asyncio.Future[Any]
+    due: float  # in seconds of the event loop's clock
 
 
 class Reads:
@@ -31,15 +32,15 @@ class Reads:
         self._waiting: list[Read] = []
         self._running = 0  # groups
 
-    async def run(self, unit: Callable[[], T]) -> T:
-        """Call `unit` in a transaction that begins after this call. Return the result."""
+    async def run(self, unit: Callable[[], T], within: float) -> T:
+        """Call `unit` in a transaction that begins after this call. Return the result. `within`: see `Store.read`."""
         loop = asyncio.get_running_loop()
         if not self._waiting:
             if self._running < self._store.parallel_reads:
                 loop.call_soon(self._begin)
             else:
                 loop.call_later(PATIENCE_SECONDS, self._begin)
-        read = Read(unit, loop.create_future())
+        read = Read(unit, loop.create_future(), loop.time() + within)
         self._waiting.append(read)
         result: T = await read.result
         return result
@@ -52,8 +53,11 @@ class Reads:
             self._submit(waiting[each::groups])
 
     def _submit(self, reads: Sequence[Read]) -> None:
+        """Start a group. Only a read that is alone waits for locks, so that it does not delay the others."""
+        units, within = [read.unit for read in reads], reads[0].due - asyncio.get_running_loop().time()
         try:
-            running = asyncio.wrap_future(self._store.read(partial(_run_all, [read.unit for read in reads])))
+            group = self._store.read(partial(_run_all, units), within=within, patient=len(reads) == 1)
+            running = asyncio.wrap_future(group)
         except Failure as failure:
             for read in reads:
                 _set(read, failure)

@@ -1,7 +1,7 @@
 """Runs the handler of a request in one transaction, after the checks of its fields, its object and its password."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from musicsvc.store.accounts import email_addresses, passwords, sign_in, users
 from musicsvc.store.accounts.sign_in import Credentials
 from musicsvc.store.engine.store import Store
 
+PROBE_SECONDS = 1.5  # for a health check, which must respond within two seconds
 MISPLACED = "Must be sent in the body, not in the query."
 
 
@@ -89,7 +90,7 @@ class HandlerRunner:
         """Raise Unauthenticated if the caller's account was deleted after the token or session was checked."""
         if (caller := call.caller) is not None:
             missing = partial(users.missing, [caller.user_id])
-            if await asyncio.wrap_future(self._store.read(missing)):
+            if await asyncio.wrap_future(self._store.read(missing, within=self._remaining(call))):
                 raise Unauthenticated("unknown")
 
     async def _prepare(self, exchange: Exchange, sources: dict[str, Any]) -> None:
@@ -100,7 +101,7 @@ class HandlerRunner:
         if route.call_prepare is not None:
             if route.subject is not None:
                 find = partial(route.subject.load, *exchange.head.values.values(), sources=sources)
-                await asyncio.wrap_future(self._store.read(find))
+                await asyncio.wrap_future(self._store.read(find, within=self._remaining(call)))
             work = partial(route.call_prepare, sources)
             kind = PREPARING[route.limit]
             sources["prepared"] = await self._executors.run(kind, work, token_holder=call.token_holder)
@@ -114,7 +115,8 @@ class HandlerRunner:
         """
         own = call.caller if route.password is PasswordOf.CALLER else None
         find = partial(sign_in.by_id, own.user_id) if own is not None else partial(sign_in.by_email, body.email)
-        credentials: Credentials | None = await asyncio.wrap_future(self._store.read(find))
+        found = self._store.read(find, within=self._remaining(call))
+        credentials: Credentials | None = await asyncio.wrap_future(found)
         named = str(own.user_id) if own is not None else email_addresses.normalize(body.email)
         account = named if credentials is None else str(credentials.user_id)
         attempt = await self._limiter.count_attempt(account, call, sign_in=own is None)
@@ -135,22 +137,37 @@ class HandlerRunner:
             return unit()
         if route.no_store:
             return await asyncio.to_thread(unit)  # the handler may read files, which would block the event loop
+        kind = _line(route, call, large=large)
+        if kind is None:
+            return await self._run_at_once(route, unit, self._remaining(call))
+        run, work = self._store.write if route.writes else self._store.read, uncached(unit) if large else unit
+        return await self._executors.run(kind, lambda: run(work).result(), token_holder=call.token_holder)
+
+    def _run_at_once(self, route: Route, unit: Callable[[], Any], within: float) -> Awaitable[Any]:
+        """Run a unit of work that fails with Unavailable after `within` seconds."""
+        if route.probe:
+            return asyncio.wrap_future(self._store.probe(unit, within=min(within, PROBE_SECONDS)))
         if route.urgent:
-            return await asyncio.wrap_future(self._store.write(unit, urgent=True))
-        if route.writes and not route.heavy:
-            return await self._store.write_on_loop(unit, counters_only=route.counters_only)
-        run = self._store.write if route.writes else self._store.read
-        if route.slow:
-            kind = Work.EXPORTING
-        elif route.figures and route.render is None:
-            kind = Work.FIGURES
-        elif route.render is not None and not call.token_holder:
-            kind = Work.LOOKING_UP  # anybody may request pictures, at any rate
-        elif large:
-            kind, unit = Work.BUILDING, uncached(unit)
-        else:
-            return await (self._reads.run(unit) if route.cacheable else asyncio.wrap_future(run(unit)))
-        return await self._executors.run(kind, lambda: run(unit).result(), token_holder=call.token_holder)
+            return asyncio.wrap_future(self._store.write(unit, urgent=True, within=within))
+        if route.writes:
+            return self._store.write_on_loop(unit, counters_only=route.counters_only, within=within)
+        if route.cacheable:
+            return self._reads.run(unit, within)
+        return asyncio.wrap_future(self._store.read(unit, within=within))
+
+    def _remaining(self, call: Call) -> float:
+        return call.remaining(self._clock.monotonic())
+
+
+def _line(route: Route, call: Call, *, large: bool) -> Work | None:
+    """Return the kind of slow work that the handler does, or None. Only few requests of a kind run at once."""
+    if route.slow:
+        return Work.EXPORTING
+    if route.figures and route.render is None:
+        return Work.FIGURES
+    if route.render is not None and not call.token_holder:
+        return Work.LOOKING_UP  # anybody may request pictures, at any rate
+    return Work.BUILDING if large else None
 
 
 def read_query(route: Route, request: BaseRequest, now: int) -> tuple[Query | None, dict[str, str]]:

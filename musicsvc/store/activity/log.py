@@ -24,6 +24,8 @@ from musicsvc.store.opening import open_unchecked
 from musicsvc.store.schema import history, schema
 
 T = TypeVar("T")
+# For units of work on the log, which are small: on PostgreSQL, they fail after that.
+READ_SECONDS, WRITE_SECONDS = 30.0, 6.0
 MIGRATIONS = Path(__file__).parents[1] / "migrations" / "log"
 HISTORY = "activity_migration"
 SIDES = ("-wal", "-shm", "")  # the database file last, because a new one would use an old WAL beside it
@@ -55,11 +57,18 @@ class Log(Store):
     def _open(self) -> Store:
         """Return the store that contains the log. Raises Unavailable if it is not open."""
 
-    def read(self, unit: Callable[[], T]) -> Future[T]:
-        return self._open().read(unit)
+    def read(self, unit: Callable[[], T], *, within: float | None = READ_SECONDS, patient: bool = True) -> Future[T]:
+        return self._open().read(unit, within=within, patient=patient)
 
-    def write(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:
-        return self._open().write(unit, urgent=urgent, counters_only=counters_only)
+    def write(
+        self,
+        unit: Callable[[], T],
+        *,
+        urgent: bool = False,
+        counters_only: bool = False,
+        within: float | None = WRITE_SECONDS,
+    ) -> Future[T]:
+        return self._open().write(unit, urgent=urgent, counters_only=counters_only, within=within)
 
 
 class LogFile(Log):

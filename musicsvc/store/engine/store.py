@@ -36,21 +36,39 @@ class Store(ABC):
     parallel_reads: int = 1  # small reads that run best at the same time
 
     @abstractmethod
-    def read(self, unit: Callable[[], T]) -> Future[T]:
-        """Call `unit` in a read-only transaction on one snapshot of the database. Return the future of the result."""
+    def read(self, unit: Callable[[], T], *, within: float | None = None, patient: bool = True) -> Future[T]:
+        """Call `unit` in a read-only transaction on one snapshot of the database. Return the future of the result.
+
+        `within`: on PostgreSQL, seconds after which it fails with Unavailable, also if it has not begun by then. A unit
+        without such a limit takes as long as it needs, if the server responds. `patient`: it may wait for locks.
+        """
 
     @abstractmethod
-    def write(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:
+    def write(
+        self,
+        unit: Callable[[], T],
+        *,
+        urgent: bool = False,
+        counters_only: bool = False,
+        within: float | None = None,
+    ) -> Future[T]:
         """Call `unit` in a write transaction. The future is done after the commit or rollback.
 
         `unit` may be called again if its transaction fails, so it must change nothing but the database.
         `urgent`: on a full disk, it uses reserved disk space, so that revocations always succeed. `counters_only`: it
         changes only counters and times of use; responses that show them may be cached for some seconds longer.
+        `within`: as for `read`.
         """
 
-    def write_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:
+    def write_on_loop(
+        self, unit: Callable[[], T], *, counters_only: bool = False, within: float | None = None
+    ) -> asyncio.Future[T]:
         """Do the same as `write` at a lower cost. Call this on a running event loop."""
-        return asyncio.wrap_future(self.write(unit, counters_only=counters_only))
+        return asyncio.wrap_future(self.write(unit, counters_only=counters_only, within=within))
+
+    def probe(self, unit: Callable[[], T], *, within: float) -> Future[T]:
+        """Call `unit` as `read` does, for a health check. On PostgreSQL, it waits for no other unit, and writes."""
+        return self.read(unit, within=within)
 
     def reserve_space(self) -> str:
         """Reserve disk space for urgent writes. Return an error message, or an empty string. May block."""

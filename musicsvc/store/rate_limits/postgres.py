@@ -4,6 +4,7 @@ A count is committed like any other write, so that it outlives a crash and a fai
 again. Leases keep busy clients from waiting for the disk with each request.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -12,6 +13,7 @@ from typing import TypeVar
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase
+from musicsvc.store.engine.postgres.waiting import Limits, limited
 from musicsvc.store.rate_limits.window import (
     PURGED,
     SECOND,
@@ -52,6 +54,7 @@ DELETE_OLDEST = """
         FOR UPDATE SKIP LOCKED)
 """
 MAX_ROWS = 1_000_000
+WAIT_SECONDS = 2.0  # the longest wait for the server
 
 
 class PostgresHitCounter(SharedHitCounter):
@@ -109,6 +112,10 @@ class PostgresHitCounter(SharedHitCounter):
 
     def _attempt(self, work: Callable[[], T]) -> T:
         """Call `work` in a transaction. If that fails on a connection opened earlier, retry it on a new connection."""
+        with limited(Limits(time.monotonic() + WAIT_SECONDS)):
+            return self._attempt_in_time(work)
+
+    def _attempt_in_time(self, work: Callable[[], T]) -> T:
         while True:
             fresh = self._database.is_closed()
             try:

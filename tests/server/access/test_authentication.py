@@ -209,9 +209,11 @@ async def test_few_tokens_are_kept_in_memory_and_the_one_unused_for_longest_goes
     monkeypatch.setattr(freshness, "now", lambda: Stamp(1, 0.0))
     ann, ben, cleo = (f"Bearer {person(store, clock, f'{name}@label.test')[1]}" for name in ("ann", "ben", "cleo"))
     for header in (ann, ben, ann, cleo):
-        await authenticator.reauthenticate(header)
+        await authenticator.reauthenticate(header, Call(0, clock.monotonic(), "", "GET"))
     route, _ = Router(ROUTES).match("GET", PRIVATE)
-    found = [authenticator.authenticate(route, header, Call(0, 0.0, "", "GET")) for header in (ann, ben, cleo)]
+    found = [
+        authenticator.authenticate(route, header, Call(0, clock.monotonic(), "", "GET")) for header in (ann, ben, cleo)
+    ]
     assert [waiting is None for waiting in found] == [True, False, True]
     assert found[1] is not None
     await found[1]

@@ -29,7 +29,7 @@ def raising(error: Exception) -> Callable[[], None]:
 
 
 async def test_each_read_of_a_group_has_its_own_result(store: Store) -> None:
-    run = Reads(store).run
+    run = partial(Reads(store).run, within=PATIENCE)
     units = [
         lambda: "first",
         raising(NotFound("Missing.")),
@@ -53,11 +53,11 @@ async def test_reads_that_wait_for_a_group_share_one_transaction(store: Store) -
         go_on.wait(PATIENCE)
         return "slow"
 
-    first = [asyncio.ensure_future(queue.run(slow)) for _ in range(store.parallel_reads)]
+    first = [asyncio.ensure_future(queue.run(slow, PATIENCE)) for _ in range(store.parallel_reads)]
     await asyncio.to_thread(begun.wait, PATIENCE)
     threads = []
     for _ in range(8):  # each in a turn of the event loop
-        threads.append(asyncio.ensure_future(queue.run(threading.get_ident)))
+        threads.append(asyncio.ensure_future(queue.run(threading.get_ident, PATIENCE)))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
     go_on.set()
@@ -68,11 +68,13 @@ async def test_reads_that_wait_for_a_group_share_one_transaction(store: Store) -
 async def test_a_slow_read_does_not_hold_up_others(store: Store) -> None:
     queue = Reads(store)
     go_on = threading.Event()
-    slow = [asyncio.ensure_future(queue.run(lambda: go_on.wait(PATIENCE))) for _ in range(store.parallel_reads)]
+    slow = [
+        asyncio.ensure_future(queue.run(lambda: go_on.wait(PATIENCE), PATIENCE)) for _ in range(store.parallel_reads)
+    ]
     await asyncio.sleep(0.01)
     try:
         if store.parallel_reads == 1:
-            assert await asyncio.wait_for(queue.run(lambda: "quick"), PATIENCE / 2) == "quick"
+            assert await asyncio.wait_for(queue.run(lambda: "quick", PATIENCE), PATIENCE / 2) == "quick"
     finally:
         go_on.set()
     assert await asyncio.gather(*slow) == [True] * store.parallel_reads
@@ -89,10 +91,10 @@ async def test_the_rest_of_a_group_does_not_wait_for_a_slow_read(store: Store, m
         begun.set()
         return go_on.wait(PATIENCE)
 
-    first = asyncio.ensure_future(queue.run(slow))
+    first = asyncio.ensure_future(queue.run(slow, PATIENCE))
     try:
         await asyncio.to_thread(begun.wait, PATIENCE)
-        rest = asyncio.gather(*(queue.run(partial(int, number)) for number in range(3)))
+        rest = asyncio.gather(*(queue.run(partial(int, number), PATIENCE) for number in range(3)))
         assert await asyncio.wait_for(rest, PATIENCE / 2) == [0, 1, 2]
         assert not first.done()
     finally:
@@ -104,7 +106,7 @@ async def test_a_group_that_takes_long_is_divided(store: Store, monkeypatch: pyt
     monkeypatch.setattr(reads, "SLICE_SECONDS", 0.0)
     queue = Reads(store)
     order: list[int] = []
-    await asyncio.gather(*(queue.run(partial(order.append, number)) for number in range(20)))
+    await asyncio.gather(*(queue.run(partial(order.append, number), PATIENCE) for number in range(20)))
     assert sorted(order) == list(range(20))
 
 
@@ -114,7 +116,7 @@ async def test_a_read_sees_what_was_committed_before_it(store: Store) -> None:
     async def write_and_read(name: str) -> set[str]:
         unit: Any = lambda: Genre.insert(name=name, display_name=name).execute() and None  # noqa: E731 - short
         await asyncio.wrap_future(store.write(unit))
-        return set(await queue.run(lambda: genres.find([name])))
+        return set(await queue.run(lambda: genres.find([name]), PATIENCE))
 
     names = [f"genre-{number}" for number in range(100)]
     assert await asyncio.gather(*map(write_and_read, names)) == [{name} for name in names]
@@ -122,8 +124,8 @@ async def test_a_read_sees_what_was_committed_before_it(store: Store) -> None:
 
 async def test_a_read_that_nobody_waits_for_leaves_the_others_alone(store: Store) -> None:
     queue = Reads(store)
-    left = asyncio.ensure_future(queue.run(lambda: "left"))
-    kept = asyncio.ensure_future(queue.run(lambda: "kept"))
+    left = asyncio.ensure_future(queue.run(lambda: "left", PATIENCE))
+    kept = asyncio.ensure_future(queue.run(lambda: "kept", PATIENCE))
     await asyncio.sleep(0)
     left.cancel()
     assert await kept == "kept"
@@ -133,4 +135,4 @@ async def test_a_read_after_the_end_is_refused(store: Store) -> None:
     queue = Reads(store)
     store.close()
     with pytest.raises(Unavailable):
-        await queue.run(lambda: None)
+        await queue.run(lambda: None, PATIENCE)

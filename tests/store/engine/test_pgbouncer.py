@@ -39,6 +39,6 @@ def test_every_transaction_has_its_timeouts_through_a_pooler(pooled_url: str) ->
 
     with opening.connect(pooled_url) as store:
         for use in (store.read, store.write):
-            assert use(lambda: fetch(SETTINGS)).result() == [("5s", "1min")]
+            assert use(lambda: fetch(SETTINGS)).result() == [("250ms", "1min")]
     with psycopg.connect(pooled_url, autocommit=True, prepare_threshold=None) as other:
         assert other.execute(SETTINGS).fetchall() == [("0", "0")]

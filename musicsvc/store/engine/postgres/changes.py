@@ -5,6 +5,8 @@ four times a second. In addition, the processes of a machine share a memory-mapp
 tables, then one for each table. After COMMIT, and before its caller gets the result, a writer sets the words of its
 tables to a new random number. Readers see it without a query. If a writer is killed in between, its caller got no
 result, and the thread detects the commit.
+
+The queries of the thread also show whether the server responds at all. While it does not, all waits for it end at once.
 """
 
 import fcntl
@@ -19,13 +21,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase
+from psycopg.errors import ConnectionTimeout
+
+from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase, driver_error
+from musicsvc.store.engine.postgres.waiting import Limits, NoResponse, limited
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - files there never wait for a disk
 WORD = 8
 SIZE = 512 * WORD
 POLL_SECONDS = 0.25
 MAX_AGE = 0.9  # seconds after which what the thread has read is not trusted
+RESPONSE_SECONDS = 2.0  # the thread's connection is replaced if the server does not respond in this time
+SILENT_SECONDS = 4.0  # a server that has sent the thread nothing for so long does not respond
 IDENTITY = """
     SELECT system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()) FROM pg_control_system()
 """
@@ -129,6 +136,12 @@ class ChangeWatch:
         self._seen: Seen | None = None
         self._marks: Marks | None = None
         self._opened = 0
+        self._asked: float | None = None  # since when the server has not responded
+
+    def responds(self) -> bool:
+        """Return False if the server has not responded to the thread for some seconds."""
+        asked = self._asked
+        return asked is None or time.monotonic() - asked < SILENT_SECONDS
 
     def changes(self) -> Hashable | None:
         """Return a value that differs after each commit, or None if the value is not known (or is a second old)."""
@@ -165,10 +178,17 @@ class ChangeWatch:
 
     def _run(self) -> None:
         while True:
+            began = time.monotonic()
+            self._asked = self._asked or began
             try:
-                self._read()
-            except (*ERRORS, OSError):
+                with limited(Limits(began + RESPONSE_SECONDS)):
+                    self._read()
+            except (*ERRORS, OSError) as error:
                 self._close_connection()
+                if not isinstance(driver_error(error), NoResponse | ConnectionTimeout):
+                    self._asked = None  # it has responded, if only with an error
+            else:
+                self._asked = None
             if self._closing.wait(POLL_SECONDS):
                 break
         self._close_connection()

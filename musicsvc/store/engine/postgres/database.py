@@ -10,11 +10,21 @@ from psycopg import conninfo
 from psycopg import errors as pg
 
 from musicsvc.errors import Failure, MissingReference, Unavailable
+from musicsvc.store.engine.postgres.waiting import BoundedConnection
 from musicsvc.store.engine.tables import Noting, Tables, note
 from musicsvc.store.engine.url import describe
 
-# Begins each transaction together with BEGIN: a pooler like pgbouncer gives each transaction another session.
-TRANSACTION_SETTINGS = "SET LOCAL lock_timeout = 5000; SET LOCAL idle_in_transaction_session_timeout = 60000"
+# Begin each transaction together with BEGIN: a pooler like pgbouncer gives each transaction another session.
+TRANSACTION_SETTINGS = """
+    SET LOCAL lock_timeout = {lock};
+    SET LOCAL statement_timeout = {statement};
+    SET LOCAL idle_in_transaction_session_timeout = 60000
+"""
+LOCK_SECONDS = 5.0
+CONNECT_SECONDS = 6  # of all hosts of the address together
+# A connection to a machine that is gone ends after half a minute, also if nothing is sent.
+TCP = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+READ_ONLY = "The database accepts no changes at the moment."
 ERRORS = (peewee.PeeweeException, psycopg.Error)  # Peewee does not wrap all errors of the driver
 # Each table, with a table whose deletes change it.
 TABLES = """
@@ -25,6 +35,11 @@ TABLES = """
     WHERE t.relkind IN ('r', 'p', 'v', 'm') AND pg_table_is_visible(t.oid)
         AND t.relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
 """
+
+
+def transaction_settings(lock_seconds: float = LOCK_SECONDS, statement_seconds: int = 0) -> str:
+    """Return the statements that set the timeouts of a transaction. `statement_seconds`: 0 for none."""
+    return TRANSACTION_SETTINGS.format(lock=round(lock_seconds * 1000), statement=statement_seconds * 1000)
 
 
 class NotingCursor(Noting, psycopg.Cursor[Any]):
@@ -39,8 +54,17 @@ class NotingServerCursor(Noting, psycopg.ServerCursor[Any]):
     """A server-side cursor that records the text of each statement."""
 
 
+class Adapter(peewee.Psycopg3Adapter):
+    """Peewee's adapter for psycopg 3, with connections that wait for the server within limits."""
+
+    def connect(self, db: peewee.Database, **options: Any) -> psycopg.Connection[Any]:
+        return BoundedConnection.connect(db.database, **options)
+
+
 class PostgresDatabase(peewee.PostgresqlDatabase):
     """Peewee's PostgreSQL database on psycopg 3, with one connection per thread."""
+
+    psycopg3_adapter = Adapter
 
     def __init__(self, url: str) -> None:
         """Set the connection options: only those that pgbouncer accepts. Raises Failure if the URL is malformed."""
@@ -49,12 +73,10 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
             given = conninfo.conninfo_to_dict(url)
         except psycopg.ProgrammingError:
             raise Failure("The database address cannot be read (setting database_url).") from None
-        super().__init__(
-            url,
-            prefer_psycopg3=True,
-            connect_timeout=given.get("connect_timeout", 5),
-            client_encoding="UTF8",
-        )
+        hosts = len(str(given.get("host", "")).split(","))  # psycopg applies the timeout to each
+        timeouts = {"connect_timeout": max(2, CONNECT_SECONDS // hosts)} | TCP
+        defaults: dict[str, Any] = {name: value for name, value in timeouts.items() if name not in given}
+        super().__init__(url, prefer_psycopg3=True, client_encoding="UTF8", **defaults)
         self._url = url
         # Peewee opens connections one at a time. Threads must not queue for a server that does not answer.
         self._lock = nullcontext()
@@ -86,22 +108,28 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
         Statements are prepared, which halves the time of many, unless a pooler gives each transaction another session.
         """
         connection: psycopg.Connection[object] = super()._connect()  # type: ignore[misc]  # missing in the stubs
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        with self._connections_lock:
+            self._connections = [other for other in self._connections if not other.closed] + [connection]
+        return connection
+
+    def _prepare(self, connection: psycopg.Connection[object]) -> None:
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
-            connection.close()
             hint = "Create one with: createdb --encoding=UTF8 --template=template0 NAME"
             raise Failure(f"{describe(self._url)} has the encoding {encoding}, not UTF8. {hint}")
         if connection.execute("SELECT pg_backend_pid()").fetchone() != (connection.info.backend_pid,):  # a pooler
             connection.prepare_threshold = None
         connection.cursor_factory = NotingCursor
         connection.server_cursor_factory = NotingServerCursor
-        with self._connections_lock:
-            self._connections = [other for other in self._connections if not other.closed] + [connection]
-        return connection
 
     def begin(self, *_options: Any) -> None:
         """Begin a transaction of `atomic`, with the settings of all transactions."""
-        self.execute_sql(f"BEGIN; {TRANSACTION_SETTINGS}")
+        self.execute_sql(f"BEGIN; {transaction_settings()}")
 
     def close_all(self) -> None:
         """Close the connections of all threads. No thread may be using its connection."""
@@ -110,7 +138,7 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
                 self._connections.pop().close()
 
 
-def driver_error(error: BaseException) -> psycopg.Error | None:
+def driver_error(error: BaseException | None) -> psycopg.Error | None:
     """Return `error` if it is a psycopg error, or the psycopg error that Peewee wrapped in it, else None."""
     if isinstance(error, psycopg.Error):
         return error
@@ -127,7 +155,8 @@ def translate(error: BaseException) -> BaseException:
     if isinstance(inner, pg.ForeignKeyViolation):
         return MissingReference()
     if isinstance(inner, (psycopg.OperationalError, psycopg.InterfaceError, pg.ReadOnlySqlTransaction)):
-        return Unavailable(here=f"The database is busy or cannot be used: {reason(inner)}.")
+        message = READ_ONLY if isinstance(inner, pg.ReadOnlySqlTransaction | pg.DiskFull) else None
+        return Unavailable(message, here=f"The database is busy or cannot be used: {reason(inner)}.")
     if isinstance(error, psycopg.IntegrityError):
         return peewee.IntegrityError(error, str(error))
     return error

@@ -5,9 +5,12 @@ import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from math import ceil, inf
 from pathlib import Path
 from random import Random
-from typing import NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 import psycopg
 from psycopg import errors as pg
@@ -17,12 +20,14 @@ from musicsvc.store.engine.name_index import index_changed_names
 from musicsvc.store.engine.postgres.changes import ChangeWatch, default_folder, mark, marks_file
 from musicsvc.store.engine.postgres.database import (
     ERRORS,
-    TRANSACTION_SETTINGS,
+    LOCK_SECONDS,
     PostgresDatabase,
     driver_error,
     reason,
+    transaction_settings,
     translate,
 )
+from musicsvc.store.engine.postgres.waiting import Limits, limited
 from musicsvc.store.engine.sql import bind, perform
 from musicsvc.store.engine.store import Store, Workload, enqueue, queued
 from musicsvc.store.engine.tables import noting
@@ -31,8 +36,16 @@ from musicsvc.store.engine.url import describe
 T = TypeVar("T")
 READERS = 6
 WRITERS = 4
+PATIENT = 2
+MOST_PATIENT = 64  # units that may wait for locks
 ATTEMPTS = 4
 PAUSE_SECONDS = 0.01
+BEGIN_SECONDS = 6.0  # for a unit without a deadline to connect and begin
+COMMIT_SECONDS = 60.0  # for the COMMIT of a unit without a deadline
+LEAST_COMMIT_SECONDS = 1.0  # for that of a unit with one
+SHARED_LOCK_SECONDS = 0.25  # wait for a lock on the threads that all units share
+BUSY_LOCK_SECONDS = 0.025  # the same while other units wait for locks
+PROBE_SECONDS = 1.0  # between two writes of health checks
 RETRYABLE = (
     pg.SerializationFailure,
     pg.DeadlockDetected,
@@ -41,8 +54,8 @@ RETRYABLE = (
     pg.CrashShutdown,
     pg.ReadOnlySqlTransaction,  # the server is no longer the primary; a new connection finds the current primary
 )
-READ = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {TRANSACTION_SETTINGS}"
-WRITE = f"BEGIN ISOLATION LEVEL READ COMMITTED; {TRANSACTION_SETTINGS}"
+READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 # Concurrent transactions advance different rows, so that they need not wait for each other. It returns the number of
 # the schema.
 ADVANCE = """
@@ -50,13 +63,41 @@ ADVANCE = """
     ON CONFLICT (slot, name) DO UPDATE SET number = table_version.number + 1
     RETURNING (SELECT max(name) FROM schema_migration)
 """
+UNCONFIRMED = "The database did not confirm the change. It may have been stored."
+PROBE = "health_check"  # a name in `table_version` that is no table
+
+
+@dataclass(slots=True, eq=False)
+class Task(Generic[T]):
+    """A queued unit of work, its future, and the limits of its waits."""
+
+    unit: Callable[[], T]
+    begin: str  # READ or WRITE
+    within: float | None
+    versions: bool = False  # whether to increment the version numbers of changed tables
+    patient: bool = True  # it may wait for a lock on a thread for such units
+    future: Future[T] = field(default_factory=Future)
+    queued: float = field(default_factory=time.monotonic)
+    locked_until: float | None = None  # the end of waiting for locks, on a thread for such units
+
+    @property
+    def deadline(self) -> float:
+        """The time by which the unit must have ended, or begun again if it has no deadline."""
+        return inf if self.within is None else self.queued + self.within
+
+    def begin_statement(self, lock_seconds: float) -> str:
+        """Return the statement that begins the transaction. Its timeouts are rounded, so that few texts exist."""
+        if self.locked_until is not None:
+            lock_seconds = max(0.1, round(self.locked_until - time.monotonic(), 1))
+        left = 0 if self.within is None else max(1, ceil(self.deadline - time.monotonic()))
+        return f"{self.begin}; {transaction_settings(lock_seconds, left)}"
 
 
 class PostgresStore(Store):
     parallel_reads = READERS  # each waits for the server
 
     def __init__(self, url: str, folder: Path | None = None) -> None:
-        """Create reader and writer threads, which connect on first use. Raises Failure if the URL is malformed.
+        """Create the threads, which connect on first use. Raises Failure if the URL is malformed.
 
         `folder`: for the files by which processes of this machine detect each other's commits.
         """
@@ -68,61 +109,135 @@ class PostgresStore(Store):
         self._watch = ChangeWatch(self._database, self._folder)
         self._random = Random()  # noqa: S311 - numbers of changes, no secrets
         self._marks_file: Path | None = None
-        self._readers = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._database,))
-        self._writers = ThreadPoolExecutor(WRITERS, "store-write", initializer=bind, initargs=(self._database,))
+        self._readers = self._threads(READERS, "store-read")
+        self._writers = self._threads(WRITERS, "store-write")
+        self._urgent = self._threads(1, "store-urgent")  # revocations and health checks, which wait for no other unit
+        self._patient = self._threads(PATIENT, "store-locks")
+        self._waiting_for_locks: set[Task[Any]] = set()
+        self._probed = -inf
 
-    def read(self, unit: Callable[[], T]) -> Future[T]:
-        return enqueue(self._readers, self._run, unit, READ)
+    def _threads(self, number: int, name: str) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(number, name, initializer=bind, initargs=(self._database,))
 
-    def write(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:  # noqa: ARG002 - nothing is reserved
+    def read(self, unit: Callable[[], T], *, within: float | None = None, patient: bool = True) -> Future[T]:
+        return self._enqueue(self._readers, Task(unit, READ, within, patient=patient))
+
+    def write(
+        self,
+        unit: Callable[[], T],
+        *,
+        urgent: bool = False,
+        counters_only: bool = False,
+        within: float | None = None,
+    ) -> Future[T]:
         """Call `unit` in a transaction on one of several writer threads. `unit` must lock the rows that it changes."""
-        return enqueue(self._writers, self._run, unit, WRITE, not counters_only)
+        threads = self._urgent if urgent else self._writers
+        return self._enqueue(threads, Task(unit, WRITE, within, versions=not counters_only))
 
-    def _run(self, unit: Callable[[], T], begin: str, versions: bool = False) -> T:  # noqa: FBT001, FBT002 - passed on by position
-        """Run the statement `begin`, call `unit`, and commit. Conflicts and faults before COMMIT cause a retry.
+    def probe(self, unit: Callable[[], T], *, within: float) -> Future[T]:
+        """Call `unit` and write, if the last write of a health check was a second ago."""
+        if time.monotonic() - self._probed < PROBE_SECONDS:
+            return self._enqueue(self._urgent, Task(unit, READ, within))
+        task = Task(partial(self._write_and_call, unit), WRITE, within)
+        task.future.add_done_callback(self._note_probe)
+        return self._enqueue(self._urgent, task)
 
-        `versions`: whether to increment the version numbers of changed tables.
-        """
-        for attempt in range(1, ATTEMPTS + 1):
-            self._connect()
-            try:
-                with noting() as statements:
-                    result = self._attempt(unit, begin)
-                    if begin == WRITE:
-                        index_changed_names(statements)
-                changed = self._advance(statements) if versions else ()
-            except ERRORS as error:
-                self._reset(renew=isinstance(driver_error(error), pg.ReadOnlySqlTransaction))
-                if attempt == ATTEMPTS or not _is_retryable(error, begin):
-                    _fail(error, begin)
-                time.sleep(attempt * PAUSE_SECONDS)
-            except BaseException:
-                self._reset()
-                raise
-            else:
-                began = time.monotonic()
-                self._commit()
-                if begin == WRITE:
-                    with self._workload_lock:
-                        self.workload.add(1, time.monotonic() - began)
-                    if changed and self._marks_file is not None:
-                        mark(self._marks_file, changed, self._random.getrandbits(64))
-                return result
+    def _write_and_call(self, unit: Callable[[], T]) -> T:
+        self._database.execute_sql(ADVANCE, ([PROBE],))
+        return unit()
+
+    def _note_probe(self, done: Future[Any]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            self._probed = time.monotonic()
+
+    def _enqueue(self, threads: ThreadPoolExecutor, task: Task[T]) -> Future[T]:
+        enqueue(threads, self._perform, task)
+        return task.future
+
+    def _perform(self, task: Task[T]) -> None:
+        """Complete the future of a task. If a lock is in its way, pass it on to the threads for such tasks."""
+        if task.locked_until is None and not task.future.set_running_or_notify_cancel():
+            return
+        try:
+            result = self._run(task)
+        except Unavailable as failure:
+            if not self._pass_on(task, failure):
+                task.future.set_exception(failure)
+        except BaseException as error:  # noqa: BLE001 - any exception belongs to the unit's caller
+            task.future.set_exception(error)
+        else:
+            task.future.set_result(result)
+
+    def _pass_on(self, task: Task[T], failure: Unavailable) -> bool:
+        """Let a task that failed at a lock wait for it on other threads. Return False if it must not wait."""
+        is_locked = isinstance(driver_error(failure.__cause__), pg.LockNotAvailable)
+        if not (is_locked and task.patient) or task.locked_until is not None:
+            return False
+        if len(self._waiting_for_locks) >= MOST_PATIENT:
+            return False
+        task.locked_until = time.monotonic() + LOCK_SECONDS
+        self._waiting_for_locks.add(task)
+        try:
+            enqueue(self._patient, self._perform_patiently, task)
+        except Unavailable:
+            self._waiting_for_locks.discard(task)
+            return False
+        return True
+
+    def _perform_patiently(self, task: Task[T]) -> None:
+        try:
+            self._perform(task)
+        finally:
+            self._waiting_for_locks.discard(task)
+
+    def _run(self, task: Task[T]) -> T:
+        """Begin a transaction, call the unit, and commit. Conflicts and faults before COMMIT cause a retry."""
+        with limited(Limits(responds=self._watch.responds)) as limits:
+            for attempt in range(1, ATTEMPTS + 1):
+                self._connect(task, limits)
+                try:
+                    with noting() as statements:
+                        result = self._attempt(task, limits)
+                        if task.begin == WRITE:
+                            index_changed_names(statements)
+                    changed = self._advance(statements) if task.versions else ()
+                except ERRORS as error:
+                    self._reset(renew=isinstance(driver_error(error), pg.ReadOnlySqlTransaction))
+                    if attempt == ATTEMPTS or not _is_retryable(error, task.begin):
+                        _fail(error, task.begin)
+                    time.sleep(attempt * PAUSE_SECONDS)
+                except BaseException:
+                    self._reset()
+                    raise
+                else:
+                    self._commit(task, limits, changed)
+                    return result
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
-    def _connect(self) -> None:
+    def _connect(self, task: Task[Any], limits: Limits) -> None:
+        """Connect if necessary. Raises Unavailable if that fails, or if the task has waited too long to begin."""
+        now = time.monotonic()
+        if now > (task.deadline if task.locked_until is None else min(task.deadline, task.locked_until)):
+            raise Unavailable(here="The database is busy: a request waited too long for a connection or a lock.")
+        limits.deadline = min(task.deadline, now + BEGIN_SECONDS)
         try:
+            limits.check()
             self._database.connect(reuse_if_open=True)
         except ERRORS as error:
             raise Unavailable(here=f"{describe(self.url)} does not accept connections: {reason(error)}.") from error
 
-    def _attempt(self, unit: Callable[[], T], begin: str) -> T:
-        self._database.execute_sql(begin)
-        result = perform(self._database, unit)
+    def _attempt(self, task: Task[T], limits: Limits) -> T:
+        self._database.execute_sql(task.begin_statement(self._lock_seconds()))
+        limits.deadline = task.deadline
+        result = perform(self._database, task.unit)
         if self._database.connection().info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
             # COMMIT would roll back silently.
             raise RuntimeError("a statement of this unit of work failed outside a savepoint, so it cannot be committed")
         return result
+
+    def _lock_seconds(self) -> float:
+        """Return how long a unit may wait for a lock on the threads that all units share."""
+        return BUSY_LOCK_SECONDS if self._waiting_for_locks else SHARED_LOCK_SECONDS
 
     def _advance(self, statements: set[str]) -> Collection[str]:
         """Increment the version numbers of the tables that these statements change. Return the names of the tables.
@@ -143,13 +258,22 @@ class PostgresStore(Store):
             self._marks_file = marks_file(self._folder, self._database.connection())
         return changed
 
-    def _commit(self) -> None:
+    def _commit(self, task: Task[Any], limits: Limits, changed: Collection[str]) -> None:
+        """Commit. The task is not retried if that fails, because it may have been committed."""
+        began = time.monotonic()
+        limits.deadline = max(task.deadline, began + LEAST_COMMIT_SECONDS) if task.within else began + COMMIT_SECONDS
         try:
             self._database.execute_sql("COMMIT")
         except ERRORS as error:
-            # The unit may have been committed, so it is not retried.
             self._reset()
+            if task.begin == WRITE and isinstance(driver_error(error), psycopg.OperationalError):
+                raise Unavailable(UNCONFIRMED, here=f"COMMIT was not confirmed: {reason(error)}.") from error
             _fail(error, WRITE)
+        if task.begin == WRITE:
+            with self._workload_lock:
+                self.workload.add(1, time.monotonic() - began)
+            if changed and self._marks_file is not None:
+                mark(self._marks_file, changed, self._random.getrandbits(64))
 
     def _reset(self, *, renew: bool = False) -> None:
         """Roll back. If that fails or `renew` is set, close the connection; the next transaction opens a new one."""
@@ -174,8 +298,8 @@ class PostgresStore(Store):
 
     def close(self) -> None:
         self._watch.close()
-        self._readers.shutdown(wait=True)
-        self._writers.shutdown(wait=True)
+        for threads in (self._readers, self._writers, self._urgent, self._patient):  # the others pass on to the last
+            threads.shutdown(wait=True)
         self._database.close_all()
 
 

@@ -80,7 +80,7 @@ class SqliteStore(Store):
         """Return True if the database file was not moved or replaced since it was opened."""
         return files.identity(self.path) == self._identity
 
-    def read(self, unit: Callable[[], T]) -> Future[T]:
+    def read(self, unit: Callable[[], T], *, within: float | None = None, patient: bool = True) -> Future[T]:  # noqa: ARG002 - waits are short
         return enqueue(self._pool, self._read, unit)
 
     def _read(self, unit: Callable[[], T]) -> T:
@@ -104,10 +104,23 @@ class SqliteStore(Store):
         except files.ERRORS:
             self._readers.close()
 
-    def write(self, unit: Callable[[], T], *, urgent: bool = False, counters_only: bool = False) -> Future[T]:
+    def write(
+        self,
+        unit: Callable[[], T],
+        *,
+        urgent: bool = False,
+        counters_only: bool = False,
+        within: float | None = None,  # noqa: ARG002 - the writer has its own limit
+    ) -> Future[T]:
         return self._writer.submit(unit, urgent=urgent, counters_only=counters_only)
 
-    def write_on_loop(self, unit: Callable[[], T], *, counters_only: bool = False) -> asyncio.Future[T]:
+    def write_on_loop(
+        self,
+        unit: Callable[[], T],
+        *,
+        counters_only: bool = False,
+        within: float | None = None,  # noqa: ARG002 - the same
+    ) -> asyncio.Future[T]:
         return self._writer.submit_on_loop(unit, counters_only=counters_only)
 
     def reserve_space(self) -> str:
