@@ -35,7 +35,10 @@ async def test_a_service_that_can_work_says_so_without_a_token(anonymous: Client
     ("statement", "words"),
     [
         (f"INSERT INTO {schema.HISTORY} (name, oldest_program) VALUES ('9999_later', '9.9.0')", "needs musicsvc 9.9.0"),
-        (f"UPDATE {schema.HISTORY} SET name = '0001_catalog'", "was written before version 0.1.0"),
+        (
+            f"UPDATE {schema.HISTORY} SET name = '0001_catalog' WHERE name = '0001_baseline'",
+            "was written before version 0.1.0",
+        ),
         (f"DELETE FROM {schema.HISTORY}", "Run: musicsvc init"),
     ],
 )
