@@ -71,7 +71,7 @@ class Dump:
         self._folder = folder
         self._staged = folder / STAGED
         self._writer = Writer(self._staged)
-        self._before = {each["path"]: DumpFile(**each) for each in _load(folder).get("files", ())}
+        self._before = {each["path"]: each for each in _load(folder).get("files", ())}
         self._closed = False
         self.files: list[DumpFile] = []
         self.written: list[str] = []
@@ -88,11 +88,12 @@ class Dump:
                 content.update(piece)
                 spooled.write(piece)
                 rows += number
-        known = self._before.get(path)
-        if known is None or known.content != content.hexdigest() or not _has_size(self._folder / path, known.bytes):
-            known = self._stage(lines, table, DumpFile(path, rows, 0, "", content.hexdigest()))
+        known = self._before.get(path, {})
+        if known.get("content") == content.hexdigest() and _has_size(self._folder / path, known["bytes"]):
+            self.files.append(DumpFile(**known))
+        else:
+            self.files.append(self._stage(lines, table, DumpFile(path, rows, 0, "", content.hexdigest())))
             self.written.append(path)
-        self.files.append(known)
 
     def _stage(self, lines: Path, table: str, file: DumpFile) -> DumpFile:
         """Convert the lines to a staged file, unless an interrupted dump did. Return `file` with size and checksum."""
@@ -127,24 +128,34 @@ class Dump:
 def opened(folder: Path) -> Iterator[Dump]:
     """Lock the folder of a dump for the `with` block, and create it if it is missing.
 
-    Raises Failure for a folder with other files, and if another process dumps to it. On a full disk, staged files are
-    deleted; the dump before stays valid.
+    Raises Failure for a folder with other files, and if another process dumps to it. If files cannot be written, such
+    as on a full disk, those staged are deleted; the dump before stays valid.
     """
     _check(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        _check(folder)
+        staged = folder / STAGED
+        try:
+            if (staged / MANIFEST).exists():
+                _place(folder)
+            staged.mkdir(exist_ok=True)
+            yield Dump(folder)
+        except OSError as error:
+            if not (staged / MANIFEST).exists():  # else the next dump goes on
+                shutil.rmtree(staged, ignore_errors=True)
+            error.filename = str(folder)
+            raise
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _check(folder)
-        if (folder / STAGED / MANIFEST).exists():
-            _place(folder)
-        (folder / STAGED).mkdir(exist_ok=True)
-        yield Dump(folder)
+        yield
     except BlockingIOError:
         raise Failure(f"Another dump to {folder} is running. Wait until it ends.") from None
-    except OSError:
-        shutil.rmtree(folder / STAGED, ignore_errors=True)
-        raise
     finally:
         os.close(descriptor)
 
@@ -197,7 +208,7 @@ def _place(folder: Path) -> list[str]:
     (staged / MANIFEST).replace(folder / MANIFEST)
     _sync(folder)
     shutil.rmtree(staged)
-    return [str(file.relative_to(folder)) for file in stale]
+    return sorted(str(file.relative_to(folder)) for file in stale)
 
 
 def _sync(path: Path) -> None:

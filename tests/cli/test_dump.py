@@ -1,105 +1,131 @@
-"""`musicsvc plays dump`: the rows of all files, and a manifest that names them."""
+"""`musicsvc plays dump`: the rows of all files, a manifest that names them, and later only what changed."""
 
-import hashlib
-import json
 import random
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import duckdb
 import pytest
 
-from musicsvc.clock import DAY, isoformat
-from musicsvc.store.engine.sql import fetch
+from musicsvc.clock import isoformat
+from musicsvc.reports import dumps as folders
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import AlbumArtist
-from musicsvc.store.plays import ingest
-from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
-from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import listeners
+from musicsvc.store.plays import dumping
 from tests.cli.conftest import Json, Run
-from tests.conftest import NOW
-from tests.support.reported_plays import world
-
-PLAYS = "SELECT track_id, played_at, duration_ms, listener_id FROM play"
-# Of the database, then of the files.
-TABLES = {
-    "tracks": ("SELECT id, name, duration, album_id FROM track", "track_id, name, duration_ms, album_id"),
-    "track_artists": ("SELECT track_id, artist_id, position FROM track_artist", "*"),
-    "albums": ("SELECT id, name, release_date FROM album", "album_id, name, release_date::VARCHAR"),
-    "album_artists": ("SELECT album_id, artist_id, position FROM album_artist", "*"),
-    "artists": ("SELECT id, name FROM artist", "artist_id, name"),
-}
-
-
-def manifest(folder: Path) -> Any:
-    return json.loads((folder / "manifest.json").read_bytes())
-
-
-def rows(files: str, columns: str) -> list[tuple[Any, ...]]:
-    """Return the rows of Parquet files in the order in which they are stored."""
-    with duckdb.connect(":memory:") as connection:
-        return connection.sql(f"SELECT {columns} FROM read_parquet('{files}')").fetchall()
-
-
-def stored(store: Store, statement: str) -> list[tuple[Any, ...]]:
-    return sorted(map(tuple, store.read(lambda: fetch(statement)).result()), key=repr)
+from tests.support import dumps
+from tests.support.dumps import TABLES, manifest, rows, stored
 
 
 @pytest.fixture
-def chance() -> random.Random:
-    return random.Random(4)
+def played(store: Store) -> int:
+    """Create 700 plays. Return their number without repeats."""
+    return store.write(lambda: dumps.fill(random.Random(4), 700)).result()
 
 
 @pytest.fixture
-def played(store: Store, chance: random.Random) -> int:
-    """Create 700 plays on six of ten days. Return their number after repeats."""
-
-    def fill() -> int:
-        world()
-        AlbumArtist.create(album=1, artist=1, position=0)
-        people = [*listeners.ensure(f"opaque:fan-{number}" for number in range(60)).values()]
-        return ingest.record(play(chance, people) for _ in range(700))
-
-    return store.write(fill).result()
-
-
-def play(chance: random.Random, people: Sequence[int]) -> PlayRow:
-    at = NOW - chance.choice((0, 1, 2, 5, 8, 9)) * DAY - chance.randrange(DAY // 2)
-    heard = chance.choice((None, 0, chance.randrange(400_000)))
-    return PlayRow(at // SLOT, chance.choice((1, 1, 2, 3)), chance.choice(people), WITHOUT_ID, at, heard, 0)
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "dump"
 
 
 def test_a_dump_has_all_plays_and_tables_and_the_manifest_names_its_files(
-    ask: Json, store: Store, played: int, tmp_path: Path
+    ask: Json, store: Store, played: int, folder: Path
 ) -> None:
-    folder = tmp_path / "dump"
     done = ask("plays", "dump", "--output", str(folder))
-    plays = stored(store, PLAYS)
+    plays = dumps.plays(folder)
+    assert plays == stored(store)
     assert len(plays) == played > 600
-    dumped = rows(f"{folder}/plays/*/*.parquet", "track_id, epoch_us(played_at), duration_ms, listener")
-    assert sorted(dumped, key=repr) == plays
     assert set(rows(f"{folder}/plays/*/*.parquet", "day = played_at::DATE")) == {(True,)}
     for table, (statement, columns) in TABLES.items():
-        assert sorted(rows(f"{folder}/tables/{table}.parquet", columns), key=repr) == stored(store, statement) != []
-    found = manifest(folder)
-    files = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*.parquet")}
-    assert {each["path"]: (each["bytes"], each["sha256"]) for each in found["files"]} == {
-        path: (len(content), hashlib.sha256(content).hexdigest()) for path, content in files.items()
-    }
-    assert sum(each["rows"] for each in found["files"] if each["path"].startswith("plays/")) == len(plays)
-    assert (found["schema_version"], found["complete_from"]) == (1, None)
-    assert found["last_play"] == done["last_play"] == isoformat(max(at for _, at, *_ in plays))
-    assert (done["plays"], len(done["written"]), done["removed"]) == (len(plays), len(files), [])
+        found = rows(f"{folder}/tables/{table}.parquet", columns)
+        assert dumps.in_order(found) == stored(store, statement) != []
+    dumps.require_valid(folder)
+    told = manifest(folder)
+    assert sum(each["rows"] for each in told["files"] if each["path"].startswith("plays/")) == played
+    assert (told["schema_version"], told["complete_from"]) == (1, None)
+    assert told["last_play"] == done["last_play"] == isoformat(max(at for _, at, *_ in plays))
+    assert told["definitions"]["plays.period"] == "Plays in the period."
+    assert set(told["columns"]) == {"plays", *TABLES}
+    assert (done["plays"], len(done["written"]), done["removed"]) == (played, len(told["files"]), [])
+    assert done["bytes"] == sum(each["bytes"] for each in told["files"])
 
 
 @pytest.mark.usefixtures("played")
-def test_a_second_run_writes_nothing(ask: Json, run: Run, tmp_path: Path) -> None:
-    first = ask("plays", "dump", "--output", str(tmp_path / "dump"))
-    files = manifest(tmp_path / "dump")["files"]
-    second = ask("plays", "dump", "--output", str(tmp_path / "dump"))
-    assert (second["written"], second["plays"]) == ([], first["plays"])
-    assert manifest(tmp_path / "dump")["files"] == files
+def test_the_plays_of_a_day_are_sorted_and_nothing_in_a_dump_names_a_listener(run: Run, folder: Path) -> None:
+    run("plays", "dump", "--output", str(folder))
+    for file in folder.glob("plays/*/*.parquet"):
+        found = rows(str(file), "track_id, played_at")
+        assert found == sorted(found)
+    assert not [path for path, content in dumps.files(folder).items() if b"fan-" in content]
+
+
+@pytest.mark.usefixtures("played")
+def test_a_second_run_writes_nothing_and_another_folder_gets_the_same_bytes(
+    ask: Json, run: Run, folder: Path, tmp_path: Path
+) -> None:
+    first = ask("plays", "dump", "--output", str(folder))
+    files = manifest(folder)["files"]
+    second = ask("plays", "dump", "--output", str(folder))
+    assert (second["written"], second["removed"], second["plays"]) == ([], [], first["plays"])
+    assert manifest(folder)["files"] == files
+    assert manifest(folder)["dumped_at"] > isoformat(0)
     run("plays", "dump", "--output", str(tmp_path / "other"))
-    assert manifest(tmp_path / "other")["files"] == files
+    assert dumps.files(tmp_path / "other") == dumps.files(folder)
+
+
+@pytest.mark.usefixtures("played")
+def test_a_file_that_was_lost_or_cut_is_written_again(ask: Json, run: Run, folder: Path) -> None:
+    run("plays", "dump", "--output", str(folder))
+    before = dumps.files(folder)
+    lost, cut = (folder / path for path in sorted(before)[:2])
+    lost.unlink()
+    cut.write_bytes(b"PAR1")
+    done = ask("plays", "dump", "--output", str(folder))
+    assert sorted(done["written"]) == sorted(before)[:2]
+    assert dumps.files(folder) == before
+
+
+@pytest.mark.usefixtures("played")
+def test_a_day_with_many_plays_has_several_files(
+    run: Run, store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("plays", "dump", "--output", str(folder))
+    whole = dumps.plays(folder)
+    monkeypatch.setattr(dumping, "PLAYS_PER_PART", 40)
+    monkeypatch.setattr(dumping, "PLAYS_PER_READ", 9)
+    run("plays", "dump", "--output", str(folder))
+    assert dumps.plays(folder) == whole == stored(store)
+    numbers = {file.name for file in folder.glob("plays/*/*.parquet")}
+    assert numbers >= {"part-0.parquet", "part-1.parquet", "part-2.parquet"}
+    monkeypatch.undo()
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store.url)
+    run("plays", "dump", "--output", str(folder))
+    assert {file.name for file in folder.glob("plays/*/*.parquet")} == {"part-0.parquet"}
+    dumps.require_valid(folder)
+
+
+def test_a_database_without_plays_has_tables_only(ask: Json, folder: Path) -> None:
+    done = ask("plays", "dump", "--output", str(folder))
+    assert (done["plays"], done["last_play"], done["files"]) == (0, None, len(TABLES))
+    assert rows(f"{folder}/tables/tracks.parquet") == []
+
+
+@pytest.mark.usefixtures("played")
+def test_a_folder_with_other_files_is_refused(run: Run, folder: Path, tmp_path: Path) -> None:
+    folder.mkdir()
+    (folder / "letter.txt").write_text("Dear Ann")
+    refused = run("plays", "dump", "--output", str(folder), expect=1)
+    assert refused.stderr == f"Error: {folder} has other files than a dump of this version. Name a new folder.\n"
+    assert [each.name for each in folder.iterdir()] == ["letter.txt"]
+    (folder / "manifest.json").write_text('{"schema_version": 2}')
+    run("plays", "dump", "--output", str(folder), expect=1)
+    file = tmp_path / "letter.txt"
+    file.write_text("Dear Ann")
+    assert f"{file} is a file. Name a folder." in run("plays", "dump", "--output", str(file), expect=1).stderr
+    run("plays", "dump", expect=2)
+
+
+@pytest.mark.usefixtures("played")
+def test_two_dumps_to_one_folder_at_once_are_refused(run: Run, folder: Path) -> None:
+    with folders.opened(folder):
+        refused = run("plays", "dump", "--output", str(folder), expect=1)
+    assert refused.stderr == f"Error: Another dump to {folder} is running. Wait until it ends.\n"
+    run("plays", "dump", "--output", str(folder))
+    dumps.require_valid(folder)

@@ -11,7 +11,7 @@ from musicsvc.store.engine.sql import fetch, stream_rows
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks
 
-PLAYS_PER_PART = 4_000_000  # of a day that has more
+PLAYS_PER_PART = 2_000_000  # of a day that has more; takes a few seconds to write
 PLAYS_PER_READ = 20_000  # about 1.6 MB
 NEXT = "SELECT min(slot) FROM play WHERE slot >= ?"
 COUNT = "SELECT count(*) FROM play WHERE slot >= ? AND slot < ?"
@@ -69,8 +69,8 @@ def summarize() -> Summary:
     return Summary(last, blocks.progress().kept_from, expected)
 
 
-def parts(kept_from: int, most: int = PLAYS_PER_PART) -> Iterator[Part]:
-    """Yield the parts of all days with plays from `kept_from` on. A day with more than `most` plays has several.
+def parts(kept_from: int) -> Iterator[Part]:
+    """Yield the parts of all days with plays from the day `kept_from` on.
 
     The parts depend on nothing but the plays of the day.
     """
@@ -79,7 +79,7 @@ def parts(kept_from: int, most: int = PLAYS_PER_PART) -> Iterator[Part]:
         day = following // SLOTS_PER_DAY
         first, slot = day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY
         ((count,),) = fetch(COUNT, first, slot)
-        several = -(-count // most)
+        several = -(-count // PLAYS_PER_PART)
         cuts = [first + SLOTS_PER_DAY * number // several for number in range(several + 1)]
         for number, ends in enumerate(pairwise(cuts)):
             yield Part(day, number, range(*ends), max(1, SLOTS_PER_DAY * PLAYS_PER_READ // count))
