@@ -26,21 +26,35 @@ class MovableClock(Clock):
     """A clock that starts at the instant `start` and runs `speed` times as fast as real time, for demos and tests."""
 
     def __init__(self, start: int, speed: float = 1.0) -> None:
-        self._start = start
-        self._speed = speed
-        self._began = time.monotonic()
+        self.speed = speed
+        self.set(start)
 
     def now(self) -> int:
         """Return the current instant of this clock. The clock stops at the end of the year 9998."""
-        return min(self._start + int((time.monotonic() - self._began) * self._speed * SECOND), LAST)
+        start, began = self._origin
+        return min(start + int((time.monotonic() - began) * self.speed * SECOND), LAST)
 
-    def restart(self) -> None:
-        """Set the clock back to the instant `start`."""
-        self._began = time.monotonic()
+    def set(self, instant: int) -> None:
+        """Set the clock to an instant. It runs on from there."""
+        self._origin = instant, time.monotonic()  # together, as other threads read the clock
 
     def advance(self, microseconds: int) -> None:
         """Move the clock forward by `microseconds`, or back if they are negative."""
-        self._start += microseconds
+        start, began = self._origin
+        self._origin = start + microseconds, began
+
+
+class CalendarClock(Clock):
+    """A clock whose monotonic time is that of a calendar clock, for rate limits that follow the clock of a demo."""
+
+    def __init__(self, calendar: Clock) -> None:
+        self._calendar = calendar
+
+    def now(self) -> int:
+        return self._calendar.now()
+
+    def monotonic(self) -> float:
+        return self.now() / SECOND
 
 
 def isoformat(instant: int) -> str:
@@ -65,6 +79,16 @@ def parse(text: str) -> int:
 
 def parse_time_or_age(text: str, now: int) -> int:
     """Parse an ISO 8601 time as `parse` does, or an age such as `24h` before `now`, at most until 1970."""
-    if ago := re.fullmatch("([0-9]{1,9})([smhd])", text):
-        return max(0, now - int(ago[1]) * UNITS[ago[2]])
-    return parse(text)
+    try:
+        age = parse_duration(text)
+    except ValueError:
+        return parse(text)
+    return max(0, now - age)
+
+
+def parse_duration(text: str) -> int:
+    """Parse a duration such as `90s` or `91d` into microseconds. Raises ValueError if it is malformed."""
+    found = re.fullmatch("([0-9]{1,9})([smhd])", text)
+    if found is None:
+        raise ValueError(f"{text} is not a duration such as 24h")
+    return int(found[1]) * UNITS[found[2]]

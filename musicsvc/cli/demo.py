@@ -11,6 +11,7 @@ from musicsvc.environment import DEMO_SECRETS
 from musicsvc.errors import Failure
 from musicsvc.server import serving
 from musicsvc.server.demo.world import World
+from musicsvc.server.network.tls import is_loopback
 from musicsvc.store import opening
 from musicsvc.store.accounts import passwords, tokens, users
 from musicsvc.store.schema import schema
@@ -18,6 +19,10 @@ from musicsvc.store.seeding import fixtures, plays
 
 DEMO = {"registration.grants_access": True, "server.workers": 1, "backups.every_hours": 0}
 PASSWORD_BYTES = 12
+NOT_HERE = (
+    "The demo listens on this machine only, because anybody who reaches it can move its clock and reset it. {} is"
+    " another address; leave out --host and server.host."
+)
 SIGN_INS = (fixtures.DEMO_EMAIL, fixtures.ADMIN_EMAIL)
 
 
@@ -32,15 +37,19 @@ def run(session: Session, options: dict[str, object], now: str | None, speed: fl
     with scratch.folder(None, "musicsvc-demo-") as folder:
         url, log = f"sqlite:///{folder / 'musicsvc.db'}", folder / "activity.db"
         settings = session.settings(options | DEMO | {"database_url": url, "activity.file": log})
+        if not is_loopback(settings.server.host):
+            raise Failure(NOT_HERE.format(settings.server.host))
         token, password = _secrets()
         _prepare(url, start, token, password)
+        world = World(clock, folder / "musicsvc.db")
+        world.begin(start)
 
         def announce(root: str) -> None:
             # Start the clock only now, so that the token does not expire while the sample data is loaded.
-            clock.restart()
+            clock.set(start)
             _announce(session, root, token, password)
 
-        serving.serve(settings, clock, announce, world=World())
+        serving.serve(settings, clock, announce, world=world)
 
 
 def _start(now: str | None) -> int:

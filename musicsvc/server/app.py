@@ -20,6 +20,7 @@ from musicsvc.server.freshness import Freshness
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
+from musicsvc.server.jobs.following import Followers
 from musicsvc.server.jobs.import_worker import ImportWorker
 from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.server.logs.setup import log_request
@@ -77,40 +78,41 @@ class App:
         self._store = store
         self._executors = Executors()
         self._pictures, self._reports = Drawings(), Drawings(REPORTS_CAPACITY, HTML_TYPE, REPORTS_LIFETIME)
-        self.counter = RateLimitCounter(store.url, clock, settings.server.workers)
-        freshness = Freshness(store)
+        limit_clock = clock if world is None else world.limit_clock
+        self.counter = RateLimitCounter(store.url, limit_clock, settings.server.workers)
+        self._freshness = Freshness(store)
         self._authenticator = Authenticator(
-            store, clock, settings, RateLimiter(settings.limits, self.counter), freshness
+            store, clock, settings, RateLimiter(settings.limits, self.counter), self._freshness
         )
         self._metrics = metrics or Metrics()
         log = activity_log.build(store.url, settings.activity.file)
         self._activity_writer = ActivityWriter(log, store, clock, settings.activity.keep_days, settings.server.workers)
         self._abuse_monitor = AbuseMonitor(settings, store, log, self._activity_writer, self._authenticator, clock)
         self._world = world
-        self._dispatcher = self._build_dispatcher(clock, freshness, self._sources(root, log))
+        self._dispatcher = self._build_dispatcher(clock, self._sources(root, log))
         self._import_worker = ImportWorker(store, self._uploads, clock)
-        self._jobs = self._build_jobs(freshness)
+        self._jobs = self._build_jobs()
         self._server: HttpServer | None = None
         self._acceptor: Acceptor | None = None
         self._stopping = False
         self._add_metrics()
 
-    def _build_dispatcher(self, clock: Clock, freshness: Freshness, sources: dict[str, Any]) -> Dispatcher:
+    def _build_dispatcher(self, clock: Clock, sources: dict[str, Any]) -> Dispatcher:
         settings, store, authenticator = self._settings, self._store, self._authenticator
         observers: list[Observer] = [self._metrics, self._activity_writer, self._abuse_monitor]
         if settings.log.requests:
             observers.append(log_request)
         kind = Dispatcher if self._world is None else DemoDispatcher
-        return kind(settings, store, clock, authenticator, freshness, self._executors, observers, sources)
+        return kind(settings, store, clock, authenticator, self._freshness, self._executors, observers, sources)
 
-    def _build_jobs(self, freshness: Freshness) -> list[Job]:
+    def _build_jobs(self) -> list[Job]:
         last_used, refresh, counter = self._authenticator.write_last_used, self._metrics.refresh, self.counter
         # In the order in which the jobs stop: the abuse monitor needs the activity log.
         return [
             Periodic("writing last uses of tokens", last_used, every=JOB_SECONDS, finish=partial(last_used, last=True)),
             Periodic("maintaining the rate limit counts", counter.maintain, every=JOB_SECONDS, finish=counter.close),
-            Periodic("checking the place of the database", freshness.check, every=JOB_SECONDS),
-            Periodic("looking for changes by other programs", freshness.check_others, every=JOB_SECONDS),
+            Periodic("checking the place of the database", self._freshness.check, every=JOB_SECONDS),
+            Periodic("looking for changes by other programs", self._freshness.check_others, every=JOB_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
             self._import_worker,
@@ -162,9 +164,22 @@ class App:
         # Left by a process that was killed while it wrote exports.
         await asyncio.to_thread(scratch.remove_leftovers, self._temporary)
         self._acceptor = Acceptor(listener, self._server, slots, tls, server.handshake_timeout)
+        if self._world is not None:
+            self._world.attach(asyncio.get_running_loop(), self._followers())
         self._acceptor.open()
         for job in self._jobs:
             job.start()
+
+    def _followers(self) -> Followers:
+        return Followers(
+            self._authenticator,
+            self.counter,
+            self._freshness,
+            self._dispatcher.answer_cache,
+            self._reports,
+            self._activity_writer,
+            self._import_worker,
+        )
 
     def hand_over(self, send: Callable[[Counts], None]) -> None:
         """Stop accepting connections. Pass the counts of rate limits to `send`, and from now on each change of them."""

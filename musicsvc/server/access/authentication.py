@@ -60,6 +60,13 @@ class Authenticator:
         """The bytes of the tokens that are kept, about."""
         return len(self._cache) * TOKEN_BYTES
 
+    def forget(self) -> None:
+        """Forget all tokens and times, after the database and the clock were set back."""
+        self._cache.clear()
+        self._latest, self._latest_loaded = 0, False
+        self._used, self._written = {}, {}
+        self._blocked.clear()
+
     def block(self, token_id: int) -> None:
         """Refuse the token until `unblock` is called, even if the database says that it is valid."""
         self._blocked.add(token_id)

@@ -139,6 +139,10 @@ class RateLimitCounter:
         with suppress(Unavailable):
             await self._run(shared, lambda: shared.uncount(hits))
 
+    def forget(self) -> None:
+        """Forget the counts in memory."""
+        self._memory = MemoryHitCounter(self._milliseconds)
+
     def hand_over(self, send: Callable[[Counts], None]) -> None:
         """Pass the counts in memory to `send`, and from now on each change of them. Another process continues them."""
         self._memory.hand_over(send)

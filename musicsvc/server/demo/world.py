@@ -1,17 +1,102 @@
-"""The state of a running demo."""
+"""The state of a running demo: its clock, its snapshots, and the rules that inject faults.
 
-from typing import Any
+Handlers use it on threads. The parts of the server that depend on its time or its data follow on the event loop.
+"""
 
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from musicsvc.clock import LAST, CalendarClock, MovableClock, isoformat
+from musicsvc.errors import Invalid
 from musicsvc.server.demo.rules import Rules
+from musicsvc.server.demo.snapshots import START, Snapshot, Snapshots
+
+PAST = "Is before {}, the time of the demo. Only POST /demo/reset and snapshots go back."
+TOO_LATE = "The clock of the demo ends with the year 9998."
+
+
+class Follower(Protocol):
+    """The parts of a server that depend on the demo's time and data."""
+
+    async def advanced(self) -> None:
+        """Follow the clock, which was moved forward."""
+
+    async def restored(self, now: int) -> None:
+        """Follow the database and the clock, which were set back to the time `now`."""
 
 
 class World:
-    """The rules that inject faults into the responses of a demo."""
-
-    def __init__(self) -> None:
+    def __init__(self, clock: MovableClock, database: Path) -> None:
+        self.clock = clock
+        self.limit_clock = CalendarClock(clock)
         self.rules = Rules()
+        self._snapshots = Snapshots(database)
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._follower: Follower | None = None
 
     @property
     def sources(self) -> dict[str, Any]:
         """The values of parameters of handlers, by name."""
-        return {"rules": self.rules}
+        return {"demo": self, "rules": self.rules}
+
+    def begin(self, now: int) -> None:
+        """Save the database and the time `now`, to which `reset` goes back. Call this before the server starts."""
+        self._snapshots.save(START, now)
+
+    def attach(self, loop: asyncio.AbstractEventLoop, follower: Follower) -> None:
+        self._loop, self._follower = loop, follower
+
+    def advance(self, microseconds: int) -> None:
+        """Move the clock forward. Raises Invalid if it would move beyond its end."""
+        with self._lock:
+            self._require_possible("advance", self.clock.now() + microseconds)
+            self.clock.advance(microseconds)
+            self._follow(lambda follower: follower.advanced())
+
+    def move_to(self, instant: int) -> None:
+        """Move the clock forward to an instant. Raises Invalid if that is in the past, or beyond its end."""
+        with self._lock:
+            if instant < (now := self.clock.now()):
+                raise Invalid({"to": PAST.format(isoformat(now))})
+            self._require_possible("to", instant)
+            self.clock.set(instant)
+            self._follow(lambda follower: follower.advanced())
+
+    @staticmethod
+    def _require_possible(field: str, instant: int) -> None:
+        if instant >= LAST:
+            raise Invalid({field: TOO_LATE})
+
+    def save(self, name: str) -> Snapshot:
+        with self._lock:
+            return self._snapshots.save(name, self.clock.now())
+
+    def snapshots(self) -> Sequence[Snapshot]:
+        with self._lock:
+            return self._snapshots.list()
+
+    def delete(self, name: str) -> None:
+        with self._lock:
+            self._snapshots.delete(name)
+
+    def restore(self, name: str) -> Snapshot:
+        """Go back to the data and the time of a snapshot. Raises NotFound if there is none with this name."""
+        with self._lock:
+            snapshot = self._snapshots.restore(name)
+            self.clock.set(snapshot.now)
+            self._follow(lambda follower: follower.restored(snapshot.now))
+            return snapshot
+
+    def reset(self) -> None:
+        """Go back to the data and the time of the start, and delete all rules."""
+        self.rules.clear()
+        self.restore(START)
+
+    def _follow(self, follow: Callable[[Follower], Coroutine[Any, Any, None]]) -> None:
+        """Let the server follow, and wait for that."""
+        if self._loop is not None and self._follower is not None:
+            asyncio.run_coroutine_threadsafe(follow(self._follower), self._loop).result()

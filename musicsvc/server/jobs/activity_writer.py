@@ -158,6 +158,17 @@ class ActivityWriter:
             log.error("could not write the activity log before the server stopped: %s calls are lost", self.waiting)
         await asyncio.to_thread(self._calls.close)
 
+    def prune_soon(self) -> None:
+        """Delete old calls at once."""
+        self._pruning.wake()
+
+    async def forget_after(self, instant: int) -> None:
+        """Delete the calls after an instant, in the log and in the queues, because the clock was set back to it."""
+        for queue in self._queues:
+            queue.clear()
+        await asyncio.to_thread(self._calls.prepare)
+        await asyncio.wrap_future(self._calls.write(partial(activity_calls.delete_after, instant)))
+
     async def _write(self, *, last: bool = False) -> None:
         """Write the queued calls in batches. A failed batch is queued again. `last`: include this minute's totals."""
         batch: list[Entry] = []

@@ -28,6 +28,10 @@ class ImportWorker:
     def start(self) -> None:
         self._thread.start()
 
+    def settle_soon(self) -> None:
+        """Look for tasks to settle at once."""
+        self._settled = None
+
     async def stop(self) -> None:
         """Stop the task that runs, between two of its transactions, and wait for that."""
         self._stopping.set()

@@ -42,14 +42,14 @@ def create_context(server: Server) -> ssl.SSLContext | None:
 def require_encryption(server: Server) -> None:
     """Raise Failure if other machines could connect without TLS and no trusted proxy is configured."""
     proxied = server.trusted_proxies != Server().trusted_proxies
-    if server.tls_cert is None and not proxied and not _is_loopback(server.host):
+    if server.tls_cert is None and not proxied and not is_loopback(server.host):
         raise Failure(
             f"{server.host} is reachable from other machines, and plain HTTP would expose tokens. Pass --tls-cert and"
             " --tls-key, or name your TLS proxy in server.trusted_proxies."
         )
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -69,7 +69,8 @@ DEMO_TEXT = f"""\
 **This is a demo.** Endpoints with `x-demo: true` exist in demo mode only; they need no token. The header
 `X-Demo-Fault` injects a fault into the response to any other request; `Prefer: code=429` does so by its status. Faults
 are {faults.LISTED}. A response with a fault carries `X-Demo-Injected: header`, or `rule 3` if a rule of
-`POST /demo/faults` has injected it.
+`POST /demo/faults` has injected it. `POST /demo/clock` moves the time of the whole service, `POST /demo/reset` goes
+back to the data and the time of its start, `/demo/snapshots` to those in between.
 """
 
 

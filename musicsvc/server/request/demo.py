@@ -8,12 +8,14 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from random import Random
 from typing import Any, ClassVar, Literal, cast
 
 from aiohttp import hdrs
 from aiohttp.web import BaseRequest, Response, StreamResponse
 
+from musicsvc.clock import SECOND as MICROSECONDS
 from musicsvc.errors import Conflict, Failure, Forbidden, Invalid, NotFound, TooLarge, Unauthenticated, Unavailable
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.call import Call
@@ -36,6 +38,7 @@ INJECTED = "X-Demo-Injected"
 HEADER, PREFER = "X-Demo-Fault", "Prefer"
 GIVEN = "injection"  # in `Exchange.given`
 WAIT = 2 * SECOND  # until a client may come back after a 429
+NOTHING_HERE = "There is nothing at this path."
 NOTHING = Reply(None, CLIENT_CLOSED)
 
 
@@ -111,6 +114,8 @@ class DemoDispatcher(Dispatcher):
 
     async def _answer(self, exchange: Exchange) -> Reply:
         injection: Injection | None = exchange.given.get(GIVEN)
+        if exchange.head.route.demo and exchange.head.peer.forwarded:
+            raise NotFound(NOTHING_HERE)
         if injection is None:
             return await super()._answer(exchange)
         if isinstance(injection.fault, Refusal):
@@ -141,7 +146,7 @@ class DemoDispatcher(Dispatcher):
     def _failure(self, code: str, route: Route) -> Failure:
         failures: dict[str, Failure] = {
             "403": Forbidden(api_access.no_access(self._settings.access.contact_email)),
-            "404": NotFound("There is nothing at this path."),
+            "404": NotFound(NOTHING_HERE),
             "409": Conflict("The request conflicts with the current state."),
             "413": TooLarge(TOO_LARGE),
             "422": Invalid(_field_error(route)),
@@ -152,13 +157,13 @@ class DemoDispatcher(Dispatcher):
 
     async def _respond(self, exchange: Exchange, reply: Reply) -> StreamResponse:
         injection: Injection | None = exchange.given.get(GIVEN)
+        if injection is not None and isinstance(injection.fault, Slow):
+            await asyncio.sleep(injection.delay)
+        exchange.call.headers[hdrs.DATE] = formatdate(self._clock.now() // MICROSECONDS, usegmt=True)
         if injection is None:
             return await super()._respond(exchange, reply)
         fault = injection.fault
-        if isinstance(fault, Refusal) or fault is Break.DUPLICATE:
-            return await super()._respond(exchange, reply)
-        if isinstance(fault, Slow):
-            await asyncio.sleep(injection.delay)
+        if isinstance(fault, Refusal | Slow) or fault is Break.DUPLICATE:
             return await super()._respond(exchange, reply)
         if fault is Break.CUT or fault is Break.RESET:
             await _close(exchange.request, orderly=fault is Break.CUT)

@@ -98,6 +98,11 @@ class AnswerCache:
         self.misses += 1
         return Slot(self, key, stamp)
 
+    def clear(self) -> None:
+        """Forget all responses and fragments."""
+        self._entries.clear()
+        self.fragments.clear()
+
     def add(self, key: Key, entry: Entry) -> None:
         self._entries.pop(key, None)
         if entry.size <= self._entries.maxsize:

@@ -48,6 +48,11 @@ class Drawings:
                 return self._constant.get(key)
             return kept.drawn
 
+    def clear(self) -> None:
+        """Forget all drawings that may be dropped."""
+        with self._lock:
+            self._recent.clear()
+
     def draw(self, key: Hashable, draw: Callable[[], bytes], now: int = 0, *, constant: bool = False) -> Representation:
         kept = self.get(key, now)
         if kept is not None:

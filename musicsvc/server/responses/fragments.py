@@ -70,6 +70,10 @@ class Fragments:
                     found[row_id] = fragment
         return found
 
+    def clear(self) -> None:
+        with self._lock:
+            self._fragments.clear()
+
     def add(self, kind: Hashable, fragments: Mapping[int, Fragment]) -> None:
         with self._lock:
             for row_id, fragment in fragments.items():

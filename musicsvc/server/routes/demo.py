@@ -2,12 +2,24 @@
 
 from functools import partial
 
-from musicsvc.server.handlers.demo import faults
+from musicsvc.server.handlers.demo import clock, faults, snapshots
 from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.server.schemas.answers import Success, one
-from musicsvc.server.schemas.demo import FaultIn, FaultRule, FaultRules
+from musicsvc.server.schemas.demo import (
+    ClockIn,
+    DemoClock,
+    DemoSnapshot,
+    DemoSnapshots,
+    FaultIn,
+    FaultRule,
+    FaultRules,
+)
 
 Demo = partial(Route, access=Access.OPEN, family=Family.PLAIN, no_store=True, demo=True)
+CLOCK = one("clock", DemoClock)
+SNAPSHOTS = "/demo/snapshots"
+SNAPSHOT = f"{SNAPSHOTS}/{{name}}"
+NAMED = {"name": "before-sync"}
 
 
 # fmt: off
@@ -17,5 +29,13 @@ ROUTES: tuple[Route, ...] = (
          raises=(409,)),
     Demo("DELETE", "/demo/faults", faults.clear, answer=Success),
     Demo("DELETE", "/demo/faults/{id}", faults.delete, answer=Success, example={"id": "1"}),
+    Demo("GET", "/demo/clock", clock.show, answer=CLOCK),
+    Demo("POST", "/demo/clock", clock.move, body=ClockIn, answer=CLOCK),
+    Demo("POST", "/demo/reset", clock.reset, answer=CLOCK),
+    Demo("GET", SNAPSHOTS, snapshots.index, answer=DemoSnapshots),
+    Demo("POST", SNAPSHOT, snapshots.create, status=201, answer=one("snapshot", DemoSnapshot), raises=(409, 422),
+         example=NAMED),
+    Demo("POST", f"{SNAPSHOT}/restore", snapshots.restore, answer=one("snapshot", DemoSnapshot), example=NAMED),
+    Demo("DELETE", SNAPSHOT, snapshots.delete, answer=Success, example=NAMED),
 )
 # fmt: on

@@ -1,15 +1,31 @@
 """Requests and responses of the endpoints that exist in demo mode only."""
 
-from typing import Annotated, Literal
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from musicsvc import clock
 from musicsvc.server.demo import faults, rules
-from musicsvc.server.schemas.answers import Answer, Success
+from musicsvc.server.schemas.answers import Answer, Success, Timestamp
 from musicsvc.server.schemas.fields import MAX_ID, TRIMMED, Body, Secret, Text, replace_null
 
 LONGEST = 500  # characters of a fault, a path or a token
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+
+
+def _duration(text: Any) -> int:
+    try:
+        return clock.parse_duration(text)
+    except (TypeError, ValueError):
+        raise ValueError("Must be a duration such as 90s, 15m, 24h or 91d.") from None
+
+
+def _time(text: Any) -> int:
+    try:
+        return clock.parse(text)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError("Must be a time such as 2026-01-31T12:00:00Z.") from None
 
 
 def _known(text: str) -> str:
@@ -71,3 +87,53 @@ class FaultRules(Success):
     """A response with all rules, oldest first."""
 
     faults: list[FaultRule]
+
+
+Duration = Annotated[int, BeforeValidator(_duration), WithJsonSchema({"type": "string", "examples": ["91d"]})]
+Instant = Annotated[
+    int,
+    BeforeValidator(_time),
+    WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2030-01-31T12:00:00Z"]}),
+]
+
+
+class ClockIn(Body):
+    """The move of the clock: by a duration, or to a time, which is in UTC unless it has an offset."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"advance": "91d"}]})
+
+    advance: Duration | None = None
+    to: Instant | None = None
+
+    @classmethod
+    def check_together(
+        cls,
+        sent: Mapping[str, Any],
+        faults: Collection[str],
+        context: Mapping[str, Any],  # noqa: ARG003 - periods use it
+    ) -> dict[str, str]:
+        """Return an error unless exactly one of the two fields is given."""
+        given = [name for name in cls.model_fields if sent.get(name) is not None]
+        if len(given) == 1 or faults:
+            return {}
+        return {"to": "Must not be given together with advance."} if given else {"advance": "Give this or `to`."}
+
+
+class DemoClock(Answer):
+    """The time of the demo, and how many times as fast as real time its clock runs."""
+
+    now: Timestamp
+    speed: float
+
+
+class DemoSnapshot(Answer):
+    """A snapshot, and the time of the demo when it was saved."""
+
+    name: str = Field(examples=["before-sync"])
+    now: Timestamp
+
+
+class DemoSnapshots(Success):
+    """A response with all snapshots, oldest first."""
+
+    snapshots: list[DemoSnapshot]

@@ -134,6 +134,11 @@ def prune(before: int, *, limit: int = PRUNED) -> int:
     return int(Activity.delete().where(Activity.id.in_(oldest)).execute())
 
 
+def delete_after(instant: int) -> None:
+    """Delete the calls after a time (microseconds)."""
+    Activity.delete().where(Activity.at > instant).execute()
+
+
 def _select(conditions: Filter, *more: Any) -> Any:
     query = Activity.select(*more, *COLUMNS)
     if conditions.address is not None:

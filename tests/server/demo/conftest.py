@@ -17,3 +17,10 @@ def shared_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 def demo(shared_demo: Demo) -> Iterator[Demo]:
     yield shared_demo
     assert shared_demo.ask("DELETE", "/demo/faults").status == 200
+
+
+@pytest.fixture
+def own_demo(demo: Demo) -> Iterator[Demo]:
+    """Return the demo, which the test changes and which is reset afterwards."""
+    yield demo
+    assert demo.post("/demo/reset").status == 200

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.only_on("sqlite")  # a demo has its own database, whate
 PAGE = (Path(__file__).parents[3] / "docs" / "testing-your-client.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_commands_print_what_the_page_shows(tmp_path: Path) -> None:
     blocks = re.findall(r"```sh\n(.*?)```\n\n```http\n(.*?)```", PAGE, re.DOTALL)

@@ -202,6 +202,7 @@ def test_a_response_without_a_body_stays_whole(demo: Demo, fault: str) -> None:
     assert demo.get(ALBUMS, fault=fault, If_None_Match=tag).status == 304
 
 
+@pytest.mark.slow
 def test_a_long_file_is_truncated_and_dribbled_too(demo: Demo) -> None:
     export = f"{INSIGHTS}/export/pdf"
     whole = len(demo.post(export, {}).body)
