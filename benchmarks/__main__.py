@@ -44,6 +44,7 @@ BENCHMARKS = (
     Benchmark("insights", "insights.py", "", "--plays 50000 --rounds 1 --repeats 1 --only 'artist 30-days'"),
     Benchmark("plays", "plays.py", "--plays 10000000", "--plays 50000 --rounds 1 --batches 1"),
     Benchmark("disk", "plays.py", "--disk --postgres", "--disk --plays 50000 --albums 240"),
+    Benchmark("dumps", "dumps.py", "", "--plays 50000 --late 20"),
     Benchmark("imports", "imports.py", "", "--rows 300 --rounds 1"),
     Benchmark("uploads", "uploads.py", "", f"{FEW} --rows 200 --seconds 0.3 --only 'hot|whole'"),
     Benchmark("startup", "startup.py", "", "--gigabytes 0.01 --rounds 1 --only GB"),

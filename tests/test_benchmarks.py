@@ -27,6 +27,7 @@ SHOWN = {
     "insights": "| artist 30-days figures |",
     "plays": "| POST /plays of 1,000 |",
     "disk": "SQLite: 1,200 tracks take",
+    "dumps": "| after 20 late plays of a day |",
     "imports": "| 300 rows |",
     "uploads": "| hot reads |",
     "startup": "| 0.01 GB, after SIGKILL |",

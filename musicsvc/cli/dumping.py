@@ -11,7 +11,7 @@ import typer
 
 from musicsvc.cli import output, progress
 from musicsvc.cli.options import AsJson, option
-from musicsvc.cli.session import Session, once
+from musicsvc.cli.session import Session
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
@@ -35,19 +35,20 @@ def dump(context: typer.Context, folder: Folder, json: AsJson = False) -> None:
     lower_priority()
     with dumps.opened(folder) as target, session.store() as store, progress.bar(session, "plays") as on_progress:
         with closing(target):
-            summary = store.read(once(lambda: _write(target, on_progress))).result()
+            summary = store.read(lambda: _write(target, on_progress)).result()
         removed = target.publish(_about(now, summary))
     result = _result(target, summary, removed) | {"seconds": round(session.clock.monotonic() - began, 3)}
     output.print_result(session, _describe(folder, result), result, json=json)
 
 
 def _write(target: Dump, on_progress: OnProgress) -> Summary:
-    """Stage all files that changed, from one snapshot."""
+    """Stage all files that changed, from one snapshot. May be called again after a fault of the connection."""
     from musicsvc.reports import dumps, parquet
     from musicsvc.store.engine import sql
     from musicsvc.store.plays import dumping
     from musicsvc.store.plays.periods import to_date
 
+    target.begin()
     summary, done = dumping.summarize(), 0
 
     def counted(pieces: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:

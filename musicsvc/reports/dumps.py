@@ -67,12 +67,16 @@ class DumpFile:
 class Dump:
     """Stages the files of a dump that changed. Any thread may use it, one at a time."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, writer: Writer) -> None:
         self._folder = folder
         self._staged = folder / STAGED
-        self._writer = Writer(self._staged)
+        self._writer = writer
         self._before = {each["path"]: each for each in _load(folder).get("files", ())}
         self._closed = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin to add files, or begin again. What is staged already is not written again."""
         self.files: list[DumpFile] = []
         self.written: list[str] = []
 
@@ -132,15 +136,16 @@ def opened(folder: Path) -> Iterator[Dump]:
     as on a full disk, those staged are deleted; the dump before stays valid.
     """
     _check(folder)
+    staged = folder / STAGED
+    writer = Writer(staged)
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
         _check(folder)
-        staged = folder / STAGED
         try:
             if (staged / MANIFEST).exists():
                 _place(folder)
             staged.mkdir(exist_ok=True)
-            yield Dump(folder)
+            yield Dump(folder, writer)
         except OSError as error:
             if not (staged / MANIFEST).exists():  # else the next dump goes on
                 shutil.rmtree(staged, ignore_errors=True)

@@ -52,9 +52,14 @@ def test_parquet_without_its_extra_names_the_extra(
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     (tmp_path / "songs.parquet").write_bytes(b"PAR1")
     out = tmp_path / "out.parquet"
-    lines = [("import", "catalog", str(tmp_path / "songs.parquet")), ("export", "tracks", "-o", str(out))]
+    lines = [
+        ("import", "catalog", str(tmp_path / "songs.parquet")),
+        ("export", "tracks", "-o", str(out)),
+        ("plays", "dump", "-o", str(tmp_path / "dump")),
+    ]
     sentence = f"Parquet needs the extra parquet. Run: {extras.command('parquet')}"
-    assert _run_without_extras(*lines) == [(1, "", f"Error: {sentence}\n")] * 2
+    assert _run_without_extras(*lines) == [(1, "", f"Error: {sentence}\n")] * 3
+    assert not (tmp_path / "dump").exists()
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix) == ["songs.parquet"]
 
 
