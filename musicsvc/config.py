@@ -16,9 +16,11 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from musicsvc import config_faults, permissions, secret_files
 from musicsvc.environment import PREFIX, data_dir, variables
 from musicsvc.errors import Failure
+from musicsvc.secret_files import Secret
 
-SECRET = "database_url"  # noqa: S105 - the only setting that may contain a secret; keys of TLS are in files
+SECRETS = ("database_url", "database_read_url")  # the settings that may contain a secret; keys of TLS are in files
 Port = Annotated[int, Field(ge=0, le=65_535)]
+POSTGRES = ("postgresql://", "postgres://")
 PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 BASE_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")  # characters that no proxy or browser encodes
 RATE = re.compile(rf"([1-9][0-9]{{0,8}})/({'|'.join(PERIODS)})")
@@ -64,6 +66,12 @@ def _address(value: str) -> str:
     # An in-memory database of SQLite has no file and is lost with the process.
     if value.startswith("sqlite:") and (file == value or not file.strip(" /.") or file.startswith((":memory:", "?"))):
         raise ValueError(f"{value!r} does not name a file; write sqlite:////path/to/file.db")
+    return value
+
+
+def _replica_address(value: str) -> str:
+    if value and not value.startswith(POSTGRES):
+        raise ValueError("must start with postgresql://")
     return value
 
 
@@ -203,6 +211,7 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(default_factory=_default_data_dir)
     database_url: Annotated[str, AfterValidator(_address)] = ""
+    database_read_url: Annotated[str, AfterValidator(_replica_address)] = ""
     server: Server = Server()
     registration: Registration = Registration()
     access: Access = Access()
@@ -213,6 +222,12 @@ class Settings(BaseSettings):
     metrics: Metrics = Metrics()
     log: Log = Log()
     backups: Backups = Backups()
+
+    @model_validator(mode="after")
+    def _replica_of_postgres(self) -> Self:
+        if self.database_read_url and not self.database_url.startswith(POSTGRES):
+            raise ValueError("database_read_url is set, but database_url is not that of a PostgreSQL server")
+        return self
 
     @classmethod
     def settings_customise_sources(
@@ -264,11 +279,12 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
     """
     file = file_of(config)
     written = _read_toml(file, required=config is not None)
-    secret = secret_files.find(SECRET)
+    secrets = _secrets()
     try:
-        settings = Settings(**(written if secret is None else {**written, SECRET: secret.value}))
+        settings = Settings(**written | {name: secret.value for name, secret in secrets.items()})
     except ValidationError as error:
-        if secret is not None and error.errors()[0]["loc"] == (SECRET,):
+        place = error.errors()[0]["loc"]
+        if place and (secret := secrets.get(str(place[0]))) is not None:
             source = secret.source
         else:
             source = config_faults.source(error, PREFIX, variables(), file)
@@ -279,6 +295,11 @@ def load(config: Path | None = None, options: Mapping[str, Any] | None = None) -
         if value is not None:
             settings = _with_option(settings, name, value)
     return settings
+
+
+def _secrets() -> dict[str, Secret]:
+    """Map the names of settings to their values, where a variable or a file holds them as a secret."""
+    return {name: secret for name in SECRETS if (secret := secret_files.find(name)) is not None}
 
 
 def unknown_variables() -> list[str]:
@@ -303,9 +324,7 @@ def origins(settings: Settings, config: Path | None = None) -> dict[str, str]:
         variable = next((spelling for spelling in spelled if spelling in given), None)
         in_file = key in (written.get(section, {}) if section else written)
         found[name] = variable or (str(file) if in_file else "default")
-    if secret := secret_files.find(SECRET):
-        found[SECRET] = secret.source
-    return found
+    return found | {name: secret.source for name, secret in _secrets().items()}
 
 
 def flat(settings: Settings) -> dict[str, Any]:

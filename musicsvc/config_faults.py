@@ -11,6 +11,7 @@ from musicsvc.environment import DEMO_VARIABLES
 from musicsvc.wording import explain_validation
 
 NO_SUCH = "no such setting. musicsvc config show lists all settings"
+SECRET_FILES = {"MUSICSVC_DATABASE_URL_FILE", "MUSICSVC_DATABASE_READ_URL_FILE"}
 TEST_VARIABLES = {"MUSICSVC_PG_BIN", "MUSICSVC_SHARED_DATA"}
 
 
@@ -47,7 +48,7 @@ def json_message(prefix: str, variables: Mapping[str, str], settings: Mapping[st
 def unknown_variables(prefix: str, variables: Collection[str], settings: Collection[str]) -> list[str]:
     """Return the names of variables that begin with `prefix` but match no setting, sorted."""
     whole = {variable_name(prefix, name) for name in settings} | {
-        f"{prefix}DATABASE_URL_FILE",
+        *SECRET_FILES,
         *TEST_VARIABLES,
         *DEMO_VARIABLES,
     }

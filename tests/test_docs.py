@@ -25,6 +25,7 @@ DATA_FILES = {"db", "toml", "md", "py", "json"}  # `activity.db` is a file, `act
 WORDED = {
     "data_dir": "depends on the platform",
     "database_url": "`sqlite:///` + `musicsvc.db` in the data folder",
+    "database_read_url": "none",
     "server.base_path": "none",
     "server.trusted_proxies": "loopback",
     "activity.file": "`activity.db` beside the database",

@@ -124,6 +124,7 @@ class App:
         metrics, dispatcher = self._metrics, self._dispatcher
         collectors.add_connections(metrics, lambda: self._server, lambda: self._acceptor)
         collectors.add_store(metrics, self._store)
+        collectors.add_replica(metrics, self._store.replica)
         collectors.add_answers(metrics, dispatcher.answer_memory, dispatcher.answer_cache, dispatcher.first_steps)
         collectors.add_caches(metrics, self._authenticator, self._pictures, self._reports)
         collectors.add_activity(metrics, self._activity_writer, self._abuse_monitor)

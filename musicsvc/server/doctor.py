@@ -29,6 +29,10 @@ def check(settings: Settings, config_file: Path, *, now: int) -> Iterator[Findin
     yield from found
     if path is not None or not any(finding.check == "database" for finding in found):
         yield from check_log(settings, path)
+        if settings.database_read_url:
+            yield from _attempt(
+                "read replica", lambda: [database.check_replica(settings.store_url, settings.database_read_url)]
+            )
     yield from _attempt("permissions", lambda: files.check_permissions(*_private_files(settings, config_file, path)))
     if path is not None:
         yield from _of_files(settings, path, now)
@@ -50,7 +54,7 @@ def _attempt(check: str, run_check: Callable[[], Iterable[Finding]]) -> list[Fin
 def _private_files(settings: Settings, config_file: Path, path: Path | None) -> tuple[list[Path], list[Path]]:
     """Return the files and the folders that other users of the system should not be able to read."""
     secrets = [] if settings.server.tls_key is None else [settings.server.tls_key]
-    if without_password(settings.database_url) != settings.database_url:
+    if any(without_password(url) != url for url in (settings.database_url, settings.database_read_url)):
         secrets.append(config_file)
     if path is None:
         return secrets, []

@@ -11,6 +11,7 @@ import socket
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from ssl import SSLContext
 from typing import Any, Self
 
@@ -86,7 +87,9 @@ class Worker:
         loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
         loop.add_reader(self._links.supervisor, self._heed)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        with await asyncio.to_thread(opening.connect, self._configuration.settings.store_url) as store:
+        settings = self._configuration.settings
+        connect = partial(opening.connect, settings.store_url, read_url=settings.database_read_url)
+        with await asyncio.to_thread(connect) as store:
             app = self._build(store)
             self._tell(READY)
             taking_over = await self._take_over(app)

@@ -9,19 +9,22 @@ from musicsvc import extras
 from musicsvc.errors import Failure
 
 if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
+    from musicsvc.store.engine.store import Replica, Store
 
 
-def connect(url: str, migrations: Path | None = None) -> Store:
+def connect(url: str, migrations: Path | None = None, read_url: str = "") -> Store:
     """Open the database at `url`. Raises Failure, with a remedy, if it is unusable or has another schema version.
 
     `migrations`: the folder of the migrations that it must have. Default: those of this version of the service.
+    `read_url`: a read replica, which may be down, or an empty string.
     """
     from musicsvc.store.schema import schema  # noqa: PLC0415 - loads the drivers when a store is opened
 
     store = open_unchecked(url)
     try:
         schema.require_current(store, migrations)
+        if read_url:
+            store.replica = _replica(read_url, store)
     except BaseException:
         store.close()
         raise
@@ -39,3 +42,10 @@ def open_unchecked(url: str) -> Store:
             from musicsvc.store.engine.postgres.store import PostgresStore  # noqa: PLC0415 - the same
         return PostgresStore(url)
     raise Failure("The database address must start with sqlite:/// or postgresql:// (setting database_url).")
+
+
+def _replica(url: str, primary: Store) -> Replica:
+    from musicsvc.store.engine.postgres.replica import StandbyReplica  # noqa: PLC0415 - the same
+    from musicsvc.store.schema import schema  # noqa: PLC0415 - the same
+
+    return StandbyReplica(url, primary, schema.fault)

@@ -45,15 +45,32 @@ class Server:
         """Create and start a cluster, in about a second. Raises MissingError."""
         self.folder = Path(tempfile.mkdtemp(prefix="msvc", dir=_room()))
         try:
-            self._keeper = self._start()
+            self._fill(find_binaries(), unprivileged(self.folder))
+            self._keepers = [self._start()]
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
         self._await()
 
+    def _fill(self, binaries: Path, prefix: list[str]) -> None:
+        """Create the files of the cluster."""
+        _make_cluster([*prefix, str(binaries / "initdb")], self.folder / "data")
+
+    def restart(self) -> None:
+        """Start the server again after it was killed."""
+        for lock in ("data/postmaster.pid", ".s.PGSQL.5432.lock"):  # of a process that is not waited for yet
+            (self.folder / lock).unlink()
+        self._keepers.append(self._start())
+        self._await()
+
+    @property
+    def processes(self) -> list[int]:
+        """The ids of the server's processes; the first is the parent of the others (Linux)."""
+        pid = int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
+        return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+
     def _start(self) -> "subprocess.Popen[bytes]":
         binaries, prefix = find_binaries(), unprivileged(self.folder)
-        _make_cluster([*prefix, str(binaries / "initdb")], self.folder / "data")
         options = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
         server = [str(binaries / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder), *options]
         return subprocess.Popen(
@@ -74,7 +91,7 @@ class Server:
                 psycopg.connect(database_url(self.folder, "postgres")).close()
             except psycopg.OperationalError as error:
                 log = (self.folder / "log").read_text() if (self.folder / "log").exists() else ""
-                if self._keeper.poll() is not None or time.monotonic() > deadline:
+                if self._keepers[-1].poll() is not None or time.monotonic() > deadline:
                     self.stop()
                     raise MissingError(f"PostgreSQL does not start: {error} {log[-1000:]}") from None
                 time.sleep(0.05)
@@ -83,7 +100,25 @@ class Server:
 
     def stop(self) -> None:
         """Stop the server and remove its files."""
-        self._keeper.communicate()
+        for keeper in reversed(self._keepers):
+            keeper.communicate()
+
+
+class Standby(Server):
+    """A server that replays the log of another one, and answers reads meanwhile."""
+
+    def __init__(self, primary: Server) -> None:
+        """Copy the files of the primary, and start. Raises MissingError."""
+        self._primary = primary
+        super().__init__()
+
+    def _fill(self, binaries: Path, prefix: list[str]) -> None:
+        address = f"host={self._primary.folder} user={USER}"
+        command = [*prefix, str(binaries / "pg_basebackup"), "-D", str(self.folder / "data"), "-d", address]
+        options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"]
+        done = subprocess.run([*command, *options], capture_output=True, text=True, check=False, env=_environment())
+        if done.returncode != 0:
+            raise MissingError(f"{shlex.join(command)}: {done.stderr.strip()}")
 
 
 def database_url(folder: Path, name: str) -> str:

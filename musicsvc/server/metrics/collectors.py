@@ -2,6 +2,8 @@
 
 import shutil
 from collections.abc import Callable
+from functools import partial
+from math import isfinite
 
 from musicsvc.clock import SECOND, Clock
 from musicsvc.config import Settings
@@ -19,7 +21,7 @@ from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.responses.large import AnswerMemory
 from musicsvc.store.backups.folder import BackupFile, known_damaged, newest
 from musicsvc.store.engine.sqlite.files import database_bytes, wal_bytes
-from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.store import Replica, Store
 from musicsvc.store.engine.url import path_of
 
 
@@ -128,3 +130,15 @@ def add_store(metrics: Metrics, store: Store) -> None:
     metrics.counter("musicsvc_store_commit_seconds", "Time spent in commits.", lambda: done.seconds)
     metrics.on_scrape("musicsvc_database_bytes", "Size of the database file.", lambda: database_bytes(store.url))
     metrics.on_scrape("musicsvc_wal_bytes", "Size of the write-ahead log.", lambda: wal_bytes(store.url))
+
+
+def add_replica(metrics: Metrics, replica: Replica | None) -> None:
+    """Add metrics of the read replica, if there is one: its lag, and which reads it and the primary answered."""
+    if replica is None:
+        return
+    text = "Time since the last moment until which the read replica is known to have every commit."
+    metrics.on_scrape("musicsvc_replica_lag_seconds", text, lambda: replica.lag if isfinite(replica.lag) else None)
+    metrics.counter("musicsvc_replica_reads", "Figures and exports from the read replica.", lambda: replica.reads)
+    text = "Figures and exports from the primary, although there is a read replica."
+    reads = {reason: partial(replica.fallbacks.__getitem__, reason) for reason in replica.fallbacks}
+    metrics.counter_by("musicsvc_replica_fallbacks", text, "reason", reads)

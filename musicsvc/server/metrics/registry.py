@@ -130,6 +130,14 @@ class Metrics:
         self._counted[counter] = 0.0
         self._counters.append((counter, read))
 
+    def counter_by(self, name: str, text: str, label: str, read: Mapping[str, Callable[[], float]]) -> None:
+        """Add a counter with a label, summed over all workers. `read`: as in `counter`, for each value of the label."""
+        family = Counter(name, text, (label,), registry=self._own)
+        for value, read_value in read.items():
+            counter = family.labels(value)
+            self._counted[counter] = 0.0
+            self._counters.append((counter, read_value))
+
     def on_scrape(self, name: str, text: str, read: Callable[[], float | None]) -> None:
         """Add a gauge that all workers share. At each scrape, `read` returns its value, or None to leave it out."""
         self._on_scrape.add(name, text, read)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
@@ -69,13 +70,12 @@ class HandlerRunner:
         }
         if body is not None:
             await self._prepare(exchange, sources)
-        unit = build_unit(exchange, sources, query_errors)
-        unit = unit if exchange.slot is None else exchange.slot.recording(unit)
+        unit, read = self._unit(exchange, sources, build_check(exchange, sources, query_errors))
         large = route.nests_tracks and isinstance(query, fields.Pages) and query.large and call.caller is not None
         if large:
             builder.expect_large()
         try:
-            result = await self._run(route, unit, call, large=large)
+            result = await self._run(route, unit, read, call, large=large)
         except MissingReference:
             await self._require_account(call)
             raise
@@ -85,6 +85,19 @@ class HandlerRunner:
             kind, key = Work.FIGURES if route.figures else Work.DRAWING, getattr(result, "key", None)
             result = await self._executors.run(kind, draw, token_holder=call.token_holder, key=key)
         return builder.finish(result, writes=route.writes, drawn=route.render is not None)
+
+    def _unit(
+        self, exchange: Exchange, sources: Mapping[str, Any], check: Callable[[], Any]
+    ) -> tuple[Callable[[], Any], Callable[..., Future[Any]]]:
+        """Return the unit of work that answers the request, and the function that runs it if it only reads."""
+        route, account, unit = exchange.head.route, exchange.call.account_id, build_unit(exchange, sources, check)
+        if route.writes:
+            unit = self._store.counted(unit, account)
+        if exchange.slot is not None:
+            unit = exchange.slot.recording(unit)
+        return unit, partial(
+            self._store.read_figures, check=check, account=account
+        ) if route.replica else self._store.read
 
     async def _require_account(self, call: Call) -> None:
         """Raise Unauthenticated if the caller's account was deleted after the token or session was checked."""
@@ -132,18 +145,22 @@ class HandlerRunner:
             call.tally = {FAILED_SIGN_IN: 1}
         return credentials if right else None
 
-    async def _run(self, route: Route, unit: Callable[[], Any], call: Call, *, large: bool) -> Any:
+    async def _run(
+        self, route: Route, unit: Callable[[], Any], read: Callable[..., Future[Any]], call: Call, *, large: bool
+    ) -> Any:
         if route.constant:
             return unit()
         if route.no_store:
             return await asyncio.to_thread(unit)  # the handler may read files, which would block the event loop
         kind = _line(route, call, large=large)
         if kind is None:
-            return await self._run_at_once(route, unit, self._remaining(call))
-        run, work = self._store.write if route.writes else self._store.read, uncached(unit) if large else unit
+            return await self._run_at_once(route, unit, read, self._remaining(call))
+        run, work = self._store.write if route.writes else read, uncached(unit) if large else unit
         return await self._executors.run(kind, lambda: run(work).result(), token_holder=call.token_holder)
 
-    def _run_at_once(self, route: Route, unit: Callable[[], Any], within: float) -> Awaitable[Any]:
+    def _run_at_once(
+        self, route: Route, unit: Callable[[], Any], read: Callable[..., Future[Any]], within: float
+    ) -> Awaitable[Any]:
         """Run a unit of work that fails with Unavailable after `within` seconds."""
         if route.probe:
             return asyncio.wrap_future(self._store.probe(unit, within=min(within, PROBE_SECONDS)))
@@ -153,7 +170,7 @@ class HandlerRunner:
             return self._store.write_on_loop(unit, counters_only=route.counters_only, within=within)
         if route.cacheable:
             return self._reads.run(unit, within)
-        return asyncio.wrap_future(self._store.read(unit, within=within))
+        return asyncio.wrap_future(read(unit, within=within))
 
     def _remaining(self, call: Call) -> float:
         return call.remaining(self._clock.monotonic())
@@ -183,11 +200,11 @@ def read_query(route: Route, request: BaseRequest, now: int) -> tuple[Query | No
     return None, {name: MISPLACED for name in request.query if name in fields}
 
 
-def build_unit(exchange: Exchange, sources: Mapping[str, Any], query_errors: dict[str, str]) -> Callable[[], Any]:
-    """Return a function that checks all fields and calls the handler. Call it in a transaction, perhaps repeatedly."""
+def build_check(exchange: Exchange, sources: Mapping[str, Any], query_errors: dict[str, str]) -> Callable[[], Any]:
+    """Return a function that checks all fields, and returns the object of the path. Call it in a transaction."""
     route, values, parsed = exchange.head.route, exchange.head.values, exchange.parsed
 
-    def unit() -> Any:
+    def check() -> Any:
         subject = None
         if route.subject is not None:
             subject = route.subject.load(*values.values(), sources=sources)
@@ -196,7 +213,17 @@ def build_unit(exchange: Exchange, sources: Mapping[str, Any], query_errors: dic
             found |= route.body.check_against_store(parsed.sent, found, subject)
         if found:
             raise Invalid(found)
-        result = route.call_handler({**sources, **values, "subject": subject})
+        return subject
+
+    return check
+
+
+def build_unit(exchange: Exchange, sources: Mapping[str, Any], check: Callable[[], Any]) -> Callable[[], Any]:
+    """Return a function that calls `check`, and then the handler. Call it in a transaction, perhaps repeatedly."""
+    route, values = exchange.head.route, exchange.head.values
+
+    def unit() -> Any:
+        result = route.call_handler({**sources, **values, "subject": check()})
         # Reads are encoded here, off the event loop; writes after the unit of work, so as not to block other writes.
         return result if route.writes or route.render is not None else encoded(result)
 

@@ -10,7 +10,14 @@ from musicsvc.server.schemas.insights import Found
 
 EXPORT = f"{INSIGHTS}/export"
 Exporting = partial(
-    Route, family=Family.INSIGHTS, reads=True, slow=True, limit=RateLimit.EXPORTS, private=True, raises=(404,)
+    Route,
+    family=Family.INSIGHTS,
+    reads=True,
+    slow=True,
+    replica=True,
+    limit=RateLimit.EXPORTS,
+    private=True,
+    raises=(404,),
 )
 
 # fmt: off

@@ -37,7 +37,8 @@ ARTIST = Kind("artist", f"{INSIGHTS}/artists/{{artistId}}", figures.artist_of)
 
 def insight(of: Kind, path: str, handler: Callable[..., Any], **more: Any) -> Route:
     """Return the row of an endpoint of tracks, albums or artists, below the path of one of them."""
-    return Route("GET", of.path + path, handler, family=Family.INSIGHTS, private=True, find=of.find, **more)
+    row = {"family": Family.INSIGHTS, "private": True, "replica": True, "find": of.find, **more}
+    return Route("GET", of.path + path, handler, **row)
 
 
 def each(of: Kind, path: str, handler: Callable[..., Any], **more: Any) -> Route:
@@ -62,7 +63,7 @@ def listening_of(of: Kind) -> Sequence[Route]:
 
 ROUTES: tuple[Route, ...] = (
     *figures_of(TRACK, Found[Figures]),
-    insight(TRACK, "/realtime", insights.show_realtime, answer=Found[Realtime]),
+    insight(TRACK, "/realtime", insights.show_realtime, answer=Found[Realtime], replica=False),
     *figures_of(ALBUM, Found[AlbumFigures]),
     *figures_of(ARTIST, Found[ArtistFigures]),
     insight(ARTIST, "/collaborations", insights.list_collaborations, answer=Found[Collaborations]),

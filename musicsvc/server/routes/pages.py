@@ -60,7 +60,9 @@ def page(method: str, path: str, handler: Any, access: Access, **more: Any) -> R
 
 KINDS = {"/insights/artist/{id}": artist_of, "/insights/album/{id}": album_of, "/insights/track/{id}": track_of}
 TABLES = {kind: f"/insights/{kind}" for kind in ("artists", "albums", "tracks")}
-export = partial(page, "POST", access=SESSION, body=ExportForm, reads=True, slow=True, limit=RateLimit.EXPORTS)
+export = partial(
+    page, "POST", access=SESSION, body=ExportForm, reads=True, slow=True, replica=True, limit=RateLimit.EXPORTS
+)
 
 
 # fmt: off
@@ -97,14 +99,17 @@ ROUTES: tuple[Route, ...] = (
     page("POST", f"{TOKEN}/delete", developers.delete_token, SESSION, find=tokens.get_own, urgent=True),
     Route("GET", "/static/{name}", static.send, OPEN, family=Family.PLAIN, no_store=True, undocumented=True),
     page("GET", "/insights", overviews.show, SESSION, query=OverviewQuery, form="/insights",
-         figures=True),
-    *(page("GET", path, insights.show, SESSION, find=find, query=SubjectQuery, form=path, figures=True)
+         figures=True, replica=True),
+    *(page("GET", path, insights.show, SESSION, find=find, query=SubjectQuery, form=path, figures=True,
+           replica=find is not track_of)  # that of a track shows its plays of this moment
       for path, find in KINDS.items()),
-    *(page("GET", path, overviews.show_table(kind), SESSION, query=TableQuery, form=path, figures=True)
+    *(page("GET", path, overviews.show_table(kind), SESSION, query=TableQuery, form=path, figures=True,
+           replica=True)
       for kind, path in TABLES.items()),
     *(page("GET", f"{path}/csv", overviews.download(kind), SESSION, query=TableQuery, slow=True,
-           limit=RateLimit.EXPORTS) for kind, path in TABLES.items()),
-    page("GET", COMPARE, insights.compare, SESSION, query=CompareQuery, form=COMPARE, figures=True),
+           replica=True, limit=RateLimit.EXPORTS) for kind, path in TABLES.items()),
+    page("GET", COMPARE, insights.compare, SESSION, query=CompareQuery, form=COMPARE, figures=True,
+         replica=True),
     page("POST", f"{COMPARE}/share", insights.share_comparison, SESSION, query=CompareQuery, body=ShareForm,
          form=COMPARE),
     page("GET", "/insights/track/{id}/realtime", insights.show_realtime, SESSION, find=track_of),

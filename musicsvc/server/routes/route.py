@@ -141,6 +141,7 @@ class Route:
     - `constant`: the handler reads nothing and returns at once, so it runs on the event loop.
     - `slow`: may take long, so only few such requests run at once.
     - `figures`: a page that computes figures: a few run at once, apart from exports. With `render`, that computes them.
+    - `replica`: reads figures, which may be up to 5 seconds old, so a read replica may answer.
     - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
     - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
     - `demo`: exists in demo mode only.
@@ -175,6 +176,7 @@ class Route:
     urgent: bool = False
     slow: bool = False
     figures: bool = False
+    replica: bool = False
     nests_tracks: bool = False
     no_store: bool = False
     constant: bool = False
@@ -204,8 +206,9 @@ class Route:
         reads = (
             self.method in SAFE and not (self.no_store or self.constant or self.heavy) and self.family is Family.GENERAL
         )
-        timeless = self.subject is None or not self.subject.depends_on_time
-        object.__setattr__(self, "cacheable", reads and timeless and CACHEABLE.issuperset(names))
+        # What a replica has read is older than the versions of tables that a cached response is compared with.
+        repeatable = not self.replica and (self.subject is None or not self.subject.depends_on_time)
+        object.__setattr__(self, "cacheable", reads and repeatable and CACHEABLE.issuperset(names))
         object.__setattr__(self, "_depends_on_caller", "caller" in names)
 
     def audience(self, caller: Identity | None) -> Hashable:

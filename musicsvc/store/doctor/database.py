@@ -37,6 +37,18 @@ def check_database(url: str, *, now: int) -> list[Finding]:
     return found
 
 
+def check_replica(url: str, read_url: str) -> Finding:
+    """Check that figures are read from the read replica at `read_url`."""
+    from musicsvc.store.engine.postgres import standby  # noqa: PLC0415 - loads the driver only if used
+
+    with open_unchecked(url) as store:
+        problem = standby.problem(read_url, store, schema.fault)
+    if problem is None:
+        return ok("read replica", "The read replica has what the primary has.")
+    hint = "Check database_read_url and the replication. Until then figures and exports are read from the primary."
+    return warning("read replica", problem, hint)
+
+
 def _check_open(store: Store, now: int) -> Iterator[Finding]:
     yield from _check_postgres(store, now) if path_of(store.url) is None else _check_sqlite(store)
     fault = store.read(schema.fault).result()

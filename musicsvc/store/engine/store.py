@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from musicsvc.errors import Unavailable
+from musicsvc.store.engine import own_writes
 
 T = TypeVar("T")
 CLOSING = "The service is shutting down."
@@ -28,12 +29,35 @@ class Workload:
         self.seconds += seconds
 
 
+class Replica(ABC):
+    """A read replica. `reads`: how many reads it has answered; `fallbacks`: how many the primary has, by reason."""
+
+    reads: int
+    fallbacks: dict[str, int]
+
+    @property
+    @abstractmethod
+    def lag(self) -> float:
+        """The seconds since the last time until which the replica is known to have every commit."""
+
+    @abstractmethod
+    def read(
+        self, unit: Callable[[], T], check: Callable[[], object], account: int | None, within: float | None
+    ) -> Future[T]:
+        """Do what `Store.read_figures` says, on the replica or on the primary."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Wait for the running reads, then close all connections."""
+
+
 class Store(ABC):
     """An open database. It runs functions in transactions on its own threads. Any thread may call its methods."""
 
     url: str
     workload: Workload
     parallel_reads: int = 1  # small reads that run best at the same time
+    replica: Replica | None = None
 
     @abstractmethod
     def read(self, unit: Callable[[], T], *, within: float | None = None, patient: bool = True) -> Future[T]:
@@ -69,6 +93,27 @@ class Store(ABC):
     def probe(self, unit: Callable[[], T], *, within: float) -> Future[T]:
         """Call `unit` as `read` does, for a health check. On PostgreSQL, it waits for no other unit, and writes."""
         return self.read(unit, within=within)
+
+    def read_figures(
+        self,
+        unit: Callable[[], T],
+        *,
+        check: Callable[[], object],
+        account: int | None,
+        within: float | None = None,
+    ) -> Future[T]:
+        """Do the same as `read`, on the read replica if there is one: it may be up to 5 seconds behind.
+
+        `check`: is called on the primary before, and raises what must be refused. `account`: the caller, whose own
+        writes `unit` sees.
+        """
+        if self.replica is None:
+            return self.read(unit, within=within)
+        return self.replica.read(unit, check, account, within)
+
+    def counted(self, unit: Callable[[], T], account: int | None) -> Callable[[], T]:
+        """Return a unit for `write` that does the same for this account, so that `read_figures` knows of it."""
+        return unit if self.replica is None or account is None else own_writes.marked(unit, account)
 
     def reserve_space(self) -> str:
         """Reserve disk space for urgent writes. Return an error message, or an empty string. May block."""

@@ -63,6 +63,8 @@ class Tables:
             return frozenset(map(counters, self.changed(statement.removeprefix(COUNTERS))))
         found: set[str] = set()
         for verb, name in CHANGE.findall(NO_CHANGE.sub(" ", LITERAL.sub(" ", statement))):
+            if name == VERSIONS:
+                continue
             if name not in self.names:
                 return self.names
             found.add(name)

@@ -297,6 +297,8 @@ class PostgresStore(Store):
         return queued(self._readers), queued(self._writers)
 
     def close(self) -> None:
+        if self.replica is not None:
+            self.replica.close()
         self._watch.close()
         for threads in (self._readers, self._writers, self._urgent, self._patient):  # the others pass on to the last
             threads.shutdown(wait=True)

@@ -113,7 +113,8 @@ class _Task:
         except Failure as failure:
             report["problem"] = self._plain(failure)
         finally:
-            self._store.write(partial(queue.finish, self._task.id, state, report, self._run)).result()
+            finish: Callable[[], None] = partial(queue.finish, self._task.id, state, report, self._run)
+            self._store.write(self._store.counted(finish, self._task.user)).result()
         if self._task.step == queue.IMPORT and state == queue.DONE:
             self._path.unlink(missing_ok=True)
 
