@@ -41,22 +41,28 @@ def measured(store: Store, size: int, count: int, first: int, parts: int, turn: 
     return size * count / spent
 
 
-def post(server: Server, count: int, part: int) -> float:
-    """Send requests with 1,000 plays each, of the last hours. Return the plays per CPU second of the server."""
-    stream = Stream(BATCH * count, DAY, 0, seed=part)
-    bodies = []
+def bodies(count: int, seed: int, known: int = 0) -> list[bytes]:
+    """Return bodies of requests with 1,000 plays each of the last hours, `known` percent of them by known listeners."""
+    stream = Stream(BATCH * count, DAY, 0, seed=seed)
+    found = []
     for _ in range(count):
         plays = [
             {
                 "track_id": row.track,
                 "played_at": isoformat(row.played_at),
-                "listener": f"listener {part} {row.listener}",
+                "listener": f"benchmark {row.listener}" if at % 100 < known else f"listener {seed} {row.listener}",
                 "duration_ms": row.duration_ms,
             }
-            for row in stream.batch(BATCH)
+            for at, row in enumerate(stream.batch(BATCH))
         ]
-        bodies.append(json.dumps({"plays": plays}).encode())
-    some = [raw("/api/v1/plays", server.port, token=server.token, method="POST", body=body) for body in bodies]
+        found.append(json.dumps({"plays": plays}).encode())
+    return found
+
+
+def post(server: Server, count: int, part: int) -> float:
+    """Send such requests. Return the plays per CPU second of the server."""
+    path = "/api/v1/plays"
+    some = [raw(path, server.port, token=server.token, method="POST", body=body) for body in bodies(count, part)]
     return BATCH * count / cost(server, lambda: send(server.port, some, 1))
 
 

@@ -13,10 +13,10 @@ from musicsvc.clock import DAY
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import AlbumArtist
-from musicsvc.store.plays import ingest
+from musicsvc.store.plays import counting, ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import counts, listeners
+from musicsvc.store.plays.rollups import listeners
 from tests.conftest import NOW
 from tests.support.reported_plays import world
 
@@ -42,7 +42,7 @@ def fill(chance: random.Random, count: int) -> int:
 
 
 def record(plays: Iterable[PlayRow]) -> int:
-    counts.lock()
+    counting.lock()
     return ingest.record(plays)
 
 

@@ -9,7 +9,7 @@ from musicsvc.clock import DAY
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Listener, Track
-from musicsvc.store.plays import ingest
+from musicsvc.store.plays import counting, ingest
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.seeding import synthetic
 
@@ -48,4 +48,4 @@ def _add_people(people: range, manager: int) -> None:
 def _record(rows: list[ingest.PlayRow]) -> None:
     taken = ingest.record(rows)
     for _ in range(0, len(rows), 1_000):
-        ingest.roll_up(min(taken, 1_000))
+        counting.roll_up(min(taken, 1_000))

@@ -1,9 +1,9 @@
 """Three tracks, an account that reports their plays, and their figures."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from musicsvc.clock import DAY
+from musicsvc.clock import DAY, SECOND
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
@@ -68,3 +68,22 @@ def read_figures() -> dict[Any, tuple[int, list[int]]]:
 
 def figures(store: Store) -> dict[Any, tuple[int, list[int]]]:
     return store.read(read_figures).result()
+
+
+def numbers(found: Mapping[Any, tuple[int, Collection[object]]]) -> dict[Any, tuple[int, int]]:
+    """Return the numbers of plays and of listeners in such figures."""
+    return {key: (count, len(people)) for key, (count, people) in found.items()}
+
+
+def recounted(heard: Sequence[ReportedPlay]) -> tuple[dict[Any, tuple[int, set[str | None]]], int]:
+    """Count the same figures in plain Python."""
+    taken = {
+        (play.track_id, play.listener, play.client_id or ("slot", play.played_at // (30 * SECOND))): play
+        for play in heard
+    }
+    found = {}
+    for kind, subject, tracks in SUBJECTS:
+        for first, end in SPANS:
+            mine = [play for play in taken.values() if play.track_id in tracks and first <= play.played_at // DAY < end]
+            found[kind, subject, first, end] = (len(mine), {play.listener for play in mine})
+    return found, len(taken)

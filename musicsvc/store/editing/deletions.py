@@ -14,8 +14,8 @@ from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.sql import fetch, is_sqlite, run
 from musicsvc.store.models import Album, Artist, Comment, Track
-from musicsvc.store.plays import reattribution, subjects
-from musicsvc.store.plays.rollups import counts, reader
+from musicsvc.store.plays import counting, reattribution, subjects
+from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor
@@ -77,7 +77,7 @@ def delete_track(track: TrackRow, *, now: int, account: int | None, actor: Actor
 
     `account`: the account of the event that is logged.
     """
-    counts.lock()  # no play is reported meanwhile
+    counting.lock()  # no play is reported meanwhile
     engagement_days.lock()
     run(KEEP, track.id)
     engagement_days.forget(track.id)
@@ -104,7 +104,7 @@ def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Ac
 
     `account`: the account of the event that is logged.
     """
-    counts.lock()
+    counting.lock()
     if not is_sqlite():  # tracks and albums of this artist are added before or never
         fetch("SELECT id FROM artist WHERE id = ? FOR UPDATE", artist.id)
     require_unneeded(artist)

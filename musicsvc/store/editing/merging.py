@@ -14,8 +14,8 @@ from musicsvc.store.editing import links
 from musicsvc.store.engagement import comments, engagement_days
 from musicsvc.store.engine.sql import fetch, is_sqlite
 from musicsvc.store.models import Album, Artist, Track
-from musicsvc.store.plays import moving, reattribution, subjects
-from musicsvc.store.plays.rollups import counts, reader
+from musicsvc.store.plays import counting, moving, reattribution, subjects
+from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor, Kind
@@ -93,7 +93,7 @@ def merge(
     """
     lock_imports()
     identifiers.lock()
-    counts.lock()
+    counting.lock()
     engagement_days.lock()
     kind = KINDS[noun]
     pair = _load(kind, from_id, into_id, caller, locking=True)

@@ -21,6 +21,7 @@ ROWS_PER_FETCH = 1000
 DENSE = 2  # ascending ids are read as one range if they are at least 1/DENSE of its numbers
 BATCH = 500  # values in one statement; both databases take more than ten thousand
 _current: ContextVar[Database | None] = ContextVar("musicsvc_database", default=None)
+_later: ContextVar[list[Callable[[], bool]] | None] = ContextVar("musicsvc_later", default=None)
 
 
 class CurrentDatabase(DatabaseProxy):
@@ -157,6 +158,33 @@ def lock(number: int, *, shared: bool = False) -> None:
     """
     if not is_sqlite():
         current().execute_sql(f"SELECT pg_advisory_xact_lock{'_shared' if shared else ''}(%s)", (number,))
+
+
+def try_lock(number: int) -> bool:
+    """Acquire the lock as `lock` does, if no other transaction has it. Return whether this transaction has it."""
+    return is_sqlite() or bool(fetch("SELECT pg_try_advisory_xact_lock(?)", number)[0][0])
+
+
+@contextmanager
+def following() -> Iterator[list[Callable[[], bool]]]:
+    """Yield a list, and add to it the units that transactions in the `with` block pass to `then`."""
+    units: list[Callable[[], bool]] = []
+    token = _later.set(units)
+    try:
+        yield units
+    finally:
+        _later.reset(token)
+
+
+def then(unit: Callable[[], bool]) -> None:
+    """After this transaction, call `unit` in others until it returns True; `Store.write` is not done before.
+
+    For PostgreSQL only. `unit` may also be called if this transaction fails and is repeated.
+    """
+    units = _later.get()
+    if units is None:
+        raise RuntimeError("`then` is for units of PostgresStore.write")
+    units.append(unit)
 
 
 def by_code_point(field: Any) -> Any:

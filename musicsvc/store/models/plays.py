@@ -50,7 +50,10 @@ Play.add_index(Play.reporter, Play.reported_at, name="play_of_reporter", where=P
 
 
 class PlayCount(Table):
-    """Plays and listeners of a track, album, artist or account on one day, or in a block of 8 or of 32 days."""
+    """Plays and listeners of a track, album, artist or account on one day, or in a block of 8 or of 32 days.
+
+    On PostgreSQL it also has batches of plays that are not counted yet: musicsvc.store.plays.counting.
+    """
 
     key = BigIntegerField(primary_key=True)  # level, period, kind and id: musicsvc.store.plays.rollups.counts
     plays = BigIntegerField()

@@ -13,7 +13,8 @@ from musicsvc.store.editing import assignments
 from musicsvc.store.engagement import comments, engagement_days, likes
 from musicsvc.store.engine.sql import fetch, is_sqlite, run
 from musicsvc.store.models import AccessRequest, Message, Participant, User
-from musicsvc.store.plays.rollups import counts, listeners
+from musicsvc.store.plays import counting
+from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor
 from musicsvc.wording import quantity
@@ -84,7 +85,7 @@ def delete(
     """
     # No play, like or import of the account comes in between. In the order in which others acquire these locks.
     lock_imports()
-    counts.lock()
+    counting.lock()
     engagement_days.lock()
     users.lock_administrators()
     user = _lock(user_id)
@@ -135,7 +136,7 @@ def erase_listener(name: str, *, now: int, actor: Actor = "cli") -> int:
 
     Raises NotFound. Figures stay. Later plays with this name are those of a new listener.
     """
-    counts.lock()  # no play of the listener is reported meanwhile
+    counting.lock()  # no play of the listener is reported meanwhile
     erased = listeners.erase(listeners.opaque_key(name))
     if erased is None:
         raise NotFound("There is no listener with this name.")

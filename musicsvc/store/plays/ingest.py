@@ -1,7 +1,6 @@
 """Store reported plays in batches. Plays reported before are ignored. Refused plays are returned with a reason."""
 
 import hashlib
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -13,12 +12,11 @@ from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import bulk
-from musicsvc.store.plays import moving, ranks, subjects
-from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
+from musicsvc.store.engine.sql import is_sqlite
+from musicsvc.store.plays import counting, moving
+from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.reported import own_plays
-from musicsvc.store.plays.rollups import blocks, counts, listeners
-from musicsvc.store.plays.rollups.counts import ID_BITS, LAST_ID, REST_BITS
-from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, TRACK
+from musicsvc.store.plays.rollups import blocks, listeners
 
 OLDEST = 400 * DAY
 AHEAD = 5 * MINUTE
@@ -34,17 +32,7 @@ COLUMNS = {  # of PlayRow
     "names_hash": "bigint",
     "reported_at": "bigint",
 }
-ADD_TOTALS = """
-    INSERT INTO track_plays (track_id, plays) {rows}
-    ON CONFLICT (track_id) DO UPDATE SET plays = track_plays.plays + excluded.plays
-"""
-FIRST_OF_TRACKS, FIRST_OF_ALBUMS, FIRST_OF_ARTISTS, FIRST_OF_ACCOUNTS = (
-    kind << ID_BITS for kind in (TRACK, ALBUM, ARTIST, ACCOUNT)
-)
-DAY_0 = counts.start(counts.DAY, 0) + FIRST_OF_TRACKS
 PLAYED_AT = itemgetter(4)  # of a row; the earliest of repeats is kept
-ROLLED_UP_PER_PLAY = 4  # subjects, more than a new play is likely to bring
-ROLLED_UP_AT_ONCE = 1000  # subjects; takes about 25 ms
 WITHOUT_ID = b""
 UNKNOWN_TRACK = "There is no such track."
 FUTURE = "The time is more than 5 minutes in the future."
@@ -92,7 +80,7 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity, own_acce
 
     `own_accepted`: the setting `plays.own`.
     """
-    counts.lock()
+    counting.share()
     outcome = IngestOutcome()
     unknown = tracks.missing({play.track_id for play in plays})
     kept_from = blocks.progress().kept_from * DAY
@@ -113,18 +101,14 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity, own_acce
     second: list[int] = []
     own = ids[keys[None]] if None in keys else None
     if own is not None:
+        own_plays.lock(own)
         rows, second = own_plays.select(rows, own)
         outcome.refused = sorted([*outcome.refused, *((places[at], own_plays.SECOND_PLAY) for at in second)])
     dropped = moving.dropped({row.client_key for row in rows if row.client_key})
     outcome.accepted = record([row for row in rows if row.client_key not in dropped], own)
     outcome.repeated = len(valid) - len(second) - outcome.accepted
-    roll_up(outcome.accepted)
+    counting.roll_up(outcome.accepted)
     return outcome
-
-
-def roll_up(accepted: int) -> None:
-    """Count some of the blocks that are due: the more, the more plays are new. Call after `counts.lock`."""
-    blocks.advance(min(ROLLED_UP_PER_PLAY * accepted, ROLLED_UP_AT_ONCE))
 
 
 def _refusal(play: ReportedPlay, now: int, actor: Identity, *, own_accepted: bool) -> str | None:
@@ -161,39 +145,16 @@ def client_key(source: str, client_id: str) -> bytes:
 def record(rows: Iterable[PlayRow], own: int | None = None) -> int:
     """Store the plays that are not stored yet, and add them to the play counts. Return the number of new plays.
 
-    `own`: the listener whose plays are own plays, if there are any. Call after `counts.lock`.
+    `own`: the listener whose plays are own plays, if there are any. Call after `counting.share` or `counting.lock`.
     """
-    new = bulk.insert_new("play", COLUMNS, sorted(rows, key=PLAYED_AT))
-    if new:
-        _count(new, own)
+    new = bulk.insert_new("play", COLUMNS, sorted(rows, key=PLAYED_AT if is_sqlite() else _identity))
+    counting.add(new, () if own is None else (own,))
     return len(new)
 
 
-def _count(plays: Sequence[PlayRow | tuple[Any, ...]], own: int | None) -> None:
-    """Add new plays to the play counts."""
-    totals = Counter(map(itemgetter(1), plays))
-    played = subjects.of_tracks(totals)
-    new: dict[int, bytes] = defaultdict(bytes)  # by key of a row of the play counts
-    new_own = Counter[int]()
-    for slot, track, listener, _, _, duration_ms, _, _, _, _ in plays:
-        key = DAY_0 + (slot // SLOTS_PER_DAY << REST_BITS) + track
-        new[key] += counts.pack(slot, listener, duration_ms, played.lengths[track])
-        if listener == own:
-            new_own[key] += 1
-    for key, some in [*new.items()]:
-        track = key & LAST_ID
-        day = key - FIRST_OF_TRACKS - track
-        others = [day + FIRST_OF_ARTISTS + artist for artist in played.artists[track]]
-        others += [day + FIRST_OF_ACCOUNTS + account for account in played.accounts[track]]
-        if (album := played.albums[track]) is not None:
-            others.append(day + FIRST_OF_ALBUMS + album)
-        for other in others:
-            new[other] += some
-            if new_own:
-                new_own[other] += new_own[key]
-    for key, block in blocks.covering(new):
-        new[block] += new[key]
-        new_own[block] += new_own[key]
-    counts.add(new, new_own)
-    with ranks.moving(totals):
-        bulk.insert_many(ADD_TOTALS, ("bigint", "bigint"), sorted(totals.items()))
+def _identity(row: PlayRow) -> tuple[Any, ...]:
+    """Return a sort key by which transactions insert the same plays in the same order, so that none waits in a circle.
+
+    The earliest of repeats is first.
+    """
+    return (row.client_key, row.played_at) if row.client_key else (WITHOUT_ID, *row[:3], row.played_at)

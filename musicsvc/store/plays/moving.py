@@ -54,8 +54,8 @@ def repeated(source: int, target: int) -> list[RepeatedPlay]:
 def move(source: int, target: int) -> list[int]:
     """Move the plays of the track `source` to `target`. Return the days on which they were played.
 
-    The counts of both tracks are right then. The caller must hold `counts.lock`, and count those of albums and artists
-    again (`renew`) as soon as their tracks are right.
+    The counts of both tracks are right then. The caller must hold `counting.lock`, and count those of albums and
+    artists again (`renew`) as soon as their tracks are right.
     """
     days = _days(source)
     if not days:

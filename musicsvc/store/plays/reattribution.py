@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from musicsvc.store.engagement import engagement_days
-from musicsvc.store.plays import subjects
+from musicsvc.store.plays import counting, subjects
 from musicsvc.store.plays.rollups import blocks, counts, reader, recount
 from musicsvc.store.plays.subjects import TRACK, Subject
 
@@ -20,7 +20,7 @@ def rebuilding(tracks: Collection[int]) -> Iterator[None]:
     if not tracks:
         yield
         return
-    counts.lock()
+    counting.lock()
     engagement_days.lock()
     before = subjects.of_tracks(tracks)
     yield

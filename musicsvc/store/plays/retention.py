@@ -5,8 +5,8 @@ from functools import partial
 
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.engine.store import Store
+from musicsvc.store.plays import counting
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, day_of, to_date
-from musicsvc.store.plays.rollups import counts
 from musicsvc.store.security import security_events
 from musicsvc.wording import quantity
 
@@ -36,7 +36,7 @@ def _begin(first: int, count: int, now: int) -> int:
 
     `count`: the number of plays before `first`, for the event.
     """
-    counts.lock()
+    counting.lock()
     if count:
         about = f"{quantity(count, 'play')} before {to_date(first)}"
         security_events.add("plays.pruned", reason=about, now=now, actor="cli")

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from musicsvc.clock import DAY, MINUTE, SECOND
 from musicsvc.store.models import Track
-from musicsvc.store.plays import ingest, periods
-from musicsvc.store.plays.rollups import counts, listeners
+from musicsvc.store.plays import counting, ingest, periods
+from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.seeding.world import PREFIX
 
 DAYS = 730  # a year, and the one before it
@@ -37,7 +37,7 @@ class FixtureTrack(NamedTuple):
 def load(*, now: int) -> int:
     """Store the plays of the example tracks. Return the number of new plays."""
     mine = Track.select(Track.id, Track.duration).where(Track.external_id.startswith(PREFIX)).order_by(Track.id)
-    counts.lock()
+    counting.lock()
     tracks = [FixtureTrack(place, each.id, each.duration) for place, each in enumerate(mine)]
     today = periods.day_of(now)
     numbers = range(_oldest(today - DAYS), _oldest(today) + AUDIENCE)

@@ -34,10 +34,10 @@ from musicsvc.store.models import (
     Track,
     TrackLike,
 )
-from musicsvc.store.plays import history, ingest, periods
+from musicsvc.store.plays import counting, history, ingest, periods
 from musicsvc.store.plays.ingest import PlayRow, ReportedPlay
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
-from musicsvc.store.plays.rollups import blocks, counts, listeners, withdrawal
+from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from musicsvc.store.security import security_events
@@ -175,7 +175,7 @@ def bring(store: Store, model: Model, number: int) -> None:
         return
 
     def record() -> None:
-        counts.lock()
+        counting.lock()
         (listener,) = listeners.ensure([listeners.opaque_key(who)]).values()
         ingest.record([PlayRow(slot, track, listener, ingest.WITHOUT_ID, slot * SLOT, 1, 0, RUN)])
 

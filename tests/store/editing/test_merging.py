@@ -25,10 +25,9 @@ from musicsvc.store.models import (
     Track,
     TrackLike,
 )
-from musicsvc.store.plays import retention
+from musicsvc.store.plays import counting, retention
 from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
 from tests.support import play_counts
@@ -184,7 +183,7 @@ def test_an_album_that_would_be_too_large_is_refused_and_nothing_changes(
 @pytest.mark.usefixtures("fans")
 def test_a_merge_waits_for_imports_and_plays(store: Store) -> None:
     require_wait(store, import_lock.lock_imports, partial(merging.merge, "artist", 2, 1, now=NOW))
-    require_wait(store, counts.lock, partial(merging.merge, "track", 2, 1, now=NOW))
+    require_wait(store, counting.lock, partial(merging.merge, "track", 2, 1, now=NOW))
 
 
 @pytest.mark.only_on("postgres")

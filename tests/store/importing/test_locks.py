@@ -13,7 +13,7 @@ from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import made_rows, restoring, undo
 from musicsvc.store.models import Play, Track
-from musicsvc.store.plays.rollups import counts
+from musicsvc.store.plays import counting
 from tests.support.import_files import import_file
 from tests.support.postgres_locks import one_waits, require_begun_waits, require_wait
 from tests.support.program import until
@@ -82,7 +82,7 @@ def test_an_import_stores_no_play_while_another_transaction_changes_play_counts(
         stored.append(store.read(Play.select().count).result())
         return begun
 
-    require_begun_waits(store, counts.lock, begin)
+    require_begun_waits(store, counting.lock, begin)
     assert [*stored, store.read(Play.select().count).result()] == [0, 1]
 
 

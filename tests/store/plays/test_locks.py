@@ -10,8 +10,8 @@ from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import made_rows, runs
 from musicsvc.store.models import Track
-from musicsvc.store.plays import ingest, reattribution, retention, verify
-from musicsvc.store.plays.rollups import blocks, counts, withdrawal
+from musicsvc.store.plays import counting, ingest, reattribution, retention, verify
+from musicsvc.store.plays.rollups import blocks, withdrawal
 from musicsvc.store.plays.verify import compare_totals
 from musicsvc.store.seeding import plays as seeding
 from tests.conftest import NOW
@@ -43,7 +43,7 @@ CHANGES: list[Callable[[], object]] = [
 def test_a_change_of_play_counts_waits_for_others(store: Store, reporter: Identity) -> None:
     changes = [*CHANGES, lambda: ingest.report([], now=NOW, actor=reporter)]
     for change in changes:
-        require_wait(store, counts.lock, change)
+        require_wait(store, counting.lock, change)
 
 
 @pytest.mark.only_on("postgres")

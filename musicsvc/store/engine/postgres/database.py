@@ -25,6 +25,7 @@ CONNECT_SECONDS = 6  # of all hosts of the address together
 # A connection to a machine that is gone ends after half a minute, also if nothing is sent.
 TCP = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
 READ_ONLY = "The database accepts no changes at the moment."
+NAME = "musicsvc"  # of connections; those of version 0.1.0 have none
 ERRORS = (peewee.PeeweeException, psycopg.Error)  # Peewee does not wrap all errors of the driver
 # Each table, with a table whose deletes change it.
 TABLES = """
@@ -74,8 +75,8 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
         except psycopg.ProgrammingError:
             raise Failure("The database address cannot be read (setting database_url).") from None
         hosts = len(str(given.get("host", "")).split(","))  # psycopg applies the timeout to each
-        timeouts = {"connect_timeout": max(2, CONNECT_SECONDS // hosts)} | TCP
-        defaults: dict[str, Any] = {name: value for name, value in timeouts.items() if name not in given}
+        options = {"connect_timeout": max(2, CONNECT_SECONDS // hosts), "application_name": NAME} | TCP
+        defaults: dict[str, Any] = {name: value for name, value in options.items() if name not in given}
         super().__init__(url, prefer_psycopg3=True, client_encoding="UTF8", **defaults)
         self._url = url
         # Peewee opens connections one at a time. Threads must not queue for a server that does not answer.

@@ -28,7 +28,7 @@ from musicsvc.store.engine.postgres.database import (
     translate,
 )
 from musicsvc.store.engine.postgres.waiting import Limits, limited
-from musicsvc.store.engine.sql import bind, perform
+from musicsvc.store.engine.sql import bind, following, perform
 from musicsvc.store.engine.store import Store, Workload, enqueue, queued
 from musicsvc.store.engine.tables import noting
 from musicsvc.store.engine.url import describe
@@ -159,14 +159,38 @@ class PostgresStore(Store):
         if task.locked_until is None and not task.future.set_running_or_notify_cancel():
             return
         try:
-            result = self._run(task)
+            with following() as units:
+                result = self._run(task)
         except Unavailable as failure:
             if not self._pass_on(task, failure):
                 task.future.set_exception(failure)
         except BaseException as error:  # noqa: BLE001 - any exception belongs to the unit's caller
             task.future.set_exception(error)
         else:
+            self._complete(task, result, units)
+
+    def _complete(self, task: Task[T], result: T, units: Collection[Callable[[], bool]]) -> None:
+        """Run the units that the committed unit of a task has passed to `sql.then`, and complete its future."""
+        try:
+            for each in units:
+                self._follow(task, each)
+        except BaseException as error:  # noqa: BLE001 - the same
+            task.future.set_exception(error)
+        else:
             task.future.set_result(result)
+
+    def _follow(self, task: Task[Any], unit: Callable[[], bool]) -> None:
+        """Run the unit in transactions until it returns True, with growing pauses. Raises Unavailable in the end."""
+        ends, pause = min(task.deadline, time.monotonic() + BEGIN_SECONDS), PAUSE_SECONDS
+        while True:
+            try:
+                if self._run(Task(unit, WRITE, ends - time.monotonic(), versions=task.versions)):
+                    return
+                time.sleep(pause)
+            except Unavailable as failure:
+                if time.monotonic() > ends or not isinstance(driver_error(failure.__cause__), pg.LockNotAvailable):
+                    raise Unavailable(UNCONFIRMED, here=failure.here) from failure
+            pause *= 1.5
 
     def _pass_on(self, task: Task[T], failure: Unavailable) -> bool:
         """Let a task that failed at a lock wait for it on other threads. Return False if it must not wait."""

@@ -23,10 +23,10 @@ from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Artist as ArtistTable
 from musicsvc.store.models import Track as TrackTable
 from musicsvc.store.models import TrackArtist
-from musicsvc.store.plays import ingest
+from musicsvc.store.plays import counting, ingest
 from musicsvc.store.plays.ingest import PlayRow
 from musicsvc.store.plays.periods import SLOT
-from musicsvc.store.plays.rollups import blocks, counts, listeners
+from musicsvc.store.plays.rollups import blocks, listeners
 
 SUBJECTS_A_FOLD = 2000
 NO_LISTENER = "The file does not say whose plays these are.", "Add --listener NAME, or --map COLUMN=listener."
@@ -146,7 +146,7 @@ class Plays(Kind[Listen]):
         return listen_rows.parse(record, cells, self._listener)
 
     def write(self, batch: Sequence[Listen], scope: Scope) -> Outcome:
-        counts.lock()
+        counting.lock()
         kept_from = blocks.progress().kept_from * DAY
         if artists.missing(self._catalog.named(batch)):  # merged or deleted since they were loaded
             self._catalog = matching.load(scope.user)

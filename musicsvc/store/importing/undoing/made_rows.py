@@ -22,7 +22,7 @@ from musicsvc.store.models import (
     TrackTag,
     User,
 )
-from musicsvc.store.plays.rollups import counts
+from musicsvc.store.plays import counting
 
 AT_ONCE = 500
 MADE = """
@@ -81,7 +81,7 @@ def take_back(table: type[Model], import_id: int, below: int) -> Taken | None:
     if not ids:
         return None
     if table is Track:
-        counts.lock()  # plays name their track without a foreign key
+        counting.lock()  # plays name their track without a foreign key
     columns: Any = table
     present = set(existing(table, ids, locking=True))
     kept = reasons(table, sorted(present), import_id, Going()) if present else {}

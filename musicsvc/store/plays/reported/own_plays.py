@@ -10,6 +10,7 @@ from musicsvc.store.engine.sql import fetch
 
 R = TypeVar("R", bound="Row")
 
+LOCK = 0x4F574E << 32  # "OWN", above the id of a listener
 OLDEST = 14 * DAY
 TOO_OLD = (
     "The time is more than 14 days ago. Report your own plays within 14 days;"
@@ -53,10 +54,15 @@ def refuse(played_at: int, now: int, *, accepted: bool) -> str | None:
     return TOO_OLD if played_at < now - OLDEST else None
 
 
+def lock(listener: int) -> None:
+    """Prevent other transactions from recording own plays of this listener until this transaction ends."""
+    sql.lock(LOCK + listener)
+
+
 def select(rows: Sequence[R], listener: int) -> tuple[list[R], list[int]]:
     """Return the rows to store, and the positions of own plays to refuse. Other rows are left out as repeats.
 
-    `listener`: the reporting account as a listener, which its own plays have. Call after `tables.lock`.
+    `listener`: the reporting account as a listener, which its own plays have. Call after `lock`.
     """
     own = [row for row in rows if row.listener == listener]
     tracks = _tracks(own, listener)

@@ -103,14 +103,15 @@ def covering(keys: Iterable[int]) -> list[tuple[int, int]]:
 
 def roll_up(limit: int) -> bool:
     """Do the same as `advance` in a transaction of its own."""
-    counts.lock()
+    sql.lock(counts.LOCK, shared=True)
+    sql.lock(counts.COUNTING)
     return advance(limit)
 
 
 def advance(limit: int) -> bool:
     """Make about `limit` missing counts of blocks of 32 days, or if none are missing those of a block of 8 days.
 
-    Return False if no counts are missing. Call after `counts.lock`.
+    Return False if no counts are missing. Call after `counting.lock`, or with the lock `counts.COUNTING`.
     """
     done = progress()
     if not limit or done.oldest is None or done.newest is None:

@@ -20,6 +20,7 @@ from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays.rollups import histograms, listeners
 
 DAY, BLOCK8, BLOCK32 = 0, 1, 2  # levels
+UNCOUNTED = 3  # the level of batches of plays that are not counted yet: musicsvc.store.plays.counting
 DAYS = (1, 8, 32)  # of a period, by level
 SHIFT = (0, 3, 5)  # the number of a day >> SHIFT[level] is the number of its period
 ID_BITS, KIND_BITS, PERIOD_BITS = 37, 2, 22  # periods: every day from the year 1 to 9999
@@ -29,6 +30,7 @@ LAST_ID, LAST_KIND, LAST_PERIOD = (1 << ID_BITS) - 1, (1 << KIND_BITS) - 1, (1 <
 REST = (1 << REST_BITS) - 1  # the bits of kind and id
 ORIGIN = 719_168  # days from a day before the year 1 to 1970-01-01; a multiple of 32, the longest period
 LOCK = 0x504C4159  # "PLAY"
+COUNTING = 0x504C4143  # "PLAC"
 COMPACT_EVERY = 64  # plays between compactions of a row, hence the most integers after its bitmap
 # SQL expressions of the parts of a key. PERIOD has the level, too: no two periods have the same.
 PERIOD = f"(key >> {REST_BITS})"
@@ -137,11 +139,6 @@ def fetch_keys(query: str, keys: Collection[int]) -> list[Any]:
         return []
     given, numbers = sql.table_of(sorted(keys))
     return fetch(query.format(rows=f"{given} CROSS JOIN play_count WHERE key = given.value"), numbers)
-
-
-def lock() -> None:
-    """Prevent other transactions from changing the play counts until this transaction ends."""
-    sql.lock(LOCK)
 
 
 def pack(slot: int, listener: int, duration_ms: int | None, length: int) -> bytes:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch, run, run_many
-from musicsvc.store.plays import ranks
+from musicsvc.store.plays import counting, ranks
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import counts, recount
 from musicsvc.store.plays.subjects import TRACK
@@ -39,7 +39,7 @@ class Withdrawn(NamedTuple):
 
 def withdraw(chosen: Selection, days: Sequence[int]) -> Withdrawn:
     """Delete some of the selected plays on the first of these `days` (since 1970-01-01), and correct all counts."""
-    counts.lock()
+    counting.lock()
     taken = Counter[int]()  # plays by track
     changed = set[int]()  # rows of days
     finished = read = 0
