@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from musicsvc.clock import SECOND, Clock
 from musicsvc.store.accounts import api_access, tokens, users
@@ -34,6 +34,7 @@ from musicsvc.store.schema import schema
 
 JSON = dict[str, Any]
 Toggled = tuple[str, int, int]
+UNAVAILABLE = 503
 TRACKS = list(range(1, 21))
 BATCH = 15
 
@@ -61,12 +62,23 @@ def prepare(count: int, now: int) -> list[Account]:
     return made
 
 
+class Asking(Protocol):
+    """Where a caller sends its requests."""
+
+    def ask(self, method: str, target: str, token: str, body: bytes) -> tuple[int, bytes]:
+        """Return status and body. Raises OSError if the answer is incomplete."""
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+
+
 class Connection:
     """A connection that is opened on demand and can break at any time."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._socket: socket.socket | None = None
+        self.fields: dict[bytes, bytes] = {}  # the headers of the last answer
 
     def ask(self, method: str, target: str, token: str, body: bytes) -> tuple[int, bytes]:
         """Return status and body. Raises OSError if the answer is incomplete."""
@@ -76,14 +88,16 @@ class Connection:
         self._socket.sendall((head + kind).encode() + body)
         with self._socket.makefile("rb") as answer:
             status = answer.readline().split()
-            fields = {}
+            self.fields = {}
             while line := answer.readline().strip():
                 name, _, value = line.partition(b": ")
-                fields[name.lower()] = value
-            length = int(fields.get(b"content-length", -1))
+                self.fields[name.lower()] = value
+            length = int(self.fields.get(b"content-length", -1))
             content = answer.read(max(length, 0))
         if not status or len(content) != length:
-            raise ConnectionError
+            raise ConnectionError("the answer is incomplete")
+        if self.fields.get(b"connection") == b"close":
+            self.close()
         return int(status[1]), content
 
     def close(self) -> None:
@@ -118,29 +132,31 @@ class Caller:
     account: Account
     run: str
     states: dict[Toggled, set[bool]]  # the possible states of a follow or a like
+    patient: bool = False  # whether 503 is no fault
     effects: list[Effect] = field(default_factory=list)
     odd: list[str] = field(default_factory=list)
     _playlist: int = 0
     _comment: tuple[int, str] = (0, "")
 
-    def work(self, port: int, gone: threading.Event) -> None:
+    def work(self, connection: Asking, gone: threading.Event) -> None:
         """Send requests until the server is gone."""
-        connection = Connection(port)
         for turn in itertools.count():
+            if gone.is_set():
+                return
             step = STEPS[(turn + self.number) % len(STEPS)]
             try:
                 step(self, connection, f"{self.run}/{self.number}/{turn}")
             except OSError:
                 # One of two workers may be gone while the other still answers.
                 connection.close()
-                if gone.wait(0.01):
-                    return
+                gone.wait(0.01)
 
-    def send(self, connection: Connection, method: str, path: str, body: JSON | None = None) -> JSON:
+    def send(self, connection: Asking, method: str, path: str, body: JSON | None = None) -> JSON:
         """Return the body of the answer. Raises OSError if the connection broke."""
         status, content = connection.ask(method, f"/api/v1/{path}", self.account.token, json.dumps(body or {}).encode())
         if status not in {200, 201}:
-            self.odd.append(f"{method} {path}: {status} {content!r}")
+            if status != UNAVAILABLE or not self.patient:
+                self.odd.append(f"{method} {path}: {status} {content!r}")
             raise OSError
         result: JSON = json.loads(content)
         return result
@@ -153,30 +169,30 @@ class Caller:
         yield
         effect.acknowledged = True
 
-    def playlist(self, connection: Connection, name: str) -> None:
+    def playlist(self, connection: Asking, name: str) -> None:
         with self.expecting(f"playlist {name}", lambda: Playlist.select().where(Playlist.name == name).count()):
             answer = self.send(connection, "POST", "playlists", {"name": name})
         self._playlist = answer["playlist"]["id"]
 
-    def fill(self, connection: Connection, name: str) -> None:
+    def fill(self, connection: Asking, name: str) -> None:
         if target := self._playlist:
             self._playlist = 0
             query = PlaylistTrack.select().where(PlaylistTrack.playlist == target)
             with self.expecting(f"filling {name}", query.count, len(TRACKS)):
                 self.send(connection, "POST", f"playlists/{target}/tracks/add", {"ids": TRACKS})
 
-    def collection(self, connection: Connection, name: str) -> None:
+    def collection(self, connection: Asking, name: str) -> None:
         query = CollectionTrack.select().join(Collection).where(Collection.name == name)
         with self.expecting(f"collection {name}", query.count, len(TRACKS)):
             self.send(connection, "POST", "collections", {"name": name, "track_ids": TRACKS})
 
-    def comment(self, connection: Connection, name: str) -> None:
+    def comment(self, connection: Asking, name: str) -> None:
         body = {"content": name, "position": self.number}
         with self.expecting(f"comment {name}", lambda: Comment.select().where(Comment.content == name).count()):
             answer = self.send(connection, "POST", f"tracks/{1 + self.number % 3}/comments", body)
         self._comment = answer["comment"]["id"], name
 
-    def uncomment(self, connection: Connection, name: str) -> None:
+    def uncomment(self, connection: Asking, name: str) -> None:
         target, content = self._comment
         if target:
             self._comment = 0, ""
@@ -185,7 +201,7 @@ class Caller:
             with self.expecting(f"uncomment {name}", gone):
                 self.send(connection, "DELETE", f"comments/{target}")
 
-    def report(self, connection: Connection, name: str) -> None:
+    def report(self, connection: Asking, name: str) -> None:
         ids = [f"{name}.{at}" for at in range(BATCH)]
         keys = [ingest.client_key(f"account:{self.account.id}", each) for each in ids]
         query = Play.select().where(Play.client_key.in_(keys))
@@ -197,26 +213,26 @@ class Caller:
         with self.expecting(f"plays {name}", query.count, BATCH):
             self.send(connection, "POST", "plays", {"plays": heard})
 
-    def message(self, connection: Connection, name: str) -> None:
+    def message(self, connection: Asking, name: str) -> None:
         with self.expecting(f"message {name}", lambda: Message.select().where(Message.message_text == name).count()):
             self.send(connection, "POST", "messaging/messages", {"conversation_id": 1, "message_text": name})
 
-    def track(self, connection: Connection, name: str) -> None:
+    def track(self, connection: Asking, name: str) -> None:
         artist = TrackArtist.select().join(Track).where(Track.name == name)
         tags = TrackTag.select().join(Track).where(Track.name == name)
         body = {"name": name, "duration": 1, "artists": [self.account.artist], "tags": [name, "a", "b"], "genre": name}
         with self.expecting(f"track {name}", lambda: artist.count() + tags.count(), 4):
             self.send(connection, "POST", "tracks", body)
 
-    def follow(self, connection: Connection, name: str) -> None:
+    def follow(self, connection: Asking, name: str) -> None:
         other = 1 + self.account.id % len(TRACKS) % 4
         if other != self.account.id:
             self._toggle(connection, ("users", other, self.account.id), ("follow", "unfollow"), name)
 
-    def like(self, connection: Connection, name: str) -> None:
+    def like(self, connection: Asking, name: str) -> None:
         self._toggle(connection, ("tracks", 1, self.account.id), ("like", "unlike"), name)
 
-    def _toggle(self, connection: Connection, key: Toggled, verbs: tuple[str, str], name: str) -> None:
+    def _toggle(self, connection: Asking, key: Toggled, verbs: tuple[str, str], name: str) -> None:
         wanted = name[-1] in "02468"
         self.states.setdefault(key, {False}).add(wanted)
         self.send(connection, "POST", f"{key[0]}/{key[1]}/{verbs[0] if wanted else verbs[1]}")

@@ -132,7 +132,7 @@ def _kill_at_work(server: Program, those: list[callers.Caller]) -> None:
     """Kill the first process while clients write, and wait for the others, which notice it by themselves."""
     port = int(server.root.rpartition(":")[2])
     gone = threading.Event()
-    threads = [threading.Thread(target=caller.work, args=(port, gone)) for caller in those]
+    threads = [threading.Thread(target=caller.work, args=(callers.Connection(port), gone)) for caller in those]
     for thread in threads:
         thread.start()
     until(lambda: sum(effect.acknowledged for caller in those for effect in tuple(caller.effects)) > 50)

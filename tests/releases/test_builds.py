@@ -1,26 +1,14 @@
 """Real builds of three made versions: the first goes on working until the schema lets it no longer."""
 
 import http.client
-import json
-import os
-import re
-import shutil
-import subprocess
-import sys
-import zipfile
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from musicsvc.store.engine.url import describe
-from tests.support.preloaded import Process
-from tests.support.program import Program
+from tests.releases.builds import Builder, Version
 
 pytestmark = pytest.mark.long
-ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("musicsvc", "fixtures", "README.md", "LICENSE", "pyproject.toml")
 FIRST, SECOND, THIRD = "9.1.0", "9.2.0", "9.3.0"
 MOODS = """
 oldest_program = "9.1.0"
@@ -35,64 +23,11 @@ def up(migrator, db):
     db.execute_sql("ALTER TABLE track DROP COLUMN mood")
 """
 MIGRATIONS = {"9002_moods": MOODS, "9003_drop": DROP}
-Build = Callable[[str, Sequence[str]], "Version"]
-
-
-class Version:
-    """A version of the program, unpacked from its wheel into a folder, on one database."""
-
-    def __init__(self, folder: Path, url: str, data: Path) -> None:
-        self._work = folder.parent
-        self._variables = {
-            **os.environ,  # noqa: TID251 - handed on
-            "PYTHONPATH": str(folder),
-            "MUSICSVC_DATABASE_URL": url,
-            "MUSICSVC_DATA_DIR": str(data),
-        }
-
-    def start(self, arguments: Sequence[str], out: int, err: int) -> Process:
-        command = [sys.executable, "-m", "musicsvc", *arguments]
-        return subprocess.Popen(command, stdout=out, stderr=err, cwd=self._work, env=self._variables)
-
-    def serve(self, folder: Path) -> Program:
-        folder.mkdir()
-        return Program(folder, "serve", "--port", "0", start=self.start)
-
-    def __call__(self, *arguments: str, expect: int = 0) -> Any:
-        """Run a command; return its JSON value, or what it prints as an error."""
-        done = subprocess.run(
-            [sys.executable, "-m", "musicsvc", *arguments],
-            cwd=self._work,
-            env=self._variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == expect, done
-        return done.stderr if expect else json.loads(done.stdout)
 
 
 @pytest.fixture
-def build(tmp_path: Path, store_url: str) -> Build:
-    """Return a function that builds a version with made migrations, and unpacks its wheel."""
-
-    def build(version: str, migrations: Sequence[str]) -> Version:
-        source, unpacked = tmp_path / f"source-{version}", tmp_path / version
-        source.mkdir()
-        for part in PARTS:
-            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
-            copy(ROOT / part, source / part)
-        project = source / "pyproject.toml"
-        project.write_text(re.sub('(?m)^version = ".*"$', f'version = "{version}"', project.read_text("utf-8")))
-        for name in migrations:
-            (source / "musicsvc/store/migrations" / f"{name}.py").write_text(MIGRATIONS[name])
-        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "wheels")]
-        subprocess.run(command, cwd=source, check=True, capture_output=True)
-        (wheel,) = (tmp_path / "wheels").glob(f"musicsvc-{version}-*.whl")
-        zipfile.ZipFile(wheel).extractall(unpacked)
-        return Version(unpacked, store_url, tmp_path / "data")
-
-    return build
+def build(tmp_path: Path, store_url: str) -> Builder:
+    return Builder(tmp_path, store_url)
 
 
 def _get(root: str, path: str, token: str | None = None) -> int:
@@ -116,9 +51,9 @@ def _people(version: Version) -> None:
 
 @pytest.mark.only_on("postgres")
 def test_nodes_of_two_versions_serve_one_database_and_the_third_ends_the_first(
-    build: Build, store_url: str, tmp_path: Path
+    build: Builder, store_url: str, tmp_path: Path
 ) -> None:
-    first, second, third = build(FIRST, ()), build(SECOND, ["9002_moods"]), build(THIRD, [*MIGRATIONS])
+    first, second, third = build(FIRST), build(SECOND, {"9002_moods": MOODS}), build(THIRD, MIGRATIONS)
     _people(first)
     with first.serve(tmp_path / "node1") as old:
         assert _get(old.root, "/readyz") == 200
@@ -145,9 +80,9 @@ def test_nodes_of_two_versions_serve_one_database_and_the_third_ends_the_first(
 
 @pytest.mark.only_on("sqlite")
 def test_the_first_version_is_upgraded_to_the_third_in_one_step_and_its_backup_leads_back(
-    build: Build, tmp_path: Path
+    build: Builder, tmp_path: Path
 ) -> None:
-    first, third = build(FIRST, ()), build(THIRD, [*MIGRATIONS])
+    first, third = build(FIRST), build(THIRD, MIGRATIONS)
     _people(first)
     assert "Run: musicsvc db upgrade" in third("user", "list", "--json", expect=1)
     assert third("db", "upgrade", "--dry-run", "--json")["oldest_program"] == SECOND

@@ -13,7 +13,7 @@ import pytest
 from musicsvc.clock import Clock
 from musicsvc.store import opening
 from tests.faults import callers
-from tests.faults.callers import Account, Caller
+from tests.faults.callers import Account, Caller, Connection
 from tests.support.program import Program, until
 
 pytestmark = [
@@ -57,7 +57,7 @@ class Life:
             port = int(program.root.rpartition(":")[2])
             gone = threading.Event()
             those = [Caller(at, self._accounts[at], str(turn), self._states[at]) for at in range(CALLERS)]
-            threads = [threading.Thread(target=caller.work, args=(port, gone)) for caller in those]
+            threads = [threading.Thread(target=caller.work, args=(Connection(port), gone)) for caller in those]
             for thread in threads:
                 thread.start()
             if turn % 5 != STARTING:
