@@ -83,7 +83,8 @@ class Connection:
     def ask(self, method: str, target: str, token: str, body: bytes) -> tuple[int, bytes]:
         """Return status and body. Raises OSError if the answer is incomplete."""
         self._socket = self._socket or socket.create_connection(("127.0.0.1", self._port), 30)
-        head = f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+        head = f"{method} {target} HTTP/1.1\r\nHost: localhost\r\n"
+        head += f"Authorization: Bearer {token}\r\n" if token else ""
         kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         self._socket.sendall((head + kind).encode() + body)
         with self._socket.makefile("rb") as answer:

@@ -10,6 +10,7 @@ from tests.faults.callers import UNAVAILABLE, Account, Caller, Connection
 from tests.support.program import until
 
 CHECK_SECONDS = 0.05
+TOO_MANY = 429
 READS = (
     "albums",
     "tracks/1",
@@ -189,3 +190,56 @@ class Traffic:
             self.read += status == 200
             if status != 200 and not (self._patient and status == UNAVAILABLE):
                 self.odd.append(f"GET {path}: {status} {content!r}")
+
+
+class Greedy:
+    """Clients without a token that spend the limit of their address at all nodes, as far as they are let."""
+
+    def __init__(self, balancer: Balancer, clients: int = 3) -> None:
+        self._balancer = balancer
+        self._let = 0
+        self._lock = threading.Lock()
+        self._gone = threading.Event()
+        self._threads = [threading.Thread(target=self._spend) for _ in range(clients)]
+        self.allowed = 0
+        self.refused = 0
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._gone.set()
+        for thread in self._threads:
+            thread.join()
+
+    def let(self, allowed: int) -> None:
+        """Let the clients go on until this many of their requests are allowed."""
+        self._let = allowed
+
+    def spend(self, allowed: int) -> None:
+        """Let the clients go on, and wait until this many of their requests are allowed."""
+        self.let(allowed)
+        until(lambda: self.allowed >= allowed)
+
+    def spend_all(self) -> None:
+        """Let the clients go on until nothing is left."""
+        self._let, before = 1_000_000, self.refused
+        until(lambda: self.refused >= before + 50)
+
+    def _spend(self) -> None:
+        with closing(Balanced(self._balancer)) as client:
+            while not self._gone.is_set():
+                if self.allowed >= self._let:
+                    self._gone.wait(0.01)
+                    continue
+                try:
+                    status, _ = client.ask("GET", "/api/v1/albums", "", b"")
+                except OSError:
+                    status = 0
+                with self._lock:
+                    self.allowed += status == 200
+                    self.refused += status == TOO_MANY
+                if status != 200:
+                    self._gone.wait(0.01)
