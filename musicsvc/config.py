@@ -18,7 +18,8 @@ from musicsvc.environment import PREFIX, data_dir, variables
 from musicsvc.errors import Failure
 from musicsvc.secret_files import Secret
 
-SECRETS = ("database_url", "database_read_url")  # the settings that may contain a secret; keys of TLS are in files
+# The settings that may contain a secret; keys of TLS are in files.
+SECRETS = ("database_url", "database_read_url", "database_direct_url")
 Port = Annotated[int, Field(ge=0, le=65_535)]
 POSTGRES = ("postgresql://", "postgres://")
 PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
@@ -58,6 +59,12 @@ def _network(value: str) -> str:
 def _rate(value: str) -> str:
     if not RATE.fullmatch(value):
         raise ValueError(f"{value!r} is not a valid rate such as 300/minute (second, minute, hour, day)")
+    return value
+
+
+def _direct_address(value: str) -> str:
+    if value and not value.startswith(("postgresql://", "postgres://")):
+        raise ValueError("must start with postgresql://: it names the database of database_url past a pooler")
     return value
 
 
@@ -128,6 +135,13 @@ class Server(Section):
                 " set server.base_path to the path below which clients reach the service"
             )
         return self
+
+
+class Database(Section):
+    """Connections to PostgreSQL (docs/postgres.md)."""
+
+    connections: Annotated[int, Field(ge=4, le=100)] = 10  # of each worker
+    wait_timeout: Annotated[float, Field(ge=0)] = 0.0  # seconds
 
 
 class Registration(Section):
@@ -212,7 +226,9 @@ class Settings(BaseSettings):
     data_dir: Path = Field(default_factory=_default_data_dir)
     database_url: Annotated[str, AfterValidator(_address)] = ""
     database_read_url: Annotated[str, AfterValidator(_replica_address)] = ""
+    database_direct_url: Annotated[str, AfterValidator(_direct_address)] = ""
     server: Server = Server()
+    database: Database = Database()
     registration: Registration = Registration()
     access: Access = Access()
     plays: Plays = Plays()
@@ -244,6 +260,12 @@ class Settings(BaseSettings):
     def store_url(self) -> str:
         """The URL of the database: `database_url`, or by default a SQLite file in the data folder."""
         return self.database_url or f"sqlite:///{self.data_dir / 'musicsvc.db'}"
+
+    @property
+    def direct_url(self) -> str:
+        """The URL for work that needs a session: `database_direct_url`, or by default that of the database."""
+        is_file = self.store_url.startswith("sqlite:///")
+        return self.store_url if is_file else self.database_direct_url or self.store_url
 
     @property
     def creates_database(self) -> bool:

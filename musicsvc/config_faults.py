@@ -11,7 +11,7 @@ from musicsvc.environment import DEMO_VARIABLES
 from musicsvc.wording import explain_validation
 
 NO_SUCH = "no such setting. musicsvc config show lists all settings"
-SECRET_FILES = {"MUSICSVC_DATABASE_URL_FILE", "MUSICSVC_DATABASE_READ_URL_FILE"}
+SECRET_FILES = {f"MUSICSVC_DATABASE_{name}URL_FILE" for name in ("", "READ_", "DIRECT_")}
 TEST_VARIABLES = {"MUSICSVC_PG_BIN", "MUSICSVC_SHARED_DATA"}
 
 

@@ -24,6 +24,7 @@ DATA_FILES = {"db", "toml", "md", "py", "json"}  # `activity.db` is a file, `act
 # Defaults that the table of settings states in words.
 WORDED = {
     "data_dir": "depends on the platform",
+    "database_direct_url": "`database_url`",
     "database_url": "`sqlite:///` + `musicsvc.db` in the data folder",
     "database_read_url": "none",
     "server.base_path": "none",

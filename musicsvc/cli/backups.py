@@ -98,7 +98,7 @@ def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | 
             saved.append(made.file)
 
     with progress.bar(session, "upgrade") as on_progress:
-        migrations = schema.upgrade(settings.store_url, save, on_progress, session.migrations)
+        migrations = schema.upgrade(settings.direct_url, save, on_progress, session.migrations)
     return migrations, str(saved[0]) if saved else None
 
 

@@ -66,7 +66,7 @@ def copy(context: typer.Context, source: From, target: To, json: AsJson = False)
         raise Failure(f"FROM and TO are the same database: {_name(source)}.")
     began = session.clock.monotonic()
     with _side(session, source) as opened, progress.bar(session, "copy") as on_progress:
-        copied = copying.copy(opened, target, _log_file(session, target), on_progress)
+        copied = copying.copy(opened, _direct(session, target), _log_file(session, target), on_progress)
     seconds = session.clock.monotonic() - began
     session.echo(
         f"Compared {quantity(copied.rows, 'row')} of {_name(source)} with {_name(target)}: copied {copied.inserted:,},"
@@ -114,9 +114,15 @@ def _side(session: Session, url: str) -> Iterator[Side]:
     """Open a database that exists, for reading. Raises Failure unless its schema is current."""
     from musicsvc.store.copying import connecting
 
-    with connecting.connect(url, _log_file(session, url)) as opened:
+    with connecting.connect(_direct(session, url), _log_file(session, url)) as opened:
         opened.require_current()
         yield opened
+
+
+def _direct(session: Session, url: str) -> str:
+    """Return the URL of the database without a pooler, if the settings are those of the database at `url`."""
+    settings = session.settings()
+    return settings.direct_url if url == settings.store_url else url
 
 
 def _log_file(session: Session, url: str) -> Path | None:

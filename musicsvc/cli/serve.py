@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -13,17 +14,22 @@ import typer
 from musicsvc import permissions
 from musicsvc.cli.options import option, show_examples
 from musicsvc.cli.session import Session
-from musicsvc.errors import NoDatabase
+from musicsvc.errors import Failure, NoDatabase, Unavailable
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
 
 app = typer.Typer()
 INIT = "Create the database if it is missing, also where a setting names it."
+RETRY_SECONDS = 0.5
 TLS = "--tls-cert cert.pem --tls-key key.pem"
 
 
-@app.command(epilog=show_examples("serve --demo", "serve --workers 4", f"serve --host 0.0.0.0 --port 8443 {TLS}"))
+@app.command(
+    epilog=show_examples(
+        "serve --demo", "serve --workers 4 --wait-for-database 60", f"serve --host 0.0.0.0 --port 8443 {TLS}"
+    )
+)
 def serve(  # noqa: PLR0917 - typer calls it by name
     context: typer.Context,
     host: Annotated[str | None, option("IP", "Address to listen on [default: 127.0.0.1].")] = None,
@@ -32,6 +38,9 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     tls_cert: Annotated[Path | None, option("FILE", "TLS certificate chain (PEM).")] = None,
     tls_key: Annotated[Path | None, option("FILE", "Private key of the certificate (PEM).")] = None,
     init: Annotated[bool, typer.Option("--init", help=INIT)] = False,
+    wait_for_database: Annotated[
+        float | None, option("SECONDS", "Wait so long for the database to accept connections [default: 0].", min=0)
+    ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve sample data in a temporary database.")] = False,
     now: Annotated[str | None, option("TIME", "Start of the demo's clock, such as 2026-01-31T12:00:00Z.")] = None,
     speed: Annotated[
@@ -44,7 +53,7 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     session = Session.from_context(context)
     given = (("host", host), ("port", port), ("workers", workers), ("tls_cert", tls_cert), ("tls_key", tls_key))
     options: dict[str, object] = {f"server.{name}": value for name, value in given}
-    options["server.init"] = init or None
+    options |= {"server.init": init or None, "database.wait_timeout": wait_for_database}
     _import_server()
     if demo:
         from musicsvc.cli.demo import run
@@ -66,6 +75,7 @@ def _serve(session: Session, options: dict[str, object]) -> None:
     from musicsvc.server import serving
 
     settings = session.settings(options)
+    _wait_for_database(session, settings)
     created: str | None = None
 
     def check_database() -> None:
@@ -85,6 +95,29 @@ def _serve(session: Session, options: dict[str, object]) -> None:
     serving.serve(settings, session.clock, announce, partial(session.settings, options), check_database)
 
 
+def _wait_for_database(session: Session, settings: Settings) -> None:
+    """Wait until the database accepts connections, for at most `database.wait_timeout`.
+
+    Raises Unavailable if it does not.
+    """
+    from musicsvc.store import opening
+
+    clock, seconds = session.clock, settings.database.wait_timeout
+    end = clock.monotonic() + seconds
+    while seconds:
+        try:
+            with opening.open_unchecked(settings.store_url) as store:
+                return store.read(lambda: None).result()
+        except Unavailable as failure:
+            if clock.monotonic() > end:
+                raise
+            session.echo_once(f"Waiting up to {seconds:g} s for the database. {failure.here}")
+            time.sleep(RETRY_SECONDS)
+        except Failure:
+            return None  # it is reported when the server opens the database
+    return None
+
+
 def _open_or_create(settings: Settings) -> str | None:
     """Check that the database can be used. Create it if it is missing and may be created; then return its name.
 
@@ -100,7 +133,7 @@ def _open_or_create(settings: Settings) -> str | None:
     except NoDatabase:
         if not settings.creates_database:
             raise
-        created = schema.create(url)
+        created = schema.create(settings.direct_url)
         opening.connect(url).close()
         return without_password(url.removeprefix("sqlite:///")) if created else None
     return None

@@ -80,7 +80,8 @@ class Session:
         """Open the database for the `with` block. Raises Failure unless its schema is current."""
         from musicsvc.store import opening
 
-        with opening.connect(self.settings().store_url, self.migrations) as store:
+        settings = self.settings()
+        with opening.connect(settings.store_url, self.migrations, connections=settings.database.connections) as store:
             yield store
 
     def read(self, unit: Callable[[], T]) -> T:
@@ -101,7 +102,7 @@ class Session:
         from musicsvc.store.activity import log as activity_log
 
         settings = self.settings()
-        activity_log.create(settings.store_url, settings.activity.file)
+        activity_log.create(settings.direct_url, settings.activity.file)
 
     def echo(self, message: str) -> None:
         """Print a message on stderr, unless `--quiet` is set."""

@@ -79,13 +79,14 @@ class App:
         self._executors = Executors()
         self._pictures, self._reports = Drawings(), Drawings(REPORTS_CAPACITY, HTML_TYPE, REPORTS_LIFETIME)
         limit_clock = clock if world is None else world.limit_clock
-        self.counter = RateLimitCounter(store.url, limit_clock, settings.server.workers)
+        self.counter = RateLimitCounter(store, limit_clock, settings.server.workers)
         self._freshness = Freshness(store)
         self._authenticator = Authenticator(
             store, clock, settings, RateLimiter(settings.limits, self.counter), self._freshness
         )
         self._metrics = metrics or Metrics()
-        log = activity_log.build(store.url, settings.activity.file)
+        direct_url = settings.database_direct_url
+        log = activity_log.build(store.url, settings.activity.file, beside=store, direct_url=direct_url)
         self._activity_writer = ActivityWriter(log, store, clock, settings.activity.keep_days, settings.server.workers)
         self._abuse_monitor = AbuseMonitor(settings, store, log, self._activity_writer, self._authenticator, clock)
         self._world = world

@@ -88,7 +88,8 @@ class Worker:
         loop.add_reader(self._links.supervisor, self._heed)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         settings = self._configuration.settings
-        connect = partial(opening.connect, settings.store_url, read_url=settings.database_read_url)
+        connections, read_url = settings.database.connections, settings.database_read_url
+        connect = partial(opening.connect, settings.store_url, connections=connections, read_url=read_url)
         with await asyncio.to_thread(connect) as store:
             app = self._build(store)
             self._tell(READY)

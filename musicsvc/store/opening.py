@@ -12,15 +12,16 @@ if TYPE_CHECKING:
     from musicsvc.store.engine.store import Replica, Store
 
 
-def connect(url: str, migrations: Path | None = None, read_url: str = "") -> Store:
+def connect(url: str, migrations: Path | None = None, read_url: str = "", *, connections: int | None = None) -> Store:
     """Open the database at `url`. Raises Failure, with a remedy, if it is unusable or has another schema version.
 
     `migrations`: the folder of the migrations that it must have. Default: those of this version of the service.
-    `read_url`: a read replica, which may be down, or an empty string.
+    `read_url`: a read replica, which may be down, or an empty string. `connections`: the most connections of this
+    process (PostgreSQL only).
     """
     from musicsvc.store.schema import schema  # noqa: PLC0415 - loads the drivers when a store is opened
 
-    store = open_unchecked(url)
+    store = open_unchecked(url, connections)
     try:
         schema.require_current(store, migrations)
         if read_url:
@@ -31,7 +32,7 @@ def connect(url: str, migrations: Path | None = None, read_url: str = "") -> Sto
     return store
 
 
-def open_unchecked(url: str) -> Store:
+def open_unchecked(url: str, connections: int | None = None) -> Store:
     """Open the database at `url` without checking its schema, for the commands `init`, `db upgrade` and `db check`."""
     if url.startswith("sqlite:///"):
         from musicsvc.store.engine.sqlite.store import SqliteStore  # noqa: PLC0415 - the same
@@ -40,7 +41,7 @@ def open_unchecked(url: str) -> Store:
     if url.startswith(("postgresql://", "postgres://")):
         with extras.required("postgres"):
             from musicsvc.store.engine.postgres.store import PostgresStore  # noqa: PLC0415 - the same
-        return PostgresStore(url)
+        return PostgresStore(url, connections=connections)
     raise Failure("The database address must start with sqlite:/// or postgresql:// (setting database_url).")
 
 

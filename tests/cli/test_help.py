@@ -83,7 +83,7 @@ def test_an_argument_is_required_unless_an_option_replaces_it() -> None:
 
 IDS = (1, 2**53 - 1)
 RANGES = {
-    "serve": {"--port": (0, 65_535), "--workers": (1, 64), "--speed": (0, 1e9)},
+    "serve": {"--port": (0, 65_535), "--workers": (1, 64), "--wait-for-database": (0, None), "--speed": (0, 1e9)},
     "user list": {"--limit": (1, 1_000_000)},
     "access list": {"--limit": (1, 1_000_000)},
     "token list": {"--limit": (1, 1_000_000)},

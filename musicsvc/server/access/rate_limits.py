@@ -21,6 +21,7 @@ from musicsvc.networks import client_network
 from musicsvc.server.call import Call
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.server.routes.route import Family, RateLimit, Route
+from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.rate_limits.leases import Leases
 from musicsvc.store.rate_limits.window import SECOND, Counts, Hit, Limit, MemoryHitCounter, SharedHitCounter, Status
@@ -62,11 +63,11 @@ class Attempt(NamedTuple):
 
 
 class RateLimitCounter:
-    def __init__(self, url: str, clock: Clock, workers: int = 1) -> None:
-        """`url`: the database URL; `workers`: the number of processes of the server."""
+    def __init__(self, store: Store, clock: Clock, workers: int = 1) -> None:
+        """`workers`: the number of processes of the server."""
         self._clock = clock
         self._memory = MemoryHitCounter(self._milliseconds)
-        self._shared = shared_counter(url, self._milliseconds, workers)
+        self._shared = shared_counter(store, self._milliseconds, workers)
         self._leases = Leases(self._milliseconds)
         self._fails = False
         self._thread = ThreadPoolExecutor(1, "counting")
@@ -159,7 +160,7 @@ class RateLimitCounter:
                 async with asyncio.timeout(PATIENCE_SECONDS):
                     done = await asyncio.get_running_loop().run_in_executor(self._thread, work)
             except Unavailable as error:
-                reason = error.message
+                reason = error.here.rstrip(".")
             else:
                 self._fails = False
                 return done
@@ -170,7 +171,7 @@ class RateLimitCounter:
             self._warning.warn(
                 "the shared rate-limit counter failed, each process counts separately for now: %s.", reason
             )
-        raise Unavailable(reason)
+        raise Unavailable(here=reason)
 
     async def maintain(self) -> None:
         """Delete expired counts. Switch back to the shared counter if it works again."""
@@ -193,13 +194,13 @@ class RateLimitCounter:
         return int(self._clock.monotonic() * 1000)
 
 
-def shared_counter(url: str, clock: Callable[[], int], workers: int) -> SharedHitCounter | None:
+def shared_counter(store: Store, clock: Callable[[], int], workers: int) -> SharedHitCounter | None:
     """Return the counter that all processes with the database share, or None if there are no others."""
-    path = path_of(url)
+    path = path_of(store.url)
     if path is None:
         from musicsvc.store.rate_limits.postgres import PostgresHitCounter  # noqa: PLC0415 - loads its driver only if used
 
-        return PostgresHitCounter(url)
+        return PostgresHitCounter(store)
     if workers == 1:
         return None
     from musicsvc.store.rate_limits.sqlite import SqliteHitCounter, file_of  # noqa: PLC0415 - the same

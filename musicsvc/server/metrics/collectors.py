@@ -21,7 +21,7 @@ from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.responses.large import AnswerMemory
 from musicsvc.store.backups.folder import BackupFile, known_damaged, newest
 from musicsvc.store.engine.sqlite.files import database_bytes, wal_bytes
-from musicsvc.store.engine.store import Replica, Store
+from musicsvc.store.engine.store import ConnectionUse, Replica, Store
 from musicsvc.store.engine.url import path_of
 
 
@@ -130,6 +130,18 @@ def add_store(metrics: Metrics, store: Store) -> None:
     metrics.counter("musicsvc_store_commit_seconds", "Time spent in commits.", lambda: done.seconds)
     metrics.on_scrape("musicsvc_database_bytes", "Size of the database file.", lambda: database_bytes(store.url))
     metrics.on_scrape("musicsvc_wal_bytes", "Size of the write-ahead log.", lambda: wal_bytes(store.url))
+    if (use := store.connections) is not None:
+        _add_database_connections(metrics, use)
+
+
+def _add_database_connections(metrics: Metrics, use: ConnectionUse) -> None:
+    metrics.gauge("musicsvc_database_connections", "Open connections to PostgreSQL.", lambda: use.open)
+    metrics.gauge("musicsvc_database_connections_in_use", "Those that a unit of work uses.", lambda: use.in_use)
+    metrics.gauge("musicsvc_database_connections_budget", "The most connections to PostgreSQL.", lambda: use.budget)
+    text = "Units of work that waited for a connection to PostgreSQL."
+    metrics.counter("musicsvc_database_connection_waits", text, lambda: use.waits)
+    text = "Time that they waited for a connection."
+    metrics.counter("musicsvc_database_connection_wait_seconds", text, lambda: use.wait_seconds)
 
 
 def add_replica(metrics: Metrics, replica: Replica | None) -> None:

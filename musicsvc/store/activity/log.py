@@ -126,18 +126,19 @@ class LogFile(Log):
 
 
 class LogTable(Log):
-    """The activity log as a PostgreSQL table. It uses its own connections, so that requests do not wait for logging."""
+    """The activity log as a PostgreSQL table. It uses its own threads, so that requests do not wait for logging."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, beside: Store | None, direct_url: str | None) -> None:
         self.url = url
-        self._store = open_unchecked(url)
+        self._store = open_unchecked(url) if beside is None else beside.beside()
+        self._direct_url = direct_url or url
         self._prepared = False
 
     def prepare(self) -> None:
-        if not self._prepared:
-            with schema.migrating(self.url) as database:
+        if not self._prepared and not self.read(_is_current).result():
+            with schema.migrating(self._direct_url) as database:
                 migrate(database)
-            self._prepared = True
+        self._prepared = True
 
     def open_existing(self) -> bool:
         return self.read(exists).result()
@@ -149,10 +150,14 @@ class LogTable(Log):
         self._store.close()
 
 
-def build(url: str, file: Path | None = None) -> Log:
-    """Return the unopened log of the database at `url`. `file` is the setting `activity.file` (SQLite only)."""
+def build(url: str, file: Path | None = None, *, beside: Store | None = None, direct_url: str | None = None) -> Log:
+    """Return the unopened log of the database at `url`. `file` is the setting `activity.file` (SQLite only).
+
+    `beside`: the open store of the database, whose connections the log uses. `direct_url`: the URL of the database
+    past a pooler (PostgreSQL only).
+    """
     if not url.startswith("sqlite:///"):
-        return LogTable(url)
+        return LogTable(url, beside, direct_url)
     return LogFile(file or default_file(Path(url.removeprefix("sqlite:///"))))
 
 
@@ -269,6 +274,12 @@ def exists(folder: Path = MIGRATIONS) -> bool:
     if have and history.missing(have, folder):
         raise Outdated(f"The activity log is of an older schema ({max(have)}). Run: musicsvc db upgrade")
     return bool(have)
+
+
+def _is_current() -> bool:
+    with suppress(Outdated):
+        return exists()
+    return False
 
 
 def _refusal(have: history.History, folder: Path) -> str | None:

@@ -51,6 +51,17 @@ class Replica(ABC):
         """Wait for the running reads, then close all connections."""
 
 
+@dataclass(slots=True)
+class ConnectionUse:
+    """Connections of this process to a database server: open ones and those in use now, and waits for a free one."""
+
+    budget: int
+    open: int = 0
+    in_use: int = 0
+    waits: int = 0
+    wait_seconds: float = 0.0
+
+
 class Store(ABC):
     """An open database. It runs functions in transactions on its own threads. Any thread may call its methods."""
 
@@ -58,6 +69,7 @@ class Store(ABC):
     workload: Workload
     parallel_reads: int = 1  # small reads that run best at the same time
     replica: Replica | None = None
+    connections: ConnectionUse | None = None  # on PostgreSQL
 
     @abstractmethod
     def read(self, unit: Callable[[], T], *, within: float | None = None, patient: bool = True) -> Future[T]:
@@ -79,8 +91,9 @@ class Store(ABC):
         """Call `unit` in a write transaction. The future is done after the commit or rollback.
 
         `unit` may be called again if its transaction fails, so it must change nothing but the database.
-        `urgent`: on a full disk, it uses reserved disk space, so that revocations always succeed. `counters_only`: it
-        changes only counters and times of use; responses that show them may be cached for some seconds longer.
+        `urgent`: it precedes other work; on a full disk, it uses reserved disk space, on PostgreSQL a reserved
+        connection, so that revocations always succeed. `counters_only`: it changes only counters and times of use;
+        responses that show them may be cached for some seconds longer.
         `within`: as for `read`.
         """
 
@@ -144,6 +157,10 @@ class Store(ABC):
     def in_place(self) -> bool:
         """Return False if the database was moved or replaced since it was opened. May block on the disk."""
         return True
+
+    def beside(self) -> "Store":
+        """Return a store with threads of its own and, on PostgreSQL, the same connections. Close it before this one."""
+        raise NotImplementedError
 
     def waiting(self) -> tuple[int, int]:
         """Return the number of queued reads and the number of queued writes."""

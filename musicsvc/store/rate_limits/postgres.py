@@ -4,16 +4,15 @@ A count is committed like any other write, so that it outlives a crash and a fai
 again. Leases keep busy clients from waiting for the disk with each request.
 """
 
-import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from typing import TypeVar
 
 from musicsvc.errors import Unavailable
-from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase
-from musicsvc.store.engine.postgres.waiting import Limits, limited
+from musicsvc.store.engine.postgres.database import ERRORS, reason
+from musicsvc.store.engine.sql import current
+from musicsvc.store.engine.store import Store
 from musicsvc.store.rate_limits.window import (
     PURGED,
     SECOND,
@@ -58,20 +57,20 @@ WAIT_SECONDS = 2.0  # the longest wait for the server
 
 
 class PostgresHitCounter(SharedHitCounter):
-    """Counts requests in a shared PostgreSQL table. Each thread that uses the counter has its own connection."""
+    """Counts requests in a table of PostgreSQL, which all nodes share, as urgent work of the store."""
 
     spans_machines = True
 
-    def __init__(self, url: str, clock: Callable[[], int | None] = lambda: None) -> None:
+    def __init__(self, store: Store, clock: Callable[[], int | None] = lambda: None) -> None:
         """`clock` returns the time in milliseconds, or None to use PostgreSQL's clock."""
+        self._store = store
         self._clock = clock
-        self._database = PostgresDatabase(url)
 
     def check(self) -> None:
-        self._attempt(lambda: self._rows(SELECT, key=""))
+        self._run(lambda: _rows(SELECT, key=""))
 
     def uncount(self, hits: Sequence[Hit], number: int = 1, began: int | None = None) -> None:
-        self._attempt(lambda: super(PostgresHitCounter, self).uncount(hits, number, began))
+        self._run(lambda: super(PostgresHitCounter, self).uncount(hits, number, began))
 
     def count(self, hits: Sequence[Hit]) -> list[Status]:
         return self.count_all([hits])[0]
@@ -84,46 +83,39 @@ class PostgresHitCounter(SharedHitCounter):
         counted: dict[tuple[Hit, ...], list[list[Status]]] = {}
         for _, group in groupby(numbers, lambda hits: len(hits) == 1 or hits):
             together = {hits: numbers[hits] for hits in sorted(group, key=lambda hits: hits[0].key)}
-            counted |= self._attempt(partial(super()._count_each, together))
+            counted |= self._run(partial(super()._count_each, together))
         return counted
 
     def _count(self, hit: Hit, number: int) -> tuple[Count, int, bool]:
         limit, key = hit.limit, hit.key
         values = {"key": key, "now": self._clock(), "window": limit.window, "amount": limit.amount, "number": number}
-        ((now, began, current, previous),) = self._rows(COUNT, **values)
+        ((now, began, current, previous),) = _rows(COUNT, **values)
         if began is not None:
             return Count(began, current, previous), now, True
-        stored = self._rows(SELECT, key=key)
+        stored = _rows(SELECT, key=key)
         return advance(limit, Count(*stored[0]), now) if stored else Count(now, 0, 0), now, False
 
     def _uncount(self, hit: Hit, number: int, began: int | None = None) -> None:
-        self._database.execute_sql(UNCOUNT, {"key": hit.key, "number": number, "began": began})
+        _execute(UNCOUNT, key=hit.key, number=number, began=began)
 
     def purge(self) -> None:
-        self._attempt(lambda: self._database.execute_sql(DELETE_OVER, {"now": self._clock()}))
-        self._attempt(lambda: self._database.execute_sql(DELETE_OLDEST, {"max_rows": MAX_ROWS}))
+        self._run(lambda: _execute(DELETE_OVER, now=self._clock()))
+        self._run(lambda: _execute(DELETE_OLDEST, max_rows=MAX_ROWS))
 
     def close(self) -> None:
-        self._database.close_all()
+        """Leave the store open."""
 
-    def _rows(self, sql: str, **values: int | str | None) -> list[tuple[int, ...]]:
-        found: list[tuple[int, ...]] = self._database.execute_sql(sql, values).fetchall()
-        return found
+    def _run(self, unit: Callable[[], T]) -> T:
+        try:
+            return self._store.write(unit, urgent=True, counters_only=True, within=WAIT_SECONDS).result()
+        except ERRORS as error:
+            raise Unavailable(here=f"The table of rate limits cannot be used: {reason(error)}.") from error
 
-    def _attempt(self, work: Callable[[], T]) -> T:
-        """Call `work` in a transaction. If that fails on a connection opened earlier, retry it on a new connection."""
-        with limited(Limits(time.monotonic() + WAIT_SECONDS)):
-            return self._attempt_in_time(work)
 
-    def _attempt_in_time(self, work: Callable[[], T]) -> T:
-        while True:
-            fresh = self._database.is_closed()
-            try:
-                self._database.connect(reuse_if_open=True)
-                with self._database.atomic():
-                    return work()
-            except ERRORS as error:
-                with suppress(*ERRORS):
-                    self._database.close()
-                if fresh:
-                    raise Unavailable("cannot connect to the PostgreSQL server in database_url") from error
+def _execute(sql: str, **values: int | str | None) -> None:
+    current().execute_sql(sql, values)
+
+
+def _rows(sql: str, **values: int | str | None) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = current().execute_sql(sql, values).fetchall()
+    return found

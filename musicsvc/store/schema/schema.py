@@ -25,6 +25,7 @@ from musicsvc.store.schema.history import MIGRATIONS, TABLE, History, missing, r
 HISTORY = "schema_migration"
 UNFINISHED = "unfinished_copy"  # the table of a database to which another one is being copied
 ADVISORY_LOCK = 0x4D535643
+WITHOUT_LIMIT = "BEGIN; SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0"
 _listener: ContextVar[Callable[[float, float], None] | None] = ContextVar("musicsvc_migration", default=None)
 VIRTUAL_TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'virtual'"
 
@@ -222,14 +223,16 @@ def _migrating_postgres(url: str) -> Iterator[Database]:
     with extras.required("postgres"):
         from musicsvc.store.engine.postgres import database as postgres  # noqa: PLC0415 - the same
 
-    database = postgres.PostgresDatabase(url)
+    # The lock lasts as long as an idle transaction of its own, so that it works through a pooler too.
+    database, lock = postgres.PostgresDatabase(url), postgres.PostgresDatabase(url)
     try:
         # Migrations wait for each other without limit, but for a table in use no longer than a unit of work does.
-        database.execute_sql(f"SET TIME ZONE 'UTC'; SELECT pg_advisory_lock({ADVISORY_LOCK})")
+        lock.execute_sql(f"{WITHOUT_LIMIT}; SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
         yield database
     except postgres.ERRORS as error:
         raise _failure(error, postgres.translate(error)) from error
     finally:
+        lock.close_all()
         database.close_all()
 
 

@@ -202,7 +202,7 @@ async def test_few_tokens_are_kept_in_memory_and_the_one_unused_for_longest_goes
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authentication, "CACHE_SIZE", 2)
-    counter, freshness = RateLimitCounter(store.url, clock), Freshness(store)
+    counter, freshness = RateLimitCounter(store, clock), Freshness(store)
     limiter = RateLimiter(Limits(), counter)
     authenticator = authentication.Authenticator(store, clock, Settings(), limiter, freshness)
     monkeypatch.setattr(freshness, "holds", lambda *_, **__: True)

@@ -33,7 +33,7 @@ sqlite = pytest.mark.only_on("sqlite")
 @asynccontextmanager
 async def counting(store: Store, workers: int = 2, clock: Clock | None = None) -> AsyncIterator[RateLimitCounter]:
     """Yield a counter as a process of a server with `workers` has it."""
-    counter = RateLimitCounter(store.url, clock or Clock(), workers)
+    counter = RateLimitCounter(store, clock or Clock(), workers)
     try:
         yield counter
     finally:
@@ -106,15 +106,15 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> StoppedClock:
     """The clock of the processes. That of the counter that they share is a minute ahead."""
     clock = StoppedClock()
 
-    def shared(url: str, own: Callable[[], int], _: int) -> SharedHitCounter:
+    def shared(store: Store, own: Callable[[], int], _: int) -> SharedHitCounter:
         def time() -> int:
             return own() + 60_000
 
-        if (path := path_of(url)) is not None:
+        if (path := path_of(store.url)) is not None:
             return SqliteHitCounter(path.with_name("limits.db"), time)
         from musicsvc.store.rate_limits.postgres import PostgresHitCounter  # noqa: PLC0415 - SQLite does without
 
-        return PostgresHitCounter(url, time)
+        return PostgresHitCounter(store, time)
 
     monkeypatch.setattr(rate_limits, "shared_counter", shared)
     return clock

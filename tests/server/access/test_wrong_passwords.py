@@ -20,7 +20,7 @@ def clock() -> StoppedClock:
 
 
 async def test_an_address_has_fifty_wrong_passwords_an_hour(store: Store, clock: StoppedClock) -> None:
-    counter = RateLimitCounter(store.url, clock)
+    counter = RateLimitCounter(store, clock)
     limiter = RateLimiter(Limits(), counter)
     call = Call(0, 0.0, "", "POST", "192.0.2.1", limits_apply=True)
     for number in range(50):
@@ -38,7 +38,7 @@ async def test_an_address_has_fifty_wrong_passwords_an_hour(store: Store, clock:
 
 async def test_a_request_without_capacity_is_uncounted_once(store: Store, clock: StoppedClock) -> None:
     """Even if the page that says so finds no capacity either."""
-    counter = RateLimitCounter(store.url, clock)
+    counter = RateLimitCounter(store, clock)
     limiter = RateLimiter(Limits(), counter)
     route = next(route for route in ROUTES if (route.method, route.path) == ("POST", "/register"))
     calls = [Call(0, 0.0, "", "POST", "192.0.2.1", limits_apply=True) for _ in range(4)]

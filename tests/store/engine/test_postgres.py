@@ -53,9 +53,10 @@ def _cut(admin: Any) -> int:
 
 def test_connections_lost_between_two_units_fail_no_unit(store: Store, admin: Any) -> None:
     for round_ in range(3):
-        for number in range(8):
-            store.write(_tag(f"{round_}-{number}")).result()
-            store.read(_tags).result()
+        writes = [store.write(_tag(f"{round_}-{number}")) for number in range(8)]
+        reads = [store.read(_tags) for _ in range(8)]
+        assert all(done.result() is None for done in writes)
+        assert all(done.result() is not None for done in reads)
         assert _cut(admin) >= 2
 
     assert len(store.read(_tags).result()) == 24

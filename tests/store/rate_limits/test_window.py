@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from musicsvc.store import opening
 from musicsvc.store.rate_limits import window
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
 from musicsvc.store.rate_limits.window import (
@@ -59,9 +60,8 @@ def counter(
         return
     from musicsvc.store.rate_limits.postgres import PostgresHitCounter  # noqa: PLC0415 - the run on SQLite does without
 
-    table = PostgresHitCounter(new_database(), time)
-    yield table
-    table.close()
+    with opening.connect(new_database()) as store:
+        yield PostgresHitCounter(store, time)
 
 
 class Requests:

@@ -23,6 +23,7 @@ from zlib import crc32
 
 from psycopg.errors import ConnectionTimeout
 
+from musicsvc.errors import Unavailable
 from musicsvc.store.engine.postgres.database import ERRORS, PostgresDatabase, driver_error
 from musicsvc.store.engine.postgres.waiting import Limits, NoResponse, limited
 
@@ -39,6 +40,7 @@ IDENTITY = """
 # The snapshot changes with each transaction that writes anything, counters and other programs' writes included.
 NUMBERS = """
     SELECT '', pg_current_snapshot()::text
+    UNION ALL SELECT ' ', pg_postmaster_start_time()::text
     UNION ALL SELECT name, sum(number)::text FROM table_version GROUP BY name
 """
 
@@ -113,12 +115,12 @@ class Marks:
 class Seen(NamedTuple):
     """The version numbers that the thread read last. `began`: when it began to read them.
 
-    `opened` is the number of connections and files opened so far. A new one means that all tables may have changed.
+    `opened` changes with each connection lost, restart of the server and file opened: all tables may have changed.
     """
 
     began: float
     number: int  # grows with each difference
-    opened: int
+    opened: Hashable
     versions: Mapping[str, str]
     tables: frozenset[str]
     marks: Marks
@@ -135,7 +137,7 @@ class ChangeWatch:
         self._closing = threading.Event()
         self._seen: Seen | None = None
         self._marks: Marks | None = None
-        self._opened = 0
+        self._files = 0  # opened so far
         self._asked: float | None = None  # since when the server has not responded
 
     def responds(self) -> bool:
@@ -177,37 +179,37 @@ class ChangeWatch:
                 self._thread.start()
 
     def _run(self) -> None:
+        self._database.be_urgent()
         while True:
             began = time.monotonic()
             self._asked = self._asked or began
             try:
                 with limited(Limits(began + RESPONSE_SECONDS)):
                     self._read()
-            except (*ERRORS, OSError) as error:
-                self._close_connection()
+            except (*ERRORS, OSError, Unavailable) as error:
                 if not isinstance(driver_error(error), NoResponse | ConnectionTimeout):
                     self._asked = None  # it has responded, if only with an error
             else:
                 self._asked = None
+            self._close_connection()
             if self._closing.wait(POLL_SECONDS):
                 break
-        self._close_connection()
         if self._marks is not None:
             self._marks.close()
 
     def _read(self) -> None:
-        if self._database.connect(reuse_if_open=True):
-            self._opened += 1
+        self._database.connect(reuse_if_open=True)
         connection: Any = self._database.connection()
         if self._marks is None or not self._marks.in_place():
             self._marks = self._reopened(marks_file(self._folder, connection))
-            self._opened += 1
-        began = time.monotonic()
+            self._files += 1
+        began, lost = time.monotonic(), self._database.connections.lost
         versions = {str(name): str(number) for name, number in connection.execute(NUMBERS)}
+        opened = lost, versions.pop(" "), self._files
         seen, number = self._seen, 0
         if seen is not None:
-            number = seen.number + ((seen.opened, seen.versions) != (self._opened, versions))
-        self._seen = Seen(began, number, self._opened, versions, self._database.tables.names, self._marks)
+            number = seen.number + ((seen.opened, seen.versions) != (opened, versions))
+        self._seen = Seen(began, number, opened, versions, self._database.tables.names, self._marks)
 
     def _reopened(self, file: Path) -> Marks:
         """Open the file. If another process deleted the file at the same time, open it again."""

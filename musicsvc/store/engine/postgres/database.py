@@ -10,6 +10,7 @@ from psycopg import conninfo
 from psycopg import errors as pg
 
 from musicsvc.errors import Failure, MissingReference, Unavailable
+from musicsvc.store.engine.postgres.connections import Connection, Connections
 from musicsvc.store.engine.postgres.waiting import BoundedConnection
 from musicsvc.store.engine.tables import Noting, Tables, note
 from musicsvc.store.engine.url import describe
@@ -63,12 +64,15 @@ class Adapter(peewee.Psycopg3Adapter):
 
 
 class PostgresDatabase(peewee.PostgresqlDatabase):
-    """Peewee's PostgreSQL database on psycopg 3, with one connection per thread."""
+    """Peewee's PostgreSQL database on psycopg 3. A thread has a connection between `connect` and `close`."""
 
     psycopg3_adapter = Adapter
 
-    def __init__(self, url: str) -> None:
-        """Set the connection options: only those that pgbouncer accepts. Raises Failure if the URL is malformed."""
+    def __init__(self, url: str, budget: int = 1) -> None:
+        """Set the connection options: only those that pgbouncer accepts. Raises Failure if the URL is malformed.
+
+        `budget`: the most connections of all threads.
+        """
         url = url.replace("postgres://", "postgresql://", 1)
         try:
             given = conninfo.conninfo_to_dict(url)
@@ -81,8 +85,8 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
         self._url = url
         # Peewee opens connections one at a time. Threads must not queue for a server that does not answer.
         self._lock = nullcontext()
-        self._connections: list[psycopg.Connection[object]] = []
-        self._connections_lock = threading.Lock()
+        self.connections = Connections(self._open, budget)
+        self._thread = threading.local()
         self._tables: Tables | None = None
         self._tables_of: str | None = None
 
@@ -103,22 +107,41 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
         connection: Any = self.connection()
         return Tables(connection.execute(TABLES))
 
-    def _connect(self) -> psycopg.Connection[object]:
+    def be_urgent(self) -> None:
+        """Let this thread precede others when connections are scarce."""
+        self._thread.urgent = True
+
+    @property
+    def _urgent(self) -> bool:
+        return getattr(self._thread, "urgent", False)
+
+    def _connect(self) -> Connection:
+        return self.connections.take(urgent=self._urgent)
+
+    def _close(self, connection: Connection) -> None:
+        self.connections.give_back(connection, urgent=self._urgent)
+
+    def discard(self) -> None:
+        """Close the connection of this thread, which no thread uses again."""
+        if not self.is_closed():
+            connection: Any = self.connection()
+            connection.close()
+            self.close()
+
+    def _open(self) -> Connection:
         """Open a connection. Raises Failure if the database cannot store every text.
 
         Statements are prepared, which halves the time of many, unless a pooler gives each transaction another session.
         """
-        connection: psycopg.Connection[object] = super()._connect()  # type: ignore[misc]  # missing in the stubs
+        connection: Connection = super()._connect()  # type: ignore[misc]  # missing in the stubs
         try:
             self._prepare(connection)
         except BaseException:
             connection.close()
             raise
-        with self._connections_lock:
-            self._connections = [other for other in self._connections if not other.closed] + [connection]
         return connection
 
-    def _prepare(self, connection: psycopg.Connection[object]) -> None:
+    def _prepare(self, connection: Connection) -> None:
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
             hint = "Create one with: createdb --encoding=UTF8 --template=template0 NAME"
@@ -129,14 +152,13 @@ class PostgresDatabase(peewee.PostgresqlDatabase):
         connection.server_cursor_factory = NotingServerCursor
 
     def begin(self, *_options: Any) -> None:
-        """Begin a transaction of `atomic`, with the settings of all transactions."""
-        self.execute_sql(f"BEGIN; {transaction_settings()}")
+        """Begin a transaction of `atomic`, with the settings of all transactions. Migrations note their time in UTC."""
+        self.execute_sql(f"BEGIN; {transaction_settings()}; SET LOCAL timezone = 'UTC'")
 
     def close_all(self) -> None:
-        """Close the connections of all threads. No thread may be using its connection."""
-        with self._connections_lock:
-            while self._connections:
-                self._connections.pop().close()
+        """Close the connection of this thread and all that no thread uses."""
+        self.close()
+        self.connections.close()
 
 
 def driver_error(error: BaseException | None) -> psycopg.Error | None:

@@ -37,7 +37,7 @@ class StandbyReplica(Replica):
     def __init__(self, url: str, primary: Store, fault: Fault) -> None:
         """`fault`: returns an error message, which begins with its argument, if the current schema cannot be used."""
         self._primary = primary
-        self._database = standby.database(url)
+        self._database = standby.database(url, READERS + 1)  # a thread keeps its connection
         self._watch = StandbyWatch(Standby(url, primary, fault), primary)
         self._counting = threading.Lock()
         self.reads = 0
@@ -113,7 +113,7 @@ class StandbyReplica(Replica):
         database = self._database
         try:
             if not database.is_closed() and standby.place(database) != where:
-                database.close()
+                database.discard()
             if database.is_closed():
                 limits.deadline = monotonic() + ANSWER_SECONDS
                 standby.lead(database, where)
@@ -121,7 +121,7 @@ class StandbyReplica(Replica):
             yield
         except BaseException:
             with suppress(*ERRORS):
-                database.close()
+                database.discard()
             raise
 
     def _count(self, reason: str) -> None:

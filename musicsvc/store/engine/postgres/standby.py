@@ -50,9 +50,9 @@ def replayed() -> int | None:
     return None if found is None else int(found)
 
 
-def database(url: str) -> PostgresDatabase:
+def database(url: str, budget: int = 1) -> PostgresDatabase:
     """Return the database at the URL, whose connections lead to the first of its hosts that is a standby."""
-    found = PostgresDatabase(url)
+    found = PostgresDatabase(url, budget)
     found.connect_params["target_session_attrs"] = "standby"
     return found
 
@@ -112,7 +112,7 @@ class Standby:
     def close(self) -> None:
         """Close the connection."""
         with suppress(*ERRORS):
-            self._database.close()
+            self._database.discard()
 
     def explain(self, error: BaseException) -> str:
         """Return why the standby is not read, after an error of `replayed`."""

@@ -1,4 +1,4 @@
-"""Run transactions in PostgreSQL through psycopg. Each thread has one connection, which is reopened after a fault."""
+"""Run transactions in PostgreSQL through psycopg. Each unit of work takes a connection of the process."""
 
 import threading
 import time
@@ -18,6 +18,7 @@ from psycopg import errors as pg
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.name_index import index_changed_names
 from musicsvc.store.engine.postgres.changes import ChangeWatch, default_folder, mark, marks_file
+from musicsvc.store.engine.postgres.connections import CONNECTIONS, PATIENCE_SECONDS
 from musicsvc.store.engine.postgres.database import (
     ERRORS,
     LOCK_SECONDS,
@@ -36,11 +37,12 @@ from musicsvc.store.engine.url import describe
 T = TypeVar("T")
 READERS = 6
 WRITERS = 4
+URGENT = 3  # threads for revocations, health checks and rate limits, which wait for no other unit
 PATIENT = 2
 MOST_PATIENT = 64  # units that may wait for locks
 ATTEMPTS = 4
 PAUSE_SECONDS = 0.01
-BEGIN_SECONDS = 6.0  # for a unit without a deadline to connect and begin
+BEGIN_SECONDS = 6.0  # for a unit without a deadline to begin
 COMMIT_SECONDS = 60.0  # for the COMMIT of a unit without a deadline
 LEAST_COMMIT_SECONDS = 1.0  # for that of a unit with one
 SHARED_LOCK_SECONDS = 0.25  # wait for a lock on the threads that all units share
@@ -96,28 +98,46 @@ class Task(Generic[T]):
 class PostgresStore(Store):
     parallel_reads = READERS  # each waits for the server
 
-    def __init__(self, url: str, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        folder: Path | None = None,
+        connections: int | None = None,
+        database: PostgresDatabase | None = None,
+    ) -> None:
         """Create the threads, which connect on first use. Raises Failure if the URL is malformed.
 
-        `folder`: for the files by which processes of this machine detect each other's commits.
+        `folder`: for the files by which processes of this machine detect each other's commits. `connections`: the most
+        connections of all threads. `database`: that of the store whose connections this one uses.
         """
         self.url = url
         self.workload = Workload()
         self._workload_lock = threading.Lock()
-        self._database = PostgresDatabase(url)
+        self._is_beside = database is not None
+        self._database = database or PostgresDatabase(url, connections or CONNECTIONS)
+        self.connections = self._database.connections.use
         self._folder = folder or default_folder()
         self._watch = ChangeWatch(self._database, self._folder)
         self._random = Random()  # noqa: S311 - numbers of changes, no secrets
         self._marks_file: Path | None = None
-        self._readers = self._threads(READERS, "store-read")
-        self._writers = self._threads(WRITERS, "store-write")
-        self._urgent = self._threads(1, "store-urgent")  # revocations and health checks, which wait for no other unit
-        self._patient = self._threads(PATIENT, "store-locks")
+        self._readers = self._threads(1 if self._is_beside else READERS, "store-read")
+        self._writers = self._threads(1 if self._is_beside else WRITERS, "store-write")
+        self._urgent = self._threads(URGENT, "store-urgent", urgent=True)
+        # While they wait, most connections are free for others.
+        self._patient = self._threads(PATIENT if self.connections.budget > 3 * PATIENT else 1, "store-locks")
         self._waiting_for_locks: set[Task[Any]] = set()
         self._probed = -inf
 
-    def _threads(self, number: int, name: str) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(number, name, initializer=bind, initargs=(self._database,))
+    def _threads(self, number: int, name: str, *, urgent: bool = False) -> ThreadPoolExecutor:
+        def begin() -> None:
+            bind(self._database)
+            if urgent:
+                self._database.be_urgent()
+
+        return ThreadPoolExecutor(number, name, initializer=begin)
+
+    def beside(self) -> "PostgresStore":
+        return PostgresStore(self.url, self._folder, database=self._database)
 
     def read(self, unit: Callable[[], T], *, within: float | None = None, patient: bool = True) -> Future[T]:
         return self._enqueue(self._readers, Task(unit, READ, within, patient=patient))
@@ -215,27 +235,34 @@ class PostgresStore(Store):
             self._waiting_for_locks.discard(task)
 
     def _run(self, task: Task[T]) -> T:
-        """Begin a transaction, call the unit, and commit. Conflicts and faults before COMMIT cause a retry."""
+        """Run the unit on a connection, which other units use afterwards."""
         with limited(Limits(responds=self._watch.responds)) as limits:
-            for attempt in range(1, ATTEMPTS + 1):
-                self._connect(task, limits)
-                try:
-                    with noting() as statements:
-                        result = self._attempt(task, limits)
-                        if task.begin == WRITE:
-                            index_changed_names(statements)
-                    changed = self._advance(statements) if task.versions else ()
-                except ERRORS as error:
-                    self._reset(renew=isinstance(driver_error(error), pg.ReadOnlySqlTransaction))
-                    if attempt == ATTEMPTS or not _is_retryable(error, task.begin):
-                        _fail(error, task.begin)
-                    time.sleep(attempt * PAUSE_SECONDS)
-                except BaseException:
-                    self._reset()
-                    raise
-                else:
-                    self._commit(task, limits, changed)
-                    return result
+            try:
+                return self._run_within(task, limits)
+            finally:
+                self._database.close()
+
+    def _run_within(self, task: Task[T], limits: Limits) -> T:
+        """Begin a transaction, call the unit, and commit. Conflicts and faults before COMMIT cause a retry."""
+        for attempt in range(1, ATTEMPTS + 1):
+            self._connect(task, limits)
+            try:
+                with noting() as statements:
+                    result = self._attempt(task, limits)
+                    if task.begin == WRITE:
+                        index_changed_names(statements)
+                changed = self._advance(statements) if task.versions else ()
+            except ERRORS as error:
+                self._reset(renew=isinstance(driver_error(error), pg.ReadOnlySqlTransaction))
+                if attempt == ATTEMPTS or not _is_retryable(error, task.begin):
+                    _fail(error, task.begin)
+                time.sleep(attempt * PAUSE_SECONDS)
+            except BaseException:
+                self._reset()
+                raise
+            else:
+                self._commit(task, limits, changed)
+                return result
         raise AssertionError  # pragma: no cover - the last attempt returns or raises
 
     def _connect(self, task: Task[Any], limits: Limits) -> None:
@@ -243,7 +270,7 @@ class PostgresStore(Store):
         now = time.monotonic()
         if now > (task.deadline if task.locked_until is None else min(task.deadline, task.locked_until)):
             raise Unavailable(here="The database is busy: a request waited too long for a connection or a lock.")
-        limits.deadline = min(task.deadline, now + BEGIN_SECONDS)
+        limits.deadline = min(task.deadline, now + PATIENCE_SECONDS)
         try:
             limits.check()
             self._database.connect(reuse_if_open=True)
@@ -251,6 +278,7 @@ class PostgresStore(Store):
             raise Unavailable(here=f"{describe(self.url)} does not accept connections: {reason(error)}.") from error
 
     def _attempt(self, task: Task[T], limits: Limits) -> T:
+        limits.deadline = min(task.deadline, time.monotonic() + BEGIN_SECONDS)
         self._database.execute_sql(task.begin_statement(self._lock_seconds()))
         limits.deadline = task.deadline
         result = perform(self._database, task.unit)
@@ -306,7 +334,7 @@ class PostgresStore(Store):
             if not renew:
                 return
         with suppress(*ERRORS):
-            self._database.close()
+            self._database.discard()
 
     def changes(self) -> Hashable | None:
         return self._watch.changes()
@@ -326,7 +354,8 @@ class PostgresStore(Store):
         self._watch.close()
         for threads in (self._readers, self._writers, self._urgent, self._patient):  # the others pass on to the last
             threads.shutdown(wait=True)
-        self._database.close_all()
+        if not self._is_beside:
+            self._database.close_all()
 
 
 def _is_retryable(error: Exception, begin: str) -> bool:

@@ -53,6 +53,12 @@ def limited(limits: Limits) -> Iterator[Limits]:
         _limits.reset(token)
 
 
+def deadline() -> float:
+    """Return the time by which the waits of this thread must end."""
+    limits = _limits.get()
+    return inf if limits is None else limits.deadline
+
+
 def _checked(waiting: Generator[Any, Any, T], limits: Limits) -> Generator[Any, Any, T]:
     """Check the limits each time psycopg resumes the generator."""
     try:
