@@ -1,5 +1,6 @@
 """Dumps that are killed, interrupted, or find no space, and dumps of a database that is written to."""
 
+import errno
 import random
 import subprocess
 import sys
@@ -9,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from musicsvc.clock import DAY
+from musicsvc.errors import Failure
+from musicsvc.reports.dumps import COLUMNS
+from musicsvc.reports.parquet import Writer
 from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
@@ -18,6 +22,7 @@ from tests.conftest import NOW
 from tests.faults import small_disk
 from tests.support import dumps
 
+FULL = Path("/dev/full")
 ROOT = Path(__file__).resolve().parents[2]
 FEW = 5  # kill before every n-th step; files are replaced in about as many
 
@@ -66,6 +71,18 @@ def test_a_full_disk_leaves_the_former_dump_and_is_told_in_one_line(run: Run, st
         run("plays", "dump", "--output", str(folder))
         dumps.require_valid(folder)
         assert dumps.plays(folder) == dumps.stored(store)
+
+
+@pytest.mark.only_on("sqlite")
+def test_an_error_of_the_system_under_duckdb_is_one_of_the_system(tmp_path: Path) -> None:
+    lines = tmp_path / "rows.json"
+    lines.write_bytes(b'{"artist_id":1,"name":"Ann"}\n')
+    with pytest.raises(OSError, match="No space left on device") as full:
+        Writer(tmp_path).write(lines, FULL, COLUMNS["artists"])
+    assert (full.value.errno, full.value.filename) == (errno.ENOSPC, str(FULL))
+    lines.write_bytes(b"[]")
+    with pytest.raises(Failure, match=r"artists\.parquet cannot be written: "):
+        Writer(tmp_path).write(lines, tmp_path / "artists.parquet", COLUMNS["artists"])
 
 
 @pytest.mark.slow
