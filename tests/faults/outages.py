@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple, Self
 
 from musicsvc.clock import Clock
@@ -18,7 +17,7 @@ from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.schema import schema
 from tests.support import postgres
-from tests.support.program import PATIENCE
+from tests.support.program import PATIENCE, until
 
 TIMEOUT = 60.0
 
@@ -123,8 +122,7 @@ class Database:
     @property
     def pids(self) -> list[int]:
         """The ids of its processes, the postmaster first."""
-        main = int((self.server.folder / "data" / "postmaster.pid").read_text().split()[0])
-        return [main, *map(int, Path(f"/proc/{main}/task/{main}/children").read_text().split())]
+        return self.server.processes
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -139,6 +137,12 @@ class Database:
         finally:
             for pid in stopped:
                 os.kill(pid, signal.SIGCONT)
+
+    def restart(self) -> None:
+        """Stop it as `pg_ctl -m immediate` does, without writing anything, and start it again."""
+        os.kill(self.pids[0], signal.SIGQUIT)
+        until(lambda: not (self.server.folder / "data" / "postmaster.pid").exists())
+        self.server.restart()
 
     def close(self) -> None:
         self.server.stop()

@@ -57,9 +57,9 @@ class Server:
         _make_cluster([*prefix, str(binaries / "initdb")], self.folder / "data")
 
     def restart(self) -> None:
-        """Start the server again after it was killed."""
+        """Start the server again after it was killed or has ended."""
         for lock in ("data/postmaster.pid", ".s.PGSQL.5432.lock"):  # of a process that is not waited for yet
-            (self.folder / lock).unlink()
+            (self.folder / lock).unlink(missing_ok=True)
         self._keepers.append(self._start())
         self._await()
 

@@ -103,21 +103,23 @@ class PostgresStore(Store):
         url: str,
         folder: Path | None = None,
         connections: int | None = None,
-        database: PostgresDatabase | None = None,
+        shared: tuple[PostgresDatabase, ChangeWatch] | None = None,
     ) -> None:
         """Create the threads, which connect on first use. Raises Failure if the URL is malformed.
 
         `folder`: for the files by which processes of this machine detect each other's commits. `connections`: the most
-        connections of all threads. `database`: that of the store whose connections this one uses.
+        connections of all threads. `shared`: those of the store beside this one.
         """
         self.url = url
         self.workload = Workload()
         self._workload_lock = threading.Lock()
-        self._is_beside = database is not None
-        self._database = database or PostgresDatabase(url, connections or CONNECTIONS)
-        self.connections = self._database.connections.use
+        self._is_beside = shared is not None
         self._folder = folder or default_folder()
-        self._watch = ChangeWatch(self._database, self._folder)
+        if shared is None:
+            database = PostgresDatabase(url, connections or CONNECTIONS)
+            shared = database, ChangeWatch(database, self._folder)
+        self._database, self._watch = shared
+        self.connections = self._database.connections.use
         self._random = Random()  # noqa: S311 - numbers of changes, no secrets
         self._marks_file: Path | None = None
         self._readers = self._threads(1 if self._is_beside else READERS, "store-read")
@@ -137,7 +139,7 @@ class PostgresStore(Store):
         return ThreadPoolExecutor(number, name, initializer=begin)
 
     def beside(self) -> "PostgresStore":
-        return PostgresStore(self.url, self._folder, database=self._database)
+        return PostgresStore(self.url, self._folder, shared=(self._database, self._watch))
 
     def read(self, unit: Callable[[], T], *, within: float | None = None, patient: bool = True) -> Future[T]:
         return self._enqueue(self._readers, Task(unit, READ, within, patient=patient))
@@ -351,7 +353,8 @@ class PostgresStore(Store):
     def close(self) -> None:
         if self.replica is not None:
             self.replica.close()
-        self._watch.close()
+        if not self._is_beside:
+            self._watch.close()
         for threads in (self._readers, self._writers, self._urgent, self._patient):  # the others pass on to the last
             threads.shutdown(wait=True)
         if not self._is_beside:
