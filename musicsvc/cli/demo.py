@@ -10,7 +10,7 @@ from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.environment import DEMO_SECRETS
 from musicsvc.errors import Failure
 from musicsvc.server import serving
-from musicsvc.server.demo.world import World
+from musicsvc.server.demo.state import DemoState
 from musicsvc.server.network.tls import is_loopback
 from musicsvc.store import opening
 from musicsvc.store.accounts import passwords, tokens, users
@@ -41,15 +41,15 @@ def run(session: Session, options: dict[str, object], now: str | None, speed: fl
             raise Failure(NOT_HERE.format(settings.server.host))
         token, password = _secrets()
         _prepare(url, start, token, password)
-        world = World(clock, folder / "musicsvc.db")
-        world.begin(start)
+        demo = DemoState(clock, folder / "musicsvc.db")
+        demo.begin(start)
 
         def announce(root: str) -> None:
             # Start the clock only now, so that the token does not expire while the sample data is loaded.
             clock.set(start)
             _announce(session, root, token, password)
 
-        serving.serve(settings, clock, announce, world=world)
+        serving.serve(settings, clock, announce, demo=demo)
 
 
 def _start(now: str | None) -> int:
@@ -97,6 +97,7 @@ def _prepare(url: str, now: int, token: str, password: str) -> None:
 def _announce(session: Session, root: str, token: str, password: str) -> None:
     session.echo("The demo has a temporary database, deleted when you stop it (Ctrl+C).")
     session.echo(f"Open {root} in a browser. API documentation: {root}/docs")
+    session.echo("To test a client, its endpoints below /demo/ inject faults, move the clock and reset the data.")
     session.echo(f"Sign in as {fixtures.DEMO_EMAIL} with the password {password}")
     session.echo(f"Sign in as the administrator {fixtures.ADMIN_EMAIL} with the same password: {password}")
     session.echo(f"Token of {fixtures.DEMO_EMAIL}: {token}")

@@ -15,7 +15,7 @@ from musicsvc.server import doctor
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.access.rate_limits import RateLimitCounter, RateLimiter
 from musicsvc.server.call import Observer
-from musicsvc.server.demo.world import World
+from musicsvc.server.demo.state import DemoState
 from musicsvc.server.freshness import Freshness
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
@@ -68,17 +68,17 @@ class App:
         clock: Clock,
         root: str,
         metrics: Metrics | None = None,
-        world: World | None = None,
+        demo: DemoState | None = None,
     ) -> None:
         """`root`: the service's root URL, used in absolute URLs. `metrics`: by default, a new empty set.
 
-        `world`: the state of the demo, in demo mode only.
+        `demo`: the state of the demo, in demo mode only.
         """
         self._settings = settings
         self._store = store
         self._executors = Executors()
         self._pictures, self._reports = Drawings(), Drawings(REPORTS_CAPACITY, HTML_TYPE, REPORTS_LIFETIME)
-        limit_clock = clock if world is None else world.limit_clock
+        limit_clock = clock if demo is None else demo.limit_clock
         self.counter = RateLimitCounter(store, limit_clock, settings.server.workers)
         self._freshness = Freshness(store)
         self._authenticator = Authenticator(
@@ -89,7 +89,7 @@ class App:
         log = activity_log.build(store.url, settings.activity.file, beside=store, direct_url=direct_url)
         self._activity_writer = ActivityWriter(log, store, clock, settings.activity.keep_days, settings.server.workers)
         self._abuse_monitor = AbuseMonitor(settings, store, log, self._activity_writer, self._authenticator, clock)
-        self._world = world
+        self._demo = demo
         self._dispatcher = self._build_dispatcher(clock, self._sources(root, log))
         self._import_worker = ImportWorker(store, self._uploads, clock)
         self._jobs = self._build_jobs()
@@ -103,7 +103,7 @@ class App:
         observers: list[Observer] = [self._metrics, self._activity_writer, self._abuse_monitor]
         if settings.log.requests:
             observers.append(log_request)
-        kind = Dispatcher if self._world is None else DemoDispatcher
+        kind = Dispatcher if self._demo is None else DemoDispatcher
         return kind(settings, store, clock, authenticator, self._freshness, self._executors, observers, sources)
 
     def _build_jobs(self) -> list[Job]:
@@ -150,8 +150,8 @@ class App:
             "drawn_reports": self._reports,
             "is_stopping": lambda: self._stopping,
             "read_metrics": self._metrics.text,
-            "openapi_document": partial(document.encoded_document, root, demo=self._world is not None),
-            **({} if self._world is None else self._world.sources | {"documented": DOCUMENTED}),
+            "openapi_document": partial(document.encoded_document, root, demo=self._demo is not None),
+            **({} if self._demo is None else self._demo.sources | {"documented": DOCUMENTED}),
         }
 
     def add_job(self, job: Job) -> None:
@@ -166,8 +166,8 @@ class App:
         # Left by a process that was killed while it wrote exports.
         await asyncio.to_thread(scratch.remove_leftovers, self._temporary)
         self._acceptor = Acceptor(listener, self._server, slots, tls, server.handshake_timeout)
-        if self._world is not None:
-            self._world.attach(asyncio.get_running_loop(), self._followers())
+        if self._demo is not None:
+            self._demo.attach(asyncio.get_running_loop(), self._followers())
         self._acceptor.open()
         for job in self._jobs:
             job.start()

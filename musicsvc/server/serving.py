@@ -12,7 +12,7 @@ from typing import Any
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure
-from musicsvc.server.demo.world import World
+from musicsvc.server.demo.state import DemoState
 from musicsvc.server.logs import setup as log_setup
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.multiprocess import SharedMetrics
@@ -43,12 +43,12 @@ def serve(
     ready: Callable[[str], None],
     load: Callable[[], Settings] | None = None,
     check_database: Callable[[], None] | None = None,
-    world: World | None = None,
+    demo: DemoState | None = None,
 ) -> None:
     """Serve requests until SIGTERM or SIGINT. `ready` is called with the root URL once the server listens.
 
     `load`: reads the settings again on SIGHUP; without it, SIGHUP stops the server. `check_database`: raises Failure if
-    the database cannot be used; by default, it is opened. `world`: the state of a demo, in demo mode only. Raises
+    the database cannot be used; by default, it is opened. `demo`: the state of a demo, in demo mode only. Raises
     Failure if the address cannot be used, or if tokens would be sent over plain HTTP.
     """
     with ExitStack() as undo:
@@ -69,10 +69,12 @@ def serve(
         with file_locks.serving(path_of(settings.store_url), root):
             ready(root)
             undo.pop_all()  # the signals stay blocked until the process exits
-            _supervise(source, clock, listener, world, reloads=load is not None)
+            _supervise(source, clock, listener, demo, reloads=load is not None)
 
 
-def _supervise(source: "Source", clock: Clock, listener: socket.socket, world: World | None, *, reloads: bool) -> None:
+def _supervise(
+    source: "Source", clock: Clock, listener: socket.socket, demo: DemoState | None, *, reloads: bool
+) -> None:
     """Run workers that serve requests on the listener. `reloads`: replace them on SIGHUP by some with new settings."""
     settings = source.current.settings
     workers = settings.server.workers
@@ -82,7 +84,7 @@ def _supervise(source: "Source", clock: Clock, listener: socket.socket, world: W
             metrics = Metrics(shared and shared.join(number))
             with log_setup.started(source.current.settings.log, clock, threaded=True) as own:
                 collectors.add_logs(metrics, own)
-                Worker(source.current, clock, listener, metrics, links, world).run()
+                Worker(source.current, clock, listener, metrics, links, demo).run()
 
         def reload() -> str:
             before = source.current

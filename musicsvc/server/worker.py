@@ -19,7 +19,7 @@ from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.networks import root_url
 from musicsvc.server.app import App
-from musicsvc.server.demo.world import World
+from musicsvc.server.demo.state import DemoState
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import Metrics
@@ -61,15 +61,15 @@ class Worker:
         listener: socket.socket,
         metrics: Metrics,
         links: Links,
-        world: World | None = None,
+        demo: DemoState | None = None,
     ) -> None:
-        """`world`: the state of the demo, in demo mode only."""
+        """`demo`: the state of the demo, in demo mode only."""
         self._configuration = configuration
         self._clock = clock
         self._listener = listener
         self._metrics = metrics
         self._links = links
-        self._world = world
+        self._demo = demo
         self._stopping = asyncio.Event()
         self._retiring = asyncio.Event()
 
@@ -129,7 +129,7 @@ class Worker:
         collectors.add_backups(self._metrics, settings, self._clock)
         collectors.add_installation(self._metrics, settings)
         root = self._configuration.root(self._listener)
-        app = App(settings, store, self._clock, root, self._metrics, self._world)
+        app = App(settings, store, self._clock, root, self._metrics, self._demo)
         if backups := backup_scheduler.build(settings, self._clock):
             app.add_job(backups)
         return app

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 LONGEST_SECONDS = 60.0
 MOST_PIECES = 1000
+LARGEST_SIGMA = 10.0  # beyond it, delays are nothing or the longest
 REFUSALS = ("401-expired", "401-revoked", "403", "404", "409", "413", "422", "429", "500", "503")
 NUMBER = r"([0-9]{1,6}(?:\.[0-9]{1,3})?)"
 DURATION = rf"{NUMBER}(ms|s)"
@@ -85,7 +86,7 @@ def parse(text: str) -> Fault:
         return Refusal(text)
     if found := SLOW.fullmatch(text):
         return Slow(_seconds(found[1], found[2]))
-    if found := VARYING.fullmatch(text):
+    if (found := VARYING.fullmatch(text)) and float(found[3]) <= LARGEST_SIGMA:
         return Slow(_seconds(found[1], found[2]), float(found[3]))
     if (found := DRIBBLE.fullmatch(text)) and int(found[1]) <= MOST_PIECES:
         return Dribble(int(found[1]), _seconds(found[2], found[3]))

@@ -164,6 +164,7 @@ class ActivityWriter:
 
     async def forget_after(self, instant: int) -> None:
         """Delete the calls after an instant, in the log and in the queues, because the clock was set back to it."""
+        self._anonymous.finished(last=True)
         for queue in self._queues:
             queue.clear()
         await asyncio.to_thread(self._calls.prepare)

@@ -3,8 +3,10 @@
 import sqlite3
 import time
 from http.client import HTTPConnection, RemoteDisconnected
+from random import Random
 
 import pytest
+from hypothesis import given, strategies
 
 from musicsvc.server.demo import faults
 from musicsvc.server.routes.route import INSIGHTS
@@ -105,6 +107,7 @@ def test_a_fault_is_in_the_activity_log_as_a_real_one(demo: Demo) -> None:
         ("X-Demo-Fault", "418"),
         ("X-Demo-Fault", "slow=soon"),
         ("X-Demo-Fault", "slow=61s"),
+        ("X-Demo-Fault", "slow=lognormal(1s,999999)"),
         ("X-Demo-Fault", "dribble=1001x1ms"),
         ("X-Demo-Fault", "cut, reset"),
         ("X-Demo-Fault", ""),
@@ -234,6 +237,17 @@ def test_the_connection_goes_on_after_a_refusal(demo: Demo) -> None:
         assert (response.status, response.getheader("Connection")) == (503, None)
         response.read()
     connection.close()
+
+
+@given(
+    strategies.from_regex(r"slow=(lognormal\()?[0-9.]{1,8}m?s(,[0-9.]{1,8}\))?", fullmatch=True), strategies.integers()
+)
+def test_every_delay_is_refused_or_between_nothing_and_a_minute(text: str, seed: int) -> None:
+    try:
+        fault = faults.parse(text)
+    except ValueError:
+        return
+    assert 0 <= faults.inject(fault, "header", Random(seed)).delay <= 60
 
 
 @pytest.mark.parametrize("text", ["503", "slow=2s", "slow=lognormal(90ms,0.5)", "dribble=10x200ms", "cut"])

@@ -5,30 +5,30 @@ import re
 from musicsvc.clock import isoformat
 from musicsvc.errors import Invalid
 from musicsvc.server.demo.snapshots import Snapshot
-from musicsvc.server.demo.world import World
+from musicsvc.server.demo.state import DemoState
 from musicsvc.server.shapes.envelope import JSON, ok
 
 NAME = re.compile("[A-Za-z0-9._-]{1,64}")
 
 
-def index(demo: World) -> JSON:
+def index(demo: DemoState) -> JSON:
     """List the snapshots, oldest first."""
     return ok(snapshots=[_shape(snapshot) for snapshot in demo.snapshots()])
 
 
-def create(name: str, demo: World) -> JSON:
+def create(name: str, demo: DemoState) -> JSON:
     """Save the data and the time of the demo, in place of an earlier snapshot of this name."""
     if not NAME.fullmatch(name):
         raise Invalid({"name": "Must have 1 to 64 of the characters A-Z a-z 0-9 . _ -"})
     return ok(snapshot=_shape(demo.save(name)))
 
 
-def restore(name: str, demo: World) -> JSON:
+def restore(name: str, demo: DemoState) -> JSON:
     """Go back to the data and the time of a snapshot. Connections stay open."""
     return ok(snapshot=_shape(demo.restore(name)))
 
 
-def delete(name: str, demo: World) -> JSON:
+def delete(name: str, demo: DemoState) -> JSON:
     """Delete a snapshot."""
     demo.delete(name)
     return ok()

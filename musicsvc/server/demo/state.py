@@ -28,7 +28,7 @@ class Follower(Protocol):
         """Follow the database and the clock, which were set back to the time `now`."""
 
 
-class World:
+class DemoState:
     def __init__(self, clock: MovableClock, database: Path) -> None:
         self.clock = clock
         self.limit_clock = CalendarClock(clock)
