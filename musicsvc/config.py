@@ -239,12 +239,6 @@ class Settings(BaseSettings):
     log: Log = Log()
     backups: Backups = Backups()
 
-    @model_validator(mode="after")
-    def _replica_of_postgres(self) -> Self:
-        if self.database_read_url and not self.database_url.startswith(POSTGRES):
-            raise ValueError("database_read_url is set, but database_url is not that of a PostgreSQL server")
-        return self
-
     @classmethod
     def settings_customise_sources(
         cls,

@@ -17,7 +17,12 @@ from musicsvc.store.accounts import passwords, tokens, users
 from musicsvc.store.schema import schema
 from musicsvc.store.seeding import fixtures, plays
 
-DEMO = {"registration.grants_access": True, "server.workers": 1, "backups.every_hours": 0}
+DEMO = {
+    "database_read_url": "",
+    "registration.grants_access": True,
+    "server.workers": 1,
+    "backups.every_hours": 0,
+}
 PASSWORD_BYTES = 12
 NOT_HERE = (
     "The demo listens on this machine only, because anybody who reaches it can move its clock and reset it. {} is"

@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
+from musicsvc.errors import Failure
 from musicsvc.networks import root_url
 from musicsvc.server.app import App
 from musicsvc.server.demo.state import DemoState
@@ -28,6 +29,7 @@ from musicsvc.server.process import resources
 from musicsvc.server.process.supervisor import ALIVE, PING, READY, RETIRE, SERVING, SIGNALS, Links
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.url import path_of
 from musicsvc.store.rate_limits.window import Counts
 
 COUNTS_SECONDS = 5.0  # the longest wait for the counts of a predecessor
@@ -43,7 +45,12 @@ class Configuration:
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        """Load the certificate. Raises Failure if it is unusable, or if tokens would be sent over plain HTTP."""
+        """Load the certificate. Raises Failure if it is unusable, or if tokens would be sent over plain HTTP.
+
+        Raises Failure if there is a read replica of a SQLite file, too.
+        """
+        if settings.database_read_url and path_of(settings.store_url) is not None:
+            raise Failure("database_read_url is set, but database_url is not that of a PostgreSQL server. Unset it.")
         context = tls.create_context(settings.server)
         tls.require_encryption(settings.server)
         return cls(settings, context)

@@ -1,4 +1,4 @@
-"""Secrets from files: the setting `database_url` and the secrets of the demo."""
+"""Secrets from files: the settings `database_url` and `database_read_url`, and the secrets of the demo."""
 
 import json
 import os
@@ -147,3 +147,18 @@ def test_no_password_in_a_url_is_shown(password: str) -> None:
     plain = "postgresql://ann@host:5432/music?application_name=a@b"
     assert without_password(plain) == plain
     assert without_password(f"{plain}&password=x&sslpassword=y") == f"{plain}&password=***&sslpassword=***"
+
+
+def test_the_address_of_a_read_replica_is_a_secret_too(
+    bare: Run, secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSICSVC_DATABASE_READ_URL_FILE", str(secret))
+    done = bare("config", "show", "--json")
+    (row,) = (row for row in json.loads(done.stdout) if row["name"] == "database_read_url")
+    assert (row["value"], row["from"]) == (SHOWN, f"MUSICSVC_DATABASE_READ_URL_FILE ({secret})")
+    assert done.stderr == ""
+
+    secret.write_text("sqlite:////a")
+    line = bare("user", "list", expect=1).stderr
+    source = f"MUSICSVC_DATABASE_READ_URL_FILE ({secret})"
+    assert line == f"Error: Setting database_read_url ({source}): must start with postgresql://.\n"

@@ -87,6 +87,16 @@ def test_a_port_that_is_taken_is_told_in_one_line() -> None:
 
 
 @sqlite
+@pytest.mark.usefixtures("migrated")
+def test_a_read_replica_of_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSICSVC_DATABASE_READ_URL", "postgresql://db.internal/music")
+    program = run("serve", "--port", "0")
+
+    assert program.returncode == 1
+    assert program.stderr.startswith("Error: database_read_url is set, but database_url is not that of a PostgreSQL ")
+
+
+@sqlite
 @pytest.mark.parametrize("named", ["MUSICSVC_DATA_DIR", "MUSICSVC_DATABASE_URL", "data_dir", "database_url"])
 def test_a_database_that_is_missing_where_it_was_named_is_not_made(
     folder: Path, monkeypatch: pytest.MonkeyPatch, named: str

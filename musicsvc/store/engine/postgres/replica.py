@@ -5,9 +5,8 @@ ask is checked on the primary, as rights do not lag. Whatever fails on the repli
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from functools import partial
 from math import ceil, inf
 from time import monotonic
@@ -15,11 +14,12 @@ from typing import TypeVar
 
 from musicsvc.store.engine import own_writes
 from musicsvc.store.engine.postgres import standby
-from musicsvc.store.engine.postgres.database import ERRORS, transaction_settings
+from musicsvc.store.engine.postgres.connections import RESERVED
+from musicsvc.store.engine.postgres.database import PostgresDatabase, transaction_settings
 from musicsvc.store.engine.postgres.standby import ANSWER_SECONDS, LAG_SECONDS, Fault, Place, Standby, StandbyWatch
 from musicsvc.store.engine.postgres.store import READ, SHARED_LOCK_SECONDS
 from musicsvc.store.engine.postgres.waiting import Limits, limited
-from musicsvc.store.engine.sql import bind, perform
+from musicsvc.store.engine.sql import bound, perform
 from musicsvc.store.engine.store import Replica, Store, enqueue
 
 T = TypeVar("T")
@@ -36,19 +36,22 @@ class StandbyReplica(Replica):
 
     def __init__(self, url: str, primary: Store, fault: Fault) -> None:
         """`fault`: returns an error message, which begins with its argument, if the current schema cannot be used."""
+        self._url = url
         self._primary = primary
-        self._database = standby.database(url, READERS + 1)  # a thread keeps its connection
+        self._database: PostgresDatabase | None = None
+        self._place: Place | None = None  # that the database leads to
         self._watch = StandbyWatch(Standby(url, primary, fault), primary)
-        self._counting = threading.Lock()
+        self._lock = threading.Lock()
         self.reads = 0
         self.fallbacks = dict.fromkeys((LOST, LAG, OWN_WRITE, FAULT), 0)
-        self._readers = ThreadPoolExecutor(READERS, "replica-read", initializer=bind, initargs=(self._database,))
+        self._readers = ThreadPoolExecutor(READERS, "replica-read")
         self._watch.start()
 
     def close(self) -> None:
         self._readers.shutdown(wait=True)
         self._watch.close()
-        self._database.close_all()
+        if self._database is not None:
+            self._database.close_all()
 
     @property
     def lag(self) -> float:
@@ -76,7 +79,7 @@ class StandbyReplica(Replica):
         except Exception:  # noqa: BLE001 - if the unit is at fault, it fails on the primary too
             self._count(FAULT)
         else:
-            with self._counting:
+            with self._lock:
                 self.reads += 1
             return result
         return self._on_primary(unit, deadline)
@@ -98,32 +101,30 @@ class StandbyReplica(Replica):
         where, now = self._watch.place, monotonic()
         if where is None:
             raise BehindError(LOST)
-        seconds = (deadline - now) / 2
-        with limited(Limits(responds=lambda: self._watch.place == where)) as limits, self._connection(where, limits):
-            limits.deadline = now + seconds
-            timeouts = transaction_settings(SHARED_LOCK_SECONDS, 0 if seconds == inf else max(1, ceil(seconds)))
-            self._database.execute_sql(f"{READ}; {timeouts}")
-            result = perform(self._database, unit)
-            self._database.execute_sql("COMMIT")
-            return result
-
-    @contextmanager
-    def _connection(self, where: Place, limits: Limits) -> Iterator[None]:
-        """Connect this thread to the standby that is watched. An error in the block closes the connection."""
-        database = self._database
+        database, seconds = self._database_at(where), (deadline - now) / 2
+        timeouts = transaction_settings(SHARED_LOCK_SECONDS, 0 if seconds == inf else max(1, ceil(seconds)))
         try:
-            if not database.is_closed() and standby.place(database) != where:
-                database.discard()
-            if database.is_closed():
-                limits.deadline = monotonic() + ANSWER_SECONDS
-                standby.lead(database, where)
+            with bound(database), limited(Limits(now + ANSWER_SECONDS, lambda: self._watch.place == where)) as limits:
                 database.connect()
-            yield
-        except BaseException:
-            with suppress(*ERRORS):
-                database.discard()
-            raise
+                limits.deadline = now + seconds
+                database.execute_sql(f"{READ}; {timeouts}")
+                result = perform(database, unit)
+                database.execute_sql("COMMIT")
+                return result
+        finally:
+            database.close()  # the connection is not used again if its transaction is open
+
+    def _database_at(self, place: Place) -> PostgresDatabase:
+        with self._lock:
+            before, known = self._database, self._place == place
+            if not known:
+                self._database, self._place = standby.database(self._url, READERS + RESERVED, place), place
+            found = self._database
+        if before is not None and not known:
+            before.close_all()
+        assert found is not None  # noqa: S101 - as set above
+        return found
 
     def _count(self, reason: str) -> None:
-        with self._counting:
+        with self._lock:
             self.fallbacks[reason] += 1

@@ -50,23 +50,13 @@ def replayed() -> int | None:
     return None if found is None else int(found)
 
 
-def database(url: str, budget: int = 1) -> PostgresDatabase:
-    """Return the database at the URL, whose connections lead to the first of its hosts that is a standby."""
+def database(url: str, budget: int = 1, place: Place | None = None) -> PostgresDatabase:
+    """Return the database at the URL. Its connections lead to `place`, or else to the first host that is a standby."""
     found = PostgresDatabase(url, budget)
     found.connect_params["target_session_attrs"] = "standby"
+    if place is not None:
+        found.connect_params |= dict(zip(("host", "hostaddr", "port"), place, strict=True))
     return found
-
-
-def place(database: PostgresDatabase) -> Place:
-    """Return the place that the current thread's connection leads to."""
-    connection: Any = database.connection()
-    return connection.info.host, connection.info.hostaddr, connection.info.port
-
-
-def lead(database: PostgresDatabase, place: Place) -> None:
-    """Make further connections of the database lead to this place."""
-    host, address, port = place
-    database.connect_params |= {"host": host, "hostaddr": address, "port": port}
 
 
 class Standby:
@@ -107,7 +97,8 @@ class Standby:
     @property
     def place(self) -> Place:
         """The place that the connection leads to."""
-        return place(self._database)
+        connection: Any = self._database.connection()
+        return connection.info.host, connection.info.hostaddr, connection.info.port
 
     def close(self) -> None:
         """Close the connection."""
