@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.outages import Database, Response, Traffic, ask
+from musicsvc.errors import Unavailable
+from musicsvc.store import opening
+from musicsvc.store.engine.sql import fetch
+from tests.faults.outages import TIMEOUT, Database, Response, Traffic, ask
 from tests.support.postgres import MissingError
-from tests.support.program import Program, until
+from tests.support.program import Program, run, until
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = [
@@ -97,6 +100,35 @@ def test_a_write_ends_and_the_server_stops_while_the_database_is_frozen(folder: 
             began = time.monotonic()
             assert program.end(signal.SIGTERM) == 0
             assert time.monotonic() - began < RESPONSE
+
+
+@pytest.mark.parametrize("connections", [2, 10])
+def test_a_unit_without_a_limit_ends_while_the_database_is_frozen(database: Database, connections: int) -> None:
+    with opening.connect(database.url, connections=connections) as store:
+        units = [store.read(lambda: fetch("SELECT pg_sleep(60)")) for _ in range(3)]
+        use = store.connections
+        assert use is not None
+        until(lambda: use.in_use >= min(3, connections - 1))
+        with database.frozen():
+            began = time.monotonic()
+            assert [type(unit.exception(TIMEOUT)) for unit in units] == [Unavailable] * 3
+            assert time.monotonic() - began < RESPONSE
+            again = time.monotonic()
+            assert isinstance(store.write(lambda: None).exception(TIMEOUT), Unavailable)
+            assert time.monotonic() - again < RECOVERY
+        returned = time.monotonic()
+        until(lambda: store.write(lambda: None).exception(TIMEOUT) is None)
+        assert time.monotonic() - returned < RECOVERY
+
+
+def test_a_command_ends_while_the_database_is_frozen(database: Database) -> None:
+    with database.frozen():
+        began = time.monotonic()
+        done = run("user", "list")
+        assert time.monotonic() - began < TIMEOUT / 4
+    assert done.returncode == 1
+    assert "does not accept connections" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_an_immediate_restart_of_the_database_loses_nothing_acknowledged(folder: Path, database: Database) -> None:

@@ -1,19 +1,23 @@
 """PostgreSQL: units of work end in time, and one that waits for a lock delays no other one."""
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from musicsvc.errors import Unavailable
+from musicsvc.store import opening
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Tag
 from tests.support.program import until
 
 psycopg = pytest.importorskip("psycopg")
+conninfo = pytest.importorskip("psycopg.conninfo")
 pytestmark = pytest.mark.only_on("postgres")
 PATIENCE = 30.0
 SLEEPING = """
@@ -106,6 +110,24 @@ def test_a_group_of_units_does_not_wait_for_a_lock(store: Store, admin: Any) -> 
         with pytest.raises(Unavailable, match="not available"):
             store.read(_tags, patient=False).result(PATIENCE)
         assert time.monotonic() - began < 3
+
+
+@pytest.mark.slow
+def test_hosts_that_accept_connections_and_never_respond_do_not_keep_from_another_one(store_url: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
+        ports = [listener.getsockname()[1] for listener in (one, two)]
+        folder, silent = conninfo.conninfo_to_dict(store_url)["host"], f"{store_url}&port={ports[0]},{ports[1]}"
+        hosts = f"host=127.0.0.1,127.0.0.1,{quote(str(folder), safe='')}"
+        before = f"host={quote(str(folder), safe='')}"
+        began = time.monotonic()
+        with opening.connect(f"{silent},5432".replace(before, hosts)) as store:
+            assert store.read(_tags).result(PATIENCE) == []
+        assert time.monotonic() - began < 8
+
+        began = time.monotonic()
+        with pytest.raises(Unavailable):
+            opening.connect(silent.replace(before, "host=127.0.0.1,127.0.0.1"))
+        assert time.monotonic() - began < 8
 
 
 def test_only_so_many_units_wait_for_locks(store: Store, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:

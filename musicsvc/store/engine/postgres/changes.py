@@ -127,7 +127,7 @@ class Seen(NamedTuple):
 
 
 class ChangeWatch:
-    """Detects commits, so that caches can drop old results. The first call of `changes` starts its thread."""
+    """Detects commits, so that caches can drop old results. `changes` and `check` start its thread."""
 
     def __init__(self, database: PostgresDatabase, folder: Path) -> None:
         self._database = database
@@ -144,6 +144,11 @@ class ChangeWatch:
         """Return False if the server has not responded to the thread for some seconds."""
         asked = self._asked
         return asked is None or time.monotonic() - asked < SILENT_SECONDS
+
+    def check(self) -> bool:
+        """Do the same as `responds`, for a thread that waits. From then on the server is asked."""
+        self._start()
+        return self.responds()
 
     def changes(self) -> Hashable | None:
         """Return a value that differs after each commit, or None if the value is not known (or is a second old)."""
@@ -187,7 +192,7 @@ class ChangeWatch:
                 with limited(Limits(began + RESPONSE_SECONDS)):
                     self._read()
             except (*ERRORS, OSError, Unavailable) as error:
-                if not isinstance(driver_error(error), NoResponse | ConnectionTimeout):
+                if not self._shows_silence(error):
                     self._asked = None  # it has responded, if only with an error
             else:
                 self._asked = None
@@ -196,6 +201,12 @@ class ChangeWatch:
                 break
         if self._marks is not None:
             self._marks.close()
+
+    def _shows_silence(self, error: Exception) -> bool:
+        """Return whether the server may be silent: urgent work alone would soon give the reserved connection back."""
+        if isinstance(error, Unavailable):
+            return self._database.connections.has_reserve
+        return isinstance(driver_error(error), NoResponse | ConnectionTimeout)
 
     def _read(self) -> None:
         self._database.connect(reuse_if_open=True)

@@ -56,6 +56,11 @@ class Connections:
         self._accepted = budget  # what it accepted then
         self._closed = False
 
+    @property
+    def has_reserve(self) -> bool:
+        """Whether one connection is reserved for urgent work."""
+        return self._limit() > RESERVED
+
     def take(self, *, urgent: bool) -> Connection:
         """Return a connection, for the caller alone until `give_back`.
 

@@ -28,7 +28,7 @@ from musicsvc.store.engine.postgres.database import (
     transaction_settings,
     translate,
 )
-from musicsvc.store.engine.postgres.waiting import Limits, limited
+from musicsvc.store.engine.postgres.waiting import Limits, NoResponse, limited
 from musicsvc.store.engine.sql import bind, following, perform
 from musicsvc.store.engine.store import Store, Workload, enqueue, queued
 from musicsvc.store.engine.tables import noting
@@ -238,7 +238,7 @@ class PostgresStore(Store):
 
     def _run(self, task: Task[T]) -> T:
         """Run the unit on a connection, which other units use afterwards."""
-        with limited(Limits(responds=self._watch.responds)) as limits:
+        with limited(Limits(responds=self._watch.check)) as limits:
             try:
                 return self._run_within(task, limits)
             finally:
@@ -274,7 +274,8 @@ class PostgresStore(Store):
             raise Unavailable(here="The database is busy: a request waited too long for a connection or a lock.")
         limits.deadline = min(task.deadline, now + PATIENCE_SECONDS)
         try:
-            limits.check()
+            if not self._watch.responds():
+                raise NoResponse("it does not respond")
             self._database.connect(reuse_if_open=True)
         except ERRORS as error:
             raise Unavailable(here=f"{describe(self.url)} does not accept connections: {reason(error)}.") from error
