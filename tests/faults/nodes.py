@@ -133,21 +133,12 @@ class Balanced:
             connection.close()
 
 
-class Traffic:
-    """Clients that write and clients that read, each with a token, until the block ends."""
+class Clients:
+    """Threads that run until the block ends."""
 
-    def __init__(self, balancer: Balancer, accounts: Sequence[Account], *, patient: bool = False) -> None:
-        """`patient`: 503 is no fault."""
-        self._balancer = balancer
-        self._patient = patient
+    def __init__(self) -> None:
         self._gone = threading.Event()
-        self.callers = [Caller(at, account, "load", {}, patient=patient) for at, account in enumerate(accounts)]
-        self.odd: list[str] = []
-        self.read = 0
-        self._threads = [
-            *(threading.Thread(target=self._write, args=(each,)) for each in self.callers),
-            *(threading.Thread(target=self._read, args=(account,)) for account in accounts[:2]),
-        ]
+        self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Self:
         for thread in self._threads:
@@ -158,6 +149,23 @@ class Traffic:
         self._gone.set()
         for thread in self._threads:
             thread.join()
+
+
+class Traffic(Clients):
+    """Clients that write and clients that read, each with a token, until the block ends."""
+
+    def __init__(self, balancer: Balancer, accounts: Sequence[Account], *, patient: bool = False) -> None:
+        """`patient`: 503 is no fault."""
+        super().__init__()
+        self._balancer = balancer
+        self._patient = patient
+        self.callers = [Caller(at, account, "load", {}, patient=patient) for at, account in enumerate(accounts)]
+        self.odd: list[str] = []
+        self.read = 0
+        self._threads = [
+            *(threading.Thread(target=self._write, args=(each,)) for each in self.callers),
+            *(threading.Thread(target=self._read, args=(account,)) for account in accounts[:2]),
+        ]
 
     @property
     def acknowledged(self) -> int:
@@ -192,27 +200,17 @@ class Traffic:
                 self.odd.append(f"GET {path}: {status} {content!r}")
 
 
-class Greedy:
+class Greedy(Clients):
     """Clients without a token that spend the limit of their address at all nodes, as far as they are let."""
 
     def __init__(self, balancer: Balancer, clients: int = 3) -> None:
+        super().__init__()
         self._balancer = balancer
         self._let = 0
         self._lock = threading.Lock()
-        self._gone = threading.Event()
         self._threads = [threading.Thread(target=self._spend) for _ in range(clients)]
         self.allowed = 0
         self.refused = 0
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._gone.set()
-        for thread in self._threads:
-            thread.join()
 
     def let(self, allowed: int) -> None:
         """Let the clients go on until this many of their requests are allowed."""
