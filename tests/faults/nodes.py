@@ -47,7 +47,7 @@ class Balancer(AbstractContextManager["Balancer"]):
     """
 
     def __init__(self, *, asks: bool = True) -> None:
-        self._asks = asks
+        self.asks = asks
         self._nodes: dict[str, Node] = {}
         self._lock = threading.Lock()
         self._turns = count()
@@ -93,7 +93,7 @@ class Balancer(AbstractContextManager["Balancer"]):
         """Yield the next node in turn that is ready. Raises ConnectionError if there is none."""
         with self._lock:
             there = [node for node in tuple(self._nodes.values()) if not node.taken_out]
-            nodes = [node for node in there if node.ready or not self._asks]
+            nodes = [node for node in there if node.ready or not self.asks]
             if not nodes:
                 self.failures.append("no node is ready")
                 raise ConnectionError(self.failures[-1])
@@ -211,6 +211,7 @@ class Greedy(Clients):
         self._threads = [threading.Thread(target=self._spend) for _ in range(clients)]
         self.allowed = 0
         self.refused = 0
+        self.failed = 0
 
     def let(self, allowed: int) -> None:
         """Let the clients go on until this many of their requests are allowed."""
@@ -230,6 +231,7 @@ class Greedy(Clients):
         with closing(Balanced(self._balancer)) as client:
             while not self._gone.is_set():
                 if self.allowed >= self._let:
+                    client.close()  # the node would, after a while
                     self._gone.wait(0.01)
                     continue
                 try:
@@ -239,5 +241,6 @@ class Greedy(Clients):
                 with self._lock:
                     self.allowed += status == 200
                     self.refused += status == TOO_MANY
+                    self.failed += status == UNAVAILABLE
                 if status != 200:
                     self._gone.wait(0.01)

@@ -1,8 +1,8 @@
-"""Three nodes on one PostgreSQL, one of which, or PostgreSQL itself, is killed: no write is lost, no limit exceeded."""
+"""Three nodes on one PostgreSQL, one of which is killed, or PostgreSQL fails: no write is lost, no limit exceeded."""
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tests.faults.outages import Database
 from tests.support.postgres import MissingError
 from tests.support.program import Program, until
 
+psycopg = pytest.importorskip("psycopg")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.only_on("postgres"),
@@ -93,20 +94,49 @@ def test_a_killed_node_loses_nothing_that_it_acknowledged_and_exceeds_no_limit(
         assert callers.faults(store, traffic.callers) == []
 
 
-def test_a_crash_of_postgresql_loses_nothing_that_was_acknowledged_and_exceeds_no_limit(
+def _restart(database: Database, _failing: Callable[[], None]) -> None:
+    database.restart()
+
+
+def _freeze(database: Database, failing: Callable[[], None]) -> None:
+    with database.frozen():
+        failing()
+
+
+def _lock_counts(database: Database, failing: Callable[[], None]) -> None:
+    with psycopg.connect(database.url) as other:
+        other.execute("LOCK TABLE quota")
+        failing()
+
+
+def _make_read_only(database: Database, failing: Callable[[], None]) -> None:
+    with psycopg.connect(database.url, autocommit=True) as admin:
+        admin.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+        admin.execute("SELECT pg_reload_conf()")
+        failing()
+        admin.execute("ALTER SYSTEM RESET default_transaction_read_only")
+        admin.execute("SELECT pg_reload_conf()")
+
+
+FAILURES = (_restart, _freeze, _lock_counts, _make_read_only)
+
+
+@pytest.mark.long
+def test_failures_of_postgresql_lose_nothing_that_was_acknowledged_and_exceed_no_limit(
     database: Database, accounts: list[Account], balancer: Balancer, nodes: list[Program]
 ) -> None:
+    balancer.asks = False  # so that nodes get requests while they are not ready
     assert len(nodes) == NODES
     with Traffic(balancer, accounts, patient=True) as traffic, Greedy(balancer) as greedy:
-        for round_ in (1, 2):
+        for number, fail in enumerate(FAILURES):
             traffic.go_on()
-            greedy.spend(round_ * AMOUNT // 4)
-            greedy.let((round_ + 1) * AMOUNT // 4)
-            os.kill(database.pids[-1], signal.SIGKILL)  # so that all its processes end, and it recovers from a crash
+            greedy.spend(number * AMOUNT // len(FAILURES))
+            greedy.let((number + 1) * AMOUNT // len(FAILURES))
+            failed = greedy.failed
+            fail(database, lambda failed=failed: until(lambda: greedy.failed > failed + 10))  # type: ignore[misc]  # bound in the loop
             traffic.go_on()
         greedy.spend_all()
-    assert traffic.odd + balancer.unavailable == []
-    assert set(balancer.failures) <= {"no node is ready"}
+    assert traffic.odd + balancer.unavailable + balancer.failures == []
     assert AMOUNT - LOST < greedy.allowed <= AMOUNT
     with opening.connect(database.url) as store:
         assert callers.faults(store, traffic.callers) == []
