@@ -3,13 +3,17 @@
 import http.client
 import json
 import os
+import shutil
 import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple, Self
+
+import pytest
 
 from musicsvc.clock import Clock
 from musicsvc.store import opening
@@ -19,6 +23,7 @@ from musicsvc.store.schema import schema
 from tests.support import postgres
 from tests.support.program import PATIENCE, until
 
+psycopg = pytest.importorskip("psycopg")
 TIMEOUT = 60.0
 
 
@@ -115,9 +120,19 @@ class Database:
     def __init__(self, accounts: int = 4) -> None:
         self.server = postgres.Server()
         self.url = postgres.database_url(self.server.folder, "postgres")
-        schema.upgrade(self.url)
-        with opening.connect(self.url) as store:
-            self.tokens = store.write(lambda: [_person(number) for number in range(accounts)]).result()
+        self.tokens = _prepare(self.url, accounts)
+
+    def on_disk(self, folder: Path) -> tuple[str, list[str]]:
+        """Create another database, with its files in this folder. Return its URL, and the tokens of its accounts."""
+        place = folder / "database"
+        place.mkdir()
+        if os.geteuid() == 0:
+            shutil.chown(place, (self.server.folder / "data").stat().st_uid)
+        with psycopg.connect(self.url, autocommit=True) as admin:
+            admin.execute(f"CREATE TABLESPACE small LOCATION '{place}'".encode())
+            admin.execute("CREATE DATABASE small TEMPLATE template0 TABLESPACE small")
+        url = postgres.database_url(self.server.folder, "small")
+        return url, _prepare(url, accounts=1)
 
     @property
     def pids(self) -> list[int]:
@@ -146,6 +161,13 @@ class Database:
 
     def close(self) -> None:
         self.server.stop()
+
+
+def _prepare(url: str, accounts: int) -> list[str]:
+    """Create the tables and accounts. Return their tokens."""
+    schema.upgrade(url)
+    with opening.connect(url) as store:
+        return store.write(lambda: [_person(number) for number in range(accounts)]).result()
 
 
 def _person(number: int) -> str:

@@ -14,6 +14,7 @@ import pytest
 from musicsvc.errors import Unavailable
 from musicsvc.store import opening
 from musicsvc.store.engine.sql import fetch
+from tests.faults import small_disk
 from tests.faults.outages import TIMEOUT, Database, Response, Traffic, ask
 from tests.support.postgres import MissingError
 from tests.support.program import Program, run, until
@@ -165,6 +166,27 @@ def test_a_read_only_database_is_not_ready_and_can_be_read(
         admin.execute("SELECT pg_reload_conf()")
         until(lambda: ask(port, "GET", "/readyz").status == 200, RECOVERY)
         assert ask(port, "POST", PLAYLISTS, token, {"name": "after"}).status == 200
+
+
+def test_a_full_disk_of_the_database_refuses_writes_and_is_not_ready(
+    folder: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with small_disk.mounted(folder / "small") as disk:
+        url, (token, *_) = database.on_disk(disk.folder)
+        monkeypatch.setenv("MUSICSVC_DATABASE_URL", url)
+        monkeypatch.setenv("MUSICSVC_LIMITS__LOCAL", "false")  # what cannot be counted is refused
+        with Program(folder, "serve", "--port", "0") as program:
+            port = port_of(program)
+            assert ask(port, "GET", "/readyz").status == 200
+            disk.fill()
+            until(lambda: ask(port, "POST", PLAYLISTS, token, {"name": "x" * 180}).status == 503)
+            answer = ask(port, "GET", "/readyz")
+            assert (answer.status, b"accepts no changes" in answer.body) == (503, True)
+            assert ask(port, "GET", "/api/v1/genres", token).status == 200
+            assert "No space left on device" in program.err
+            disk.empty()
+            assert ask(port, "GET", "/readyz").status == 200
+            assert ask(port, "POST", PLAYLISTS, token, {"name": "after"}).status == 200
 
 
 def test_a_locked_table_delays_only_requests_that_need_it(folder: Path, database: Database) -> None:

@@ -67,6 +67,11 @@ ADVANCE = """
 """
 UNCONFIRMED = "The database did not confirm the change. It may have been stored."
 PROBE = "health_check"  # a name in `table_version` that is no table
+# Needs some pages of the disk, while a change of one row may find room in the last one.
+FILL = """
+    INSERT INTO table_version (slot, name, number)
+    SELECT -1, number || repeat(' ', 1900), 0 FROM generate_series(1, 100) AS number
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -129,6 +134,7 @@ class PostgresStore(Store):
         self._patient = self._threads(PATIENT if self.connections.budget > 3 * PATIENT else 1, "store-locks")
         self._waiting_for_locks: set[Task[Any]] = set()
         self._probed = -inf
+        self._disk_was_full = False
 
     def _threads(self, number: int, name: str, *, urgent: bool = False) -> ThreadPoolExecutor:
         def begin() -> None:
@@ -158,7 +164,7 @@ class PostgresStore(Store):
 
     def probe(self, unit: Callable[[], T], *, within: float) -> Future[T]:
         """Call `unit` and write, if the last write of a health check was a second ago."""
-        if time.monotonic() - self._probed < PROBE_SECONDS:
+        if time.monotonic() - self._probed < PROBE_SECONDS and not self._disk_was_full:
             return self._enqueue(self._urgent, Task(unit, READ, within))
         task = Task(partial(self._write_and_call, unit), WRITE, within)
         task.future.add_done_callback(self._note_probe)
@@ -166,11 +172,15 @@ class PostgresStore(Store):
 
     def _write_and_call(self, unit: Callable[[], T]) -> T:
         self._database.execute_sql(ADVANCE, ([PROBE],))
+        if self._disk_was_full:
+            with self._database.savepoint() as savepoint:
+                self._database.execute_sql(FILL)
+                savepoint.rollback()
         return unit()
 
     def _note_probe(self, done: Future[Any]) -> None:
         if not done.cancelled() and done.exception() is None:
-            self._probed = time.monotonic()
+            self._probed, self._disk_was_full = time.monotonic(), False
 
     def _enqueue(self, threads: ThreadPoolExecutor, task: Task[T]) -> Future[T]:
         enqueue(threads, self._perform, task)
@@ -255,6 +265,7 @@ class PostgresStore(Store):
                         index_changed_names(statements)
                 changed = self._advance(statements) if task.versions else ()
             except ERRORS as error:
+                self._disk_was_full |= isinstance(driver_error(error), pg.DiskFull)
                 self._reset(renew=isinstance(driver_error(error), pg.ReadOnlySqlTransaction))
                 if attempt == ATTEMPTS or not _is_retryable(error, task.begin):
                     _fail(error, task.begin)
