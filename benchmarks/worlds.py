@@ -126,7 +126,7 @@ RELEASED_DAYS = 45  # before today: all albums, so that releases can be compared
 
 def figures(store: Store, count: int, gap: int = 0, tracks_an_artist: int = TRACKS_AN_ARTIST) -> Made:
     """Plays of 100,000 tracks (Zipf) by 200,000 listeners in order of time: a year until now or `gap` days ago."""
-    made = store.write(partial(_label, tracks_an_artist)).result()
+    made = store.write(partial(label, tracks_an_artist)).result()
     stream = Stream(count, FIGURE_DAYS * DAY, gap * DAY)
     for _ in range(count // BATCH):
         store.write(partial(record, stream.batch(BATCH))).result()
@@ -162,38 +162,38 @@ def record(rows: Sequence[ingest.PlayRow]) -> int:
     return taken
 
 
-def _label(tracks_an_artist: int) -> tuple[str, str]:
+def label(tracks_an_artist: int) -> tuple[str, str]:
     manager = users.create("manager@label.test", api_access=True, now=NOW)
     api_access.grant(manager, plays=True, now=NOW)
     fans = [users.create(f"p{number}@label.test", now=NOW).id for number in range(FANS)]
     tracks = range(1, FIGURE_TRACKS + 1)
-    artists = {each: _artist_of(each, tracks_an_artist) for each in tracks}
+    artists = {each: artist_of(each, tracks_an_artist) for each in tracks}
     on = {each: _album_of(each, tracks_an_artist) for each in tracks}
     albums = {on[each]: artists[each] for each in tracks}
     released = to_date(NOW - RELEASED_DAYS * DAY).isoformat()
-    _add(Artist, "id name manager created_at", ((n, f"Artist {n}", manager.id, NOW) for n in {*artists.values()}))
-    _add(Album, "id name release_date created_at", ((n, f"Album {n}", released, NOW) for n in albums))
-    _add(AlbumArtist, "album artist position", ((*pair, 0) for pair in albums.items()))
+    add(Artist, "id name manager created_at", ((n, f"Artist {n}", manager.id, NOW) for n in {*artists.values()}))
+    add(Album, "id name release_date created_at", ((n, f"Album {n}", released, NOW) for n in albums))
+    add(AlbumArtist, "album artist position", ((*pair, 0) for pair in albums.items()))
     rows = ((n, f"Track {n}", LENGTH, on[n], NOW) for n in tracks)
-    _add(Track, "id name duration album created_at", rows)
-    _add(TrackArtist, "track artist position", ((*pair, 0) for pair in artists.items()))
-    _add(models.Follow, "follower followed created_at", ((each, manager.id, NOW) for each in fans))
-    _add(models.TrackLike, "track user created_at", ((n, each, NOW) for n in tracks[:100] for each in fans[n % 2 :: 2]))
-    _add(models.Listener, "id key", ((n, f"opaque:benchmark {n}") for n in range(1, FIGURE_LISTENERS + 1)))
+    add(Track, "id name duration album created_at", rows)
+    add(TrackArtist, "track artist position", ((*pair, 0) for pair in artists.items()))
+    add(models.Follow, "follower followed created_at", ((each, manager.id, NOW) for each in fans))
+    add(models.TrackLike, "track user created_at", ((n, each, NOW) for n in tracks[:100] for each in fans[n % 2 :: 2]))
+    add(models.Listener, "id key", ((n, f"opaque:benchmark {n}") for n in range(1, FIGURE_LISTENERS + 1)))
     if not is_sqlite():  # its sequence does not notice ids that are given
         sql.fetch("SELECT setval('listener_id_seq', ?)", FIGURE_LISTENERS)
     engagement_days.rebuild({(each.kind, each.subject) for each in engagement_days.wrong()})
     return _token(manager), sessions.create(manager, address="127.0.0.1", agent="benchmark", now=NOW)
 
 
-def _add(table: type[Model], columns: str, rows: Iterable[tuple[Any, ...]]) -> None:
+def add(table: type[Model], columns: str, rows: Iterable[tuple[Any, ...]]) -> None:
     """Insert rows, some at a time."""
     left = iter(rows)
     while some := list(islice(left, BATCH)):
         bulk.insert(table, columns.split(), some)
 
 
-def _artist_of(track: int, tracks_an_artist: int) -> int:
+def artist_of(track: int, tracks_an_artist: int) -> int:
     rank = track - 1
     return rank // (ARTISTS_IN_TURN * tracks_an_artist) * ARTISTS_IN_TURN + rank % ARTISTS_IN_TURN + 1
 
@@ -201,7 +201,7 @@ def _artist_of(track: int, tracks_an_artist: int) -> int:
 def _album_of(track: int, tracks_an_artist: int) -> int:
     place = (track - 1) // ARTISTS_IN_TURN % tracks_an_artist
     return (
-        (_artist_of(track, tracks_an_artist) - 1) * (tracks_an_artist // TRACKS_AN_ALBUM) + place // TRACKS_AN_ALBUM + 1
+        (artist_of(track, tracks_an_artist) - 1) * (tracks_an_artist // TRACKS_AN_ALBUM) + place // TRACKS_AN_ALBUM + 1
     )
 
 
@@ -259,9 +259,9 @@ def collections(store: Store, count: int, readers: int) -> Made:
         _add_tracks(tracks, None, artist, DESCRIPTION)
         ids = bulk.ids(models.Collection, count)
         names = [(each, owner.id, f"Collection {each}", 1) for each in ids]
-        _add(models.Collection, "id user name created_at", names)
+        add(models.Collection, "id user name created_at", names)
         links = ((each, at, track) for each in ids for at, track in enumerate(tracks))
-        _add(models.CollectionTrack, "collection position track", links)
+        add(models.CollectionTrack, "collection position track", links)
         return _load(), [(_token(owner), "/api/v1/collections") for _ in range(readers)]
 
     return store.write(write).result()
@@ -277,8 +277,8 @@ def albums(store: Store, count: int, readers: int) -> Made:
         long = "x" * (LARGEST // 1000 - TRACK_BYTES)
         for number, each in enumerate(bulk.ids(Album, count + NEWEST)):
             by, size, text = (artist, 1000, long) if number < count else (other, 10, "")
-            _add(Album, "id name created_at", [(each, f"Album {each}", 1)])
-            _add(AlbumArtist, "album artist position", [(each, by, 0)])
+            add(Album, "id name created_at", [(each, f"Album {each}", 1)])
+            add(AlbumArtist, "album artist position", [(each, by, 0)])
             _add_tracks(bulk.ids(Track, size), each, by, text)
         return token, [(_token(owner), f"/api/v1/artists/{artist}/albums") for _ in range(readers)]
 
@@ -287,8 +287,8 @@ def albums(store: Store, count: int, readers: int) -> Made:
 
 def _add_tracks(ids: Sequence[int], album: int | None, artist: int, description: str) -> None:
     rows = [(each, f"Track {each}", album, 1000, 1, description) for each in ids]
-    _add(Track, "id name album duration created_at description", rows)
-    _add(TrackArtist, "track artist position", [(each, artist, 0) for each in ids])
+    add(Track, "id name album duration created_at description", rows)
+    add(TrackArtist, "track artist position", [(each, artist, 0) for each in ids])
 
 
 CENTURY = 36_500  # days
@@ -340,7 +340,7 @@ def people(store: Store, count: int, open_sessions: int) -> Made:
         session = sessions.create(some[1], address="127.0.0.1", agent="benchmark", now=NOW)
         ids = bulk.ids(Session, open_sessions)
         rows = ((n, some[1].id, sessions.digest(f"other {n}"), NOW - n, NOW - n, "", "Mozilla/5.0") for n in ids)
-        _add(Session, "id user digest created_at last_used_at address agent", rows)
+        add(Session, "id user digest created_at last_used_at address agent", rows)
         return _load(), session
 
     return store.write(write).result()

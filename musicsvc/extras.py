@@ -14,7 +14,7 @@ from urllib.request import url2pathname
 from musicsvc.errors import Failure
 
 PACKAGE = "musicsvc"
-EXTRAS = {"postgres": "PostgreSQL", "parquet": "Parquet"}
+EXTRAS = {"postgres": "PostgreSQL", "parquet": "Parquet", "spark": "Spark", "clickhouse": "ClickHouse"}
 # Tools that install programs, by the file that they leave in the virtual environment.
 TOOLS = {"pipx_metadata.json": "pipx install --force", "uv-receipt.toml": "uv tool install"}
 

@@ -28,7 +28,10 @@ Limit = Annotated[int, option("N", "Only the newest N reports.", min=1, max=1_00
 Dumped = Annotated[
     Path | None, option("DIR", "Recount from the plays that musicsvc plays dump wrote to this folder.", "--from")
 ]
-Engine = Annotated[EngineName, option("ENGINE", "duckdb, in this process.", "--engine")]
+Engine = Annotated[EngineName, option("ENGINE", "duckdb or clickhouse, both in this process, or spark.", "--engine")]
+Master = Annotated[
+    str | None, option("URL", "The Spark master, spark://HOST:PORT; by default this machine.", "--master")
+]
 KindOf = Annotated[Kind | None, option("KIND", "Figures of each track, album or artist.", "--kind")]
 Ids = Annotated[
     list[int] | None, option("ID", "Only the one with this id; may be repeated.", "--id", min=1, max=LARGEST_ID)
@@ -55,6 +58,7 @@ def recount(
     check: Annotated[bool, typer.Option("--check", help="Only compare; exit with 1 if counts differ.")] = False,
     folder: Dumped = None,
     engine: Engine = EngineName.DUCKDB,
+    master: Master = None,
     kind: KindOf = None,
     ids: Ids = None,
     period: periods.Period = None,
@@ -72,7 +76,7 @@ def recount(
     from musicsvc.store.plays import verify
 
     session = Session.from_context(context)
-    options = recounting.Options(engine, kind, ids or [], period, since, until, compare)
+    options = recounting.Options(engine, master, kind, ids or [], period, since, until, compare)
     if folder is not None:
         if check:
             raise typer.BadParameter("Use --compare with --from.", param_hint="--check")

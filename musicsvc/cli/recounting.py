@@ -32,6 +32,8 @@ NOT_PLAYS = {"likes", "reposts", "followers", "engagement"}
 
 class EngineName(StrEnum):
     DUCKDB = "duckdb"
+    SPARK = "spark"
+    CLICKHOUSE = "clickhouse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class Options:
     """The options that go with `--from`. Without `ids`, all tracks, albums or artists are recounted."""
 
     engine: EngineName
+    master: str | None
     kind: Kind | None
     ids: list[int]
     period: str | None
@@ -49,7 +52,14 @@ class Options:
     @property
     def given(self) -> list[str]:
         """The names of the options that were given."""
-        values = {"kind": self.kind, "id": self.ids, "period": self.period, "since": self.since, "until": self.until}
+        values = {
+            "master": self.master,
+            "kind": self.kind,
+            "id": self.ids,
+            "period": self.period,
+            "since": self.since,
+            "until": self.until,
+        }
         return [f"--{name}" for name, value in (values | {"compare": self.compare}).items() if value]
 
 
@@ -93,7 +103,11 @@ def _window(dump: Dump, options: Options) -> Window:
 def _engine(options: Options) -> AbstractContextManager[Engine]:
     from musicsvc.store.recounting import engines
 
-    return {EngineName.DUCKDB: engines.duckdb}[options.engine]()
+    if options.engine == EngineName.SPARK:
+        return engines.spark(options.master)
+    if options.master:
+        raise typer.BadParameter("Use it with --engine spark.", param_hint="--master")
+    return engines.clickhouse() if options.engine == EngineName.CLICKHOUSE else engines.duckdb()
 
 
 COLUMNS = ("id", "name", "plays", "growth", "listeners", "new", "skips", "heard", "all time")
@@ -151,7 +165,7 @@ def _of_plays(data: Any) -> Any:
     return [_of_plays(each) for each in data] if isinstance(data, list) else data
 
 
-def _served(subject: Subject, window: Window) -> JSON:
+def served_figures(subject: Subject, window: Window) -> JSON:
     """Return the same figures from the counts of this database, or nothing if it does not have the subject."""
     from musicsvc.errors import NotFound
     from musicsvc.server.handlers.insights import data_of
@@ -182,12 +196,12 @@ def _compare(
         which = store.read(partial(compare.comparable, dump, window)).result()
         missing = store.read(partial(compare.ids, noun, all_of_them=not options.ids)).result()
         for each in found:
-            served = store.read(partial(_served, each.subject, window)).result()
+            served = store.read(partial(served_figures, each.subject, window)).result()
             differences += compare.differences(each.subject, served, shape(each), which)
             missing.discard(each.subject.id)
             subjects += 1
         for subject in compare.subjects(noun, missing):
-            served = store.read(partial(_served, subject, window)).result()
+            served = store.read(partial(served_figures, subject, window)).result()
             differences += compare.differences(subject, served, {}, which)
     rows = [each._asdict() for each in differences]
     explained = compare.explain(dump, which)

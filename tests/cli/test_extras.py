@@ -1,5 +1,6 @@
 """Commands that need an optional dependency name the command that installs it."""
 
+import hashlib
 import json
 import shlex
 import subprocess
@@ -18,7 +19,8 @@ WHEEL = {"url": "https://host.test/musicsvc.whl", "archive_info": {}}
 # Runs in a new process, which has not imported the drivers; prints exit code, stdout and stderr of each.
 WITHOUT = """
 import json, sys
-sys.modules["psycopg"] = sys.modules["duckdb"] = None  # as if they were not installed
+for name in ("psycopg", "duckdb", "pyspark", "py4j", "clickhouse_connect"):
+    sys.modules[name] = None  # as if it were not installed
 from tests.support.command import run_in_process
 done = [run_in_process(line) for line in json.loads(sys.argv[1])]
 print(json.dumps([(each.returncode, each.stdout, each.stderr) for each in done]))
@@ -61,6 +63,29 @@ def test_parquet_without_its_extra_names_the_extra(
     assert _run_without_extras(*lines) == [(1, "", f"Error: {sentence}\n")] * 3
     assert not (tmp_path / "dump").exists()
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix) == ["songs.parquet"]
+
+
+def test_engines_without_their_extras_name_the_extras(tmp_path: Path) -> None:
+    tables = ("tracks", "albums", "artists", "track_artists", "album_artists")
+    (tmp_path / "tables").mkdir()
+    files = [
+        {"path": f"tables/{table}.parquet", "rows": 0, "sha256": hashlib.sha256(b"").hexdigest()} for table in tables
+    ]
+    for each in files:
+        (tmp_path / str(each["path"])).touch()
+    manifest = {"schema_version": 1, "files": files, "dumped_at": "2026-01-01T00:00:00Z", "complete_from": None}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    engines = {
+        "duckdb": ("Parquet", "parquet"),
+        "spark": ("Spark", "spark"),
+        "clickhouse": ("ClickHouse", "clickhouse"),
+    }
+    line = "plays", "recount", "--from", str(tmp_path), "--kind", "artist", "--engine"
+    found = _run_without_extras(*((*line, engine) for engine in engines))
+    assert found == [
+        (1, "", f"Error: {title} needs the extra {extra}. Run: {extras.command(extra)}\n")
+        for title, extra in engines.values()
+    ]
 
 
 @pytest.mark.parametrize(

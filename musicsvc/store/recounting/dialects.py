@@ -31,7 +31,7 @@ DUCKDB = Dialect(
 SPARK = Dialect(
     micros="unix_micros(CAST({0} AS TIMESTAMP))",
     quotient="({0} DIV {1})",
-    parquet="{names}",
+    parquet="parquet.`{pattern}`",
 )
 CLICKHOUSE = Dialect(
     micros="toUnixTimestamp64Micro({0})",

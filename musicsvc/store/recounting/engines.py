@@ -2,22 +2,37 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Protocol
 
 from musicsvc import extras, scratch
-from musicsvc.store.recounting.dialects import DUCKDB, Dialect
+from musicsvc.errors import Failure
+from musicsvc.store.recounting.dialects import CLICKHOUSE, DUCKDB, SPARK, Dialect
 
 MEMORY = "1GB"
 BATCH = 10_000  # rows
+LOCAL_MASTER = "local[*]"
+SPARK_SETTINGS = {
+    "spark.app.name": "musicsvc plays recount",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # no job to list the files
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+CLICKHOUSE_SETTINGS = {
+    "join_use_nulls": 1,  # these two as in standard SQL
+    "cast_keep_nullable": 1,
+    "max_query_size": 1 << 28,  # bytes, for the names of all files
+    "max_bytes_before_external_group_by": 1 << 29,
+    "max_bytes_before_external_sort": 1 << 29,
+}
+ONLY_HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
 class Engine(Protocol):
-    """Runs SQL. `source` returns SQL for the rows of files in a folder, to put after FROM."""
+    """Runs SQL in its dialect."""
 
     dialect: Dialect
-
-    def source(self, folder: Path, paths: Sequence[str]) -> str: ...
 
     def rows(self, statement: str) -> Iterator[Sequence[Any]]: ...
 
@@ -27,9 +42,6 @@ class DuckDb:
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
-
-    def source(self, folder: Path, paths: Sequence[str]) -> str:
-        return self.dialect.source(folder, paths)
 
     def rows(self, statement: str) -> Iterator[Sequence[Any]]:
         self._connection.execute(statement)
@@ -51,3 +63,56 @@ def duckdb() -> Iterator[Engine]:
         }
         with library.connect(":memory:", config=config) as connection:
             yield DuckDb(connection)
+
+
+class Spark:
+    dialect = SPARK
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def rows(self, statement: str) -> Iterator[Sequence[Any]]:
+        return iter(self._session.sql(statement).toLocalIterator())
+
+
+@contextmanager
+def spark(master: str | None) -> Iterator[Engine]:
+    """Connect to a Spark master, such as `spark://host:7077`, or start Spark on this machine."""
+    with extras.required("spark"):
+        from py4j.protocol import Py4JError  # noqa: PLC0415 - an extra
+        from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - an extra
+    settings = SPARK_SETTINGS | ({} if master else ONLY_HERE)
+    try:
+        session = SparkSession.builder.master(master or LOCAL_MASTER).config(map=settings).getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise Failure(f"Spark could not be started. It needs Java 17 or newer, and its master: {reason}") from None
+    try:
+        yield Spark(session)
+    finally:
+        session.stop()
+
+
+class ClickHouse:
+    dialect = CLICKHOUSE
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def rows(self, statement: str) -> Iterator[Sequence[Any]]:
+        with self._client.query_rows_stream(statement, settings=CLICKHOUSE_SETTINGS) as rows:
+            yield from rows
+
+
+@contextmanager
+def clickhouse() -> Iterator[Engine]:
+    """Start ClickHouse in this process (chDB)."""
+    with extras.required("clickhouse"):
+        import clickhouse_connect  # noqa: PLC0415 - an extra
+    with scratch.folder(None) as folder:
+        client = clickhouse_connect.get_client(dsn=f"chdb://{folder}/data")
+        try:
+            yield ClickHouse(client)
+        finally:
+            client.close()

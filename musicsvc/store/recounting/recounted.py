@@ -67,7 +67,7 @@ def check_rows(engine: Engine, dump: Dump) -> None:
     for name in ("plays", *TABLES):
         paths = dump.plays() if name == "plays" else dump.table(name)
         stated = sum(each.rows for each in dump.files if each.path in {*paths})
-        counted = f"SELECT COUNT(*) FROM {engine.source(dump.folder, paths)} AS s" if paths else ""  # noqa: S608 - our own SQL
+        counted = f"SELECT COUNT(*) FROM {engine.dialect.source(dump.folder, paths)} AS s" if paths else ""  # noqa: S608 - our own SQL
         ((found,),) = engine.rows(counted) if paths else ((0,),)
         if found != stated:
             raise Failure(f"The files of {name} in {dump.folder} have {found:,} rows; the manifest states {stated:,}.")
@@ -75,9 +75,13 @@ def check_rows(engine: Engine, dump: Dump) -> None:
 
 def _sources(engine: Engine, dump: Dump, window: Window) -> Sources:
     def plays(paths: Sequence[str]) -> str:
-        return statements.plays(engine.dialect, engine.source(dump.folder, paths)) if paths else statements.NO_PLAYS
+        return (
+            statements.plays(engine.dialect, engine.dialect.source(dump.folder, paths))
+            if paths
+            else statements.NO_PLAYS
+        )
 
-    tables = {name: engine.source(dump.folder, dump.table(name)) for name in TABLES}
+    tables = {name: engine.dialect.source(dump.folder, dump.table(name)) for name in TABLES}
     return Sources(plays(dump.plays()), plays(dump.plays(window)), **tables)
 
 
