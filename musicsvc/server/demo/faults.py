@@ -59,6 +59,8 @@ class Break(Enum):
 
 
 Fault = Refusal | Slow | Dribble | Break
+NOTATIONS = [*REFUSALS, SLOW.pattern, VARYING.pattern, DRIBBLE.pattern, *(each.value for each in Break)]
+PATTERN = f"^({'|'.join(NOTATIONS)})$"  # for the OpenAPI document
 
 
 @dataclass(frozen=True, slots=True)

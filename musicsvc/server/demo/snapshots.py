@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from musicsvc.errors import Conflict, NotFound
+from musicsvc.errors import Conflict, Failure, NotFound, Unavailable
 from musicsvc.store.backups.create import create
 from musicsvc.store.backups.overwrite import overwrite
 
@@ -27,17 +27,23 @@ class Snapshots:
     def __init__(self, database: Path) -> None:
         self._database = database
         self._folder = database.parent / "snapshots"
+        self._folder.mkdir()
         self._saved: dict[str, Snapshot] = {}
         self._number = 0
 
     def save(self, name: str, now: int) -> Snapshot:
-        """Save the database under this name, in place of an earlier snapshot. Raises Conflict if there are too many."""
+        """Save the database under this name, in place of an earlier snapshot.
+
+        Raises Conflict if there are too many, or Unavailable, such as on a full disk.
+        """
         if name not in self._saved and len(self._saved) > MOST_SNAPSHOTS:
             raise Conflict(f"There are {MOST_SNAPSHOTS} snapshots. Delete some: DELETE /demo/snapshots/{{name}}.")
-        self._folder.mkdir(exist_ok=True)
         self._number += 1
         file = self._folder / f"{self._number}.db"
-        create(self._database, file)
+        try:
+            create(self._database, file)
+        except Failure as failure:
+            raise Unavailable("The snapshot cannot be saved.", failure.here) from None
         before = self._saved.pop(name, None)
         self._saved[name] = saved = Snapshot(name, now, file)
         if before is not None:

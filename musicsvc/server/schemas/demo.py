@@ -50,7 +50,7 @@ class FaultIn(Body):
 
     match: Annotated[MatchIn, replace_null(MatchIn(), MatchIn)] = Field(default_factory=MatchIn)
     fault: Annotated[str, Text(1, LONGEST), AfterValidator(_known)] = Field(
-        description=f"One of: {faults.LISTED}.", examples=["503"]
+        description=f"One of: {faults.LISTED}.", examples=["503"], json_schema_extra={"pattern": faults.PATTERN}
     )
     probability: Annotated[float, Field(strict=True, ge=0, le=1), replace_null(1.0, float)] = Field(
         1.0, description="The share of the matching requests that get the fault."

@@ -158,6 +158,12 @@ def test_rate_limits_follow_the_clock_and_a_reset(limited: Demo) -> None:
     assert statuses(4) == [200, 200, 200, 429]
 
 
+def test_an_injected_429_counts_toward_no_limit(limited: Demo) -> None:
+    assert limited.post("/demo/reset").status == 200
+    assert [limited.get("albums", fault="429").status for _ in range(5)] == [429] * 5
+    assert [limited.get("albums").status for _ in range(4)] == [200, 200, 200, 429]
+
+
 def test_the_endpoints_of_the_demo_have_no_rate_limit(limited: Demo) -> None:
     responses = [limited.get("/demo/clock", token=None) for _ in range(70)]
     assert {response.status for response in responses} == {200}

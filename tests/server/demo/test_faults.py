@@ -1,5 +1,6 @@
 """Faults that a header injects into the responses of a demo."""
 
+import socket
 import sqlite3
 import time
 from http.client import HTTPConnection, RemoteDisconnected
@@ -226,6 +227,15 @@ def test_paths_that_do_not_exist_and_pages_have_no_faults(demo: Demo) -> None:
         response = demo.get(path, fault="503")
         assert response.status == status
         assert "X-Demo-Injected" not in response.headers
+
+
+def test_clients_that_go_away_leave_no_error_in_the_log(demo: Demo) -> None:
+    for fault in ("slow=100ms", "dribble=4x50ms", "cut", "reset", "lost-response", "truncate=half", "duplicate"):
+        with socket.create_connection(demo.address) as connection:
+            head = f"GET {ALBUMS} HTTP/1.1\r\nHost: localhost\r\nX-Demo-Fault: {fault}\r\n\r\n"
+            connection.sendall(head.encode())
+    assert demo.get(ALBUMS, fault="slow=400ms").status == 200
+    assert "exception" not in demo.program.err
 
 
 def test_the_connection_goes_on_after_a_refusal(demo: Demo) -> None:

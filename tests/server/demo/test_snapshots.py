@@ -96,6 +96,19 @@ def test_snapshots_are_listed_replaced_and_deleted(own_demo: Demo) -> None:
         assert own_demo.ask(method, f"/demo/snapshots/{path}").status == 404
 
 
+def test_a_snapshot_that_cannot_be_written_is_503_and_the_earlier_one_stays(own_demo: Demo) -> None:
+    own_demo.post("artists", {"name": "Kept"})
+    save(own_demo, "kept")
+    own_demo.post("artists", {"name": "Not kept"})
+    (folder,) = own_demo.folder.glob("musicsvc-demo-*/snapshots")
+    away = folder.rename(folder.with_name("away"))
+    refused = own_demo.post("/demo/snapshots/kept")
+    assert (refused.status, refused.json["message"]) == (503, "The snapshot cannot be saved.")
+    away.rename(folder)
+    restore(own_demo, "kept")
+    assert names(own_demo)[0] == "Kept"
+
+
 @pytest.mark.parametrize("name", ["a%2fb", "%20", "x" * 65, "%C3%A9"])
 def test_a_name_has_plain_characters(demo: Demo, name: str) -> None:
     response = demo.post(f"/demo/snapshots/{name}")
