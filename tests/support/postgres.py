@@ -8,8 +8,10 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
+from uuid import uuid4
 
 USER = "musicsvc"
 NOBODY = 65534
@@ -124,6 +126,21 @@ class Standby(Server):
 def database_url(folder: Path, name: str) -> str:
     """Return the address of a database of the server in this folder."""
     return f"postgresql:///{name}?host={quote(str(folder), safe='')}&user={USER}"
+
+
+@contextmanager
+def limited_role(url: str, connections: int) -> Iterator[str]:
+    """Yield the URL of the database for a role that may have this number of connections."""
+    import psycopg  # noqa: PLC0415 - not installed for runs on SQLite
+
+    role = f"limited_{uuid4().hex}"
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute(f"CREATE ROLE {role} LOGIN CONNECTION LIMIT {connections} IN ROLE {USER}")
+        try:
+            yield url.replace(f"user={USER}", f"user={role}")
+        finally:
+            admin.execute(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = '{role}'")
+            admin.execute(f"DROP ROLE {role}")
 
 
 def _room() -> str | None:

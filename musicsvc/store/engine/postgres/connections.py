@@ -79,7 +79,7 @@ class Connections:
                     raise
             if not others:
                 if not waits:
-                    log.warning("waiting up to %.0f s for a free connection to the database", PATIENCE_SECONDS)
+                    log.warning("waiting up to 10 s for a free connection to the database")
                 waits = True
                 time.sleep(RETRY_SECONDS)
 

@@ -1,0 +1,169 @@
+"""The budget of connections to PostgreSQL: who gets one, who waits, and what happens if the server has no more."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from musicsvc.errors import Unavailable
+from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Tag
+from tests.support.postgres import limited_role
+from tests.support.program import PATIENCE, until
+
+psycopg = pytest.importorskip("psycopg")
+if psycopg:
+    from musicsvc.store.engine.postgres import connections
+    from musicsvc.store.engine.postgres.store import PostgresStore
+pytestmark = pytest.mark.only_on("postgres")
+
+SLEEP = "SELECT pg_sleep(0.05)"
+OPEN = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+
+
+@pytest.fixture
+def admin(store_url: str) -> Iterator[Any]:
+    """A separate connection."""
+    with psycopg.connect(store_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def small(store_url: str, tmp_path: Path) -> Iterator[Store]:
+    """A store with four connections."""
+    with PostgresStore(store_url, tmp_path, connections=4) as store:
+        yield store
+
+
+@contextmanager
+def held(number: int, use: Callable[..., Future[None]]) -> Iterator[None]:
+    """Let this number of units of work hold a connection in the `with` block."""
+    begun, done = threading.Semaphore(0), threading.Event()
+
+    def hold() -> None:
+        fetch("SELECT 1")
+        begun.release()
+        assert done.wait(PATIENCE)
+
+    units = [use(hold) for _ in range(number)]
+    try:
+        for _ in units:
+            assert begun.acquire(timeout=PATIENCE)
+        yield
+    finally:
+        done.set()
+        for unit in units:
+            unit.result(PATIENCE)
+
+
+def waiting_threads(store: Store) -> int:
+    """Return the number of threads that wait for a connection."""
+    assert isinstance(store, PostgresStore)
+    return sum(map(len, store._database.connections._waiting.values()))
+
+
+def test_units_of_work_share_the_connections_of_the_budget(small: Store, admin: Any) -> None:
+    assert small.connections is not None
+    reads = [small.read(lambda: fetch(SLEEP)) for _ in range(20)]
+    writes = [small.write(lambda: fetch(SLEEP)) for _ in range(11)]
+    most = 0
+    while not all(each.done() for each in (*reads, *writes)):
+        most = max(most, admin.execute(OPEN).fetchone()[0])
+
+    assert most == 3  # the fourth is reserved for urgent work
+    assert small.connections.waits > 5
+    assert small.connections.wait_seconds > 0.25
+    assert (small.connections.budget, small.connections.in_use) == (4, 0)
+
+
+def test_a_revocation_and_a_health_check_wait_for_no_other_work(small: Store) -> None:
+    with held(3, small.read):
+        waiting = small.write(lambda: Tag.create(name="late") and None)
+        began = time.monotonic()
+        small.write(lambda: Tag.create(name="calm") and None, urgent=True).result(PATIENCE)
+        assert small.probe(lambda: 7, within=1.5).result(PATIENCE) == 7
+        assert time.monotonic() - began < 1
+        assert not waiting.done()
+    waiting.result(PATIENCE)
+
+
+def test_a_connection_that_gets_free_goes_to_urgent_work_first(small: Store) -> None:
+    order: list[str] = []
+
+    def note(name: str) -> None:
+        order.append(name)
+        fetch(SLEEP)
+
+    def urgently(unit: Callable[[], None]) -> Future[None]:
+        return small.write(unit, urgent=True)
+
+    with held(2, small.read), held(1, urgently):
+        with held(1, urgently):
+            plain = small.write(lambda: note("plain"))
+            until(lambda: waiting_threads(small) == 1)
+            urgent = urgently(lambda: note("urgent"))
+            until(lambda: waiting_threads(small) == 2)
+        for each in (plain, urgent):
+            each.result(PATIENCE)
+
+    assert order == ["urgent", "plain"]
+
+
+def test_a_unit_of_work_fails_in_time_if_no_connection_gets_free(small: Store) -> None:
+    with held(3, small.read):
+        began = time.monotonic()
+        with pytest.raises(Unavailable) as failure:
+            small.write(lambda: None, within=0.5).result(PATIENCE)
+        assert time.monotonic() - began < 2
+
+    assert "database.connections" in failure.value.here
+
+
+def test_unused_connections_are_closed(small: Store, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with held(3, small.read):
+        pass
+    assert admin.execute(OPEN).fetchone() == (3,)
+    monkeypatch.setattr(connections, "IDLE_SECONDS", 0.0)
+    small.read(lambda: None).result()
+
+    until(lambda: admin.execute(OPEN).fetchone() == (1,))
+
+
+def test_a_process_goes_on_with_the_connections_that_the_server_accepts(store_url: str, tmp_path: Path) -> None:
+    with limited_role(store_url, 2) as limited, PostgresStore(limited, tmp_path, connections=9) as store:
+        reads = [store.read(lambda: fetch(SLEEP)) for _ in range(17)]
+        writes = [store.write(lambda: fetch(SLEEP)) for _ in range(9)]
+        for each in (*reads, *writes):
+            each.result(PATIENCE)
+        with held(1, store.read):
+            began = time.monotonic()
+            store.write(lambda: Tag.create(name="calm") and None, urgent=True).result(PATIENCE)
+            assert time.monotonic() - began < 1
+        assert store.connections is not None
+        assert store.connections.open <= 2
+
+
+def test_a_process_without_any_connection_waits_for_one(
+    store_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with limited_role(store_url, 1) as limited, PostgresStore(limited, tmp_path, connections=9) as store:
+        with psycopg.connect(limited):
+            waiting = store.read(lambda: 7)
+            until(lambda: "waiting up to 10 s for a free connection" in caplog.text)
+            assert not waiting.done()
+        assert waiting.result(PATIENCE) == 7
+
+
+def test_lost_connections_are_not_used_again(small: Store, admin: Any) -> None:
+    with held(3, small.read):
+        pass
+    admin.execute(f"SELECT pg_terminate_backend(pid, 5000) {OPEN.partition('count(*)')[2]}")
+
+    assert [small.read(lambda: 7).result() for _ in range(3)] == [7] * 3
+    assert admin.execute(OPEN).fetchone() == (1,)
