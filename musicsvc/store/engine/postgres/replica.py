@@ -17,7 +17,8 @@ from musicsvc.store.engine.postgres import standby
 from musicsvc.store.engine.postgres.connections import RESERVED
 from musicsvc.store.engine.postgres.database import PostgresDatabase, transaction_settings
 from musicsvc.store.engine.postgres.standby import ANSWER_SECONDS, LAG_SECONDS, Fault, Place, Standby, StandbyWatch
-from musicsvc.store.engine.postgres.store import READ, SHARED_LOCK_SECONDS
+from musicsvc.store.engine.postgres.store import SHARED_LOCK_SECONDS
+from musicsvc.store.engine.postgres.tasks import READ
 from musicsvc.store.engine.postgres.waiting import Limits, limited
 from musicsvc.store.engine.sql import bound, perform
 from musicsvc.store.engine.store import Replica, Store, enqueue

@@ -5,12 +5,11 @@ import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
-from math import ceil, inf
+from math import inf
 from pathlib import Path
 from random import Random
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import psycopg
 from psycopg import errors as pg
@@ -25,9 +24,9 @@ from musicsvc.store.engine.postgres.database import (
     PostgresDatabase,
     driver_error,
     reason,
-    transaction_settings,
     translate,
 )
+from musicsvc.store.engine.postgres.tasks import READ, WRITE, Task
 from musicsvc.store.engine.postgres.waiting import Limits, NoResponse, limited
 from musicsvc.store.engine.sql import bind, following, perform
 from musicsvc.store.engine.store import Store, Workload, enqueue, queued
@@ -56,8 +55,6 @@ RETRYABLE = (
     pg.CrashShutdown,
     pg.ReadOnlySqlTransaction,  # the server is no longer the primary; a new connection finds the current primary
 )
-READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
 # Concurrent transactions advance different rows, so that they need not wait for each other. It returns the number of
 # the schema.
 ADVANCE = """
@@ -72,32 +69,6 @@ FILL = """
     INSERT INTO table_version (slot, name, number)
     SELECT -1, number || repeat(' ', 1900), 0 FROM generate_series(1, 100) AS number
 """
-
-
-@dataclass(slots=True, eq=False)
-class Task(Generic[T]):
-    """A queued unit of work, its future, and the limits of its waits."""
-
-    unit: Callable[[], T]
-    begin: str  # READ or WRITE
-    within: float | None
-    versions: bool = False  # whether to increment the version numbers of changed tables
-    patient: bool = True  # it may wait for a lock on a thread for such units
-    future: Future[T] = field(default_factory=Future)
-    queued: float = field(default_factory=time.monotonic)
-    locked_until: float | None = None  # the end of waiting for locks, on a thread for such units
-
-    @property
-    def deadline(self) -> float:
-        """The time by which the unit must have ended, or begun again if it has no deadline."""
-        return inf if self.within is None else self.queued + self.within
-
-    def begin_statement(self, lock_seconds: float) -> str:
-        """Return the statement that begins the transaction. Its timeouts are rounded, so that few texts exist."""
-        if self.locked_until is not None:
-            lock_seconds = max(0.1, round(self.locked_until - time.monotonic(), 1))
-        left = 0 if self.within is None else max(1, ceil(self.deadline - time.monotonic()))
-        return f"{self.begin}; {transaction_settings(lock_seconds, left)}"
 
 
 class PostgresStore(Store):
