@@ -48,7 +48,7 @@ def test_a_dump_killed_before_any_step_leaves_no_wrong_manifest_and_the_next_one
     change(store)
     run("plays", "dump", "--output", str(tmp_path / "after"))
     line = [sys.executable, "-m", "tests.cli.killed_dumps", str(tmp_path), str(1 if long else FEW)]
-    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False, timeout=3600)
     assert done.returncode == 0, done.stderr
     killed, replacing = map(int, done.stdout.split())
     assert killed > 3
