@@ -41,9 +41,9 @@ def measured(store: Store, size: int, count: int, first: int, parts: int, turn: 
     return size * count / spent
 
 
-def bodies(count: int, seed: int, known: int = 0) -> list[bytes]:
-    """Return bodies of requests with 1,000 plays each of the last hours, `known` percent of them by known listeners."""
-    stream = Stream(BATCH * count, DAY, 0, seed=seed)
+def bodies(count: int, seed: int, size: int = BATCH, known: int = 0) -> list[bytes]:
+    """Return bodies of requests with `size` plays each of the last hours, `known` percent by known listeners."""
+    stream = Stream(size * count, DAY, 0, seed=seed)
     found = []
     for _ in range(count):
         plays = [
@@ -53,7 +53,7 @@ def bodies(count: int, seed: int, known: int = 0) -> list[bytes]:
                 "listener": f"benchmark {row.listener}" if at % 100 < known else f"listener {seed} {row.listener}",
                 "duration_ms": row.duration_ms,
             }
-            for at, row in enumerate(stream.batch(BATCH))
+            for at, row in enumerate(stream.batch(size))
         ]
         found.append(json.dumps({"plays": plays}).encode())
     return found

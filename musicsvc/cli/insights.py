@@ -2,6 +2,7 @@
 
 import sys
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -94,7 +95,7 @@ def explain(
 ) -> None:
     """Recount the figures from the stored plays step by step, and compare them with the API."""
     from musicsvc.store.insights import explain, figures
-    from musicsvc.store.plays import history
+    from musicsvc.store.plays import counting, history
 
     session = Session.from_context(context)
     now = session.clock.now()
@@ -105,6 +106,8 @@ def explain(
         return figures.name(subject), explain.build(subject, history.adapt(window), now)
 
     name, found = session.read(unit)
+    if found.differences:  # perhaps only because plays are not counted yet
+        name, found = session.write(partial(counting.alone, unit))
     if json:
         output.print_json({"kind": kind.value, "id": number, "name": name} | explaining.as_json(found))
     else:

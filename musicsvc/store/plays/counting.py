@@ -8,10 +8,10 @@ What changes more than new plays runs alone (`lock`). SQLite has one writer, whi
 
 import secrets
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -23,6 +23,7 @@ from musicsvc.store.plays.rollups import blocks, counts
 from musicsvc.store.plays.rollups.counts import COUNTING, ID_BITS, LAST_ID, LEVEL_SHIFT, LOCK, REST_BITS
 from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, TRACK
 
+T = TypeVar("T")
 ADD_TOTALS = """
     INSERT INTO track_plays (track_id, plays) {rows}
     ON CONFLICT (track_id) DO UPDATE SET plays = track_plays.plays + excluded.plays
@@ -60,6 +61,12 @@ def lock() -> None:
     sql.lock(LOCK)
     while rest := _take():
         _count(*rest)
+
+
+def alone(unit: Callable[[], T]) -> T:
+    """Call `unit` while no other transaction records plays, and all that are recorded are counted."""
+    lock()
+    return unit()
 
 
 def share() -> None:

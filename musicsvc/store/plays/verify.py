@@ -120,18 +120,13 @@ def _verify(store: Store, compare: Callable[[], Comparison], report: VerifyRepor
     """Call `compare`, add its result to `report`, and repair unless `check`. Return the number of plays read."""
     found = store.read(compare).result()
     if found.wrong:  # perhaps only because plays are not counted yet
-        found = store.write(partial(_alone, compare)).result()
+        found = store.write(partial(counting.alone, compare)).result()
     report.rows += found.rows
     report.differing += len(found.wrong)
     report.differences += found.wrong[: SHOWN - len(report.differences)]
     if found.wrong and not check:
         store.write(partial(_repair, compare)).result()
     return found.plays
-
-
-def _alone(compare: Callable[[], Comparison]) -> Comparison:
-    counting.lock()
-    return compare()
 
 
 def _repair(compare: Callable[[], Comparison]) -> None:
