@@ -108,13 +108,21 @@ def _leave(plays: Sequence[Sequence[Any]], own: Collection[int]) -> int:
 
 def _settle(keys: Collection[int]) -> bool:
     """Count plays that are left, unless another transaction does. Return whether those with these keys are counted."""
+    if not _are_left(keys):
+        return True
     share()
     ((counting, _),) = fetch(MAY_COUNT)
-    if counting and (rest := _take()):
+    if not counting:
+        return False
+    if rest := _take():
         _count(*rest)
         roll_up(len(rest.plays))
+    return not _are_left(keys)
+
+
+def _are_left(keys: Collection[int]) -> bool:
     among, values = sql.in_list(keys)
-    return not fetch(f"{LEFT} AND key {among} LIMIT 1", values)
+    return bool(fetch(f"{LEFT} AND key {among} LIMIT 1", values))
 
 
 def _take() -> Uncounted | None:

@@ -186,10 +186,10 @@ class PostgresStore(Store):
         """Run the unit in transactions until it returns True, with growing pauses. Raises Unavailable in the end."""
         ends, pause = min(task.deadline, time.monotonic() + BEGIN_SECONDS), PAUSE_SECONDS
         while True:
+            time.sleep(pause)
             try:
                 if self._run(Task(unit, WRITE, ends - time.monotonic(), versions=task.versions)):
                     return
-                time.sleep(pause)
             except Unavailable as failure:
                 if time.monotonic() > ends or not isinstance(driver_error(failure.__cause__), pg.LockNotAvailable):
                     raise Unavailable(UNCONFIRMED, here=failure.here) from failure
