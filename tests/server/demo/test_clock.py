@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from musicsvc.server.routes.route import INSIGHTS
+from musicsvc.store.importing.tasks.place import Place
 from tests.support.command import run_in_process
 from tests.support.demo import NOW, Demo, running_demo
 from tests.support.program import until
@@ -107,21 +108,45 @@ def test_invitations_expire_by_the_clock(own_demo: Demo) -> None:
     assert own_demo.post(f"playlists/{playlist}/invite", {"user_id": 2}).status == 200
 
 
+def logged(demo: Demo, request_id: str) -> bool:
+    (file,) = demo.folder.glob("musicsvc-demo-*/activity.db")
+    connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
+    try:
+        query = "SELECT count(*) FROM activity WHERE request_id = ?"
+        return bool(connection.execute(query, [request_id]).fetchone()[0])
+    finally:
+        connection.close()
+
+
 def test_the_activity_log_is_pruned_at_the_new_time(own_demo: Demo) -> None:
-    (file,) = own_demo.folder.glob("musicsvc-demo-*/activity.db")
-
-    def logged(request_id: str) -> bool:
-        connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True)
-        try:
-            query = "SELECT count(*) FROM activity WHERE request_id = ?"
-            return bool(connection.execute(query, [request_id]).fetchone()[0])
-        finally:
-            connection.close()
-
     own_demo.get("albums", X_Request_Id="an-old-call")
-    until(lambda: logged("an-old-call"))
+    until(lambda: logged(own_demo, "an-old-call"))
     advance(own_demo, "91d")
-    until(lambda: not logged("an-old-call"))
+    until(lambda: not logged(own_demo, "an-old-call"))
+
+
+def test_uploads_that_nobody_needs_are_deleted_at_the_new_time(own_demo: Demo) -> None:
+    (database,) = own_demo.folder.glob("musicsvc-demo-*/musicsvc.db")
+    place = Place.build(database.parent / "temporary", f"sqlite:///{database}")
+    with place.locked(1) as folder:
+        (folder / "left.csv").write_text("track,artist\n", "utf-8")
+    advance(own_demo, "1d")
+    until(lambda: not (folder / "left.csv").exists(), seconds=30)  # by itself within a minute
+
+
+def test_calls_after_the_time_of_a_snapshot_are_not_in_the_activity_log_after_a_restore(own_demo: Demo) -> None:
+    own_demo.get("albums", X_Request_Id="before-it")
+    until(lambda: logged(own_demo, "before-it"))
+    own_demo.post("/demo/snapshots/log")
+    advance(own_demo, "1h")
+    own_demo.get("albums", X_Request_Id="after-it")
+    until(lambda: logged(own_demo, "after-it"))
+    own_demo.get("albums", X_Request_Id="not-written-yet")
+    assert own_demo.post("/demo/snapshots/log/restore").status == 200
+    own_demo.get("albums", X_Request_Id="the-next")
+    until(lambda: logged(own_demo, "the-next"))
+    found = [name for name in ("before-it", "after-it", "not-written-yet") if logged(own_demo, name)]
+    assert found == ["before-it"]
 
 
 def test_a_reset_goes_back_to_the_data_the_time_and_the_rules_of_the_start(own_demo: Demo) -> None:
