@@ -8,7 +8,7 @@ the other that the replica is read.
 from collections.abc import Callable
 from typing import TypeVar
 
-from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.engine.sql import fetch, is_followed, run, then
 
 T = TypeVar("T")
 NUMBERS = 32
@@ -21,11 +21,18 @@ COUNT = "SELECT coalesce(sum(number), 0)::bigint FROM table_version WHERE name =
 
 
 def marked(unit: Callable[[], T], account: int) -> Callable[[], T]:
-    """Return a unit of work that calls `unit` and counts a write of the account."""
+    """Return a unit of work that calls `unit` and counts a write of the account, after all that follows the unit."""
+
+    def mark() -> bool:
+        run(MARK, _name(account))
+        return True
 
     def write() -> T:
         result = unit()
-        run(MARK, _name(account))
+        if is_followed():
+            then(mark)
+        else:
+            mark()
         return result
 
     return write

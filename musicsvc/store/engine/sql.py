@@ -187,6 +187,11 @@ def then(unit: Callable[[], bool]) -> None:
     units.append(unit)
 
 
+def is_followed() -> bool:
+    """Return whether this transaction has passed units to `then`."""
+    return bool(_later.get())
+
+
 def by_code_point(field: Any) -> Any:
     """Return an ORDER BY expression that sorts a text column by Unicode code point on both databases."""
     return field if is_sqlite() else field.collate('"C"')

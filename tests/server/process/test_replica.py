@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple
@@ -18,13 +19,15 @@ from musicsvc.server.routes.route import INSIGHTS, V1
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.models import User
+from musicsvc.store.plays.counting import LEFT
+from musicsvc.store.plays.rollups.counts import COUNTING
 from tests.support import listening_world
 from tests.support.listening_world import Catalog
 from tests.support.program import Program, held, until
 from tests.support.prometheus import read, total
 
-pytest.importorskip("psycopg")
-from tests.support.replication import PAUSE, RESUME, Servers, replicated
+psycopg = pytest.importorskip("psycopg")
+from tests.support.replication import PAUSE, RESUME, Servers, replicated  # noqa: E402 - imports the driver
 
 pytestmark = [pytest.mark.only_on("postgres"), pytest.mark.slow]
 ASKED = 8  # requests, each on its own connection, so that each worker of a node answers some
@@ -147,6 +150,26 @@ def test_what_a_token_wrote_on_one_node_is_in_its_figures_of_another(nodes: Node
 
     assert nodes.plays(1) == nodes.plays(0) == {before + 1}
     nodes.servers.on_standby(RESUME)
+
+
+def test_a_play_that_another_transaction_counts_is_in_the_figures_of_its_reporter(nodes: Nodes) -> None:
+    (before,) = nodes.plays(1)
+    connected = psycopg.connect(nodes.servers.url, application_name="test")  # programs of version 0.1.0 have no name
+    with connected as counting, ThreadPoolExecutor() as threads:
+        counting.execute("SELECT pg_advisory_xact_lock(%s)", (COUNTING,))
+        reported = threads.submit(nodes.report, nodes.made.token)
+        until(lambda: left_plays(nodes.servers.read_url), 20)
+        nodes.servers.on_standby(PAUSE)
+        counting.rollback()
+        reported.result(10)
+
+    assert nodes.plays(1) == {before + 1}
+
+
+def left_plays(url: str) -> bool:
+    """Return whether plays are recorded and not counted yet."""
+    with psycopg.connect(url) as connection:
+        return bool(connection.execute(LEFT).fetchall())
 
 
 def test_what_was_read_late_is_not_kept(nodes: Nodes) -> None:

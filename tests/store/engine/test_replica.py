@@ -4,17 +4,25 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from musicsvc.clock import MovableClock
 from musicsvc.errors import NotFound
 from musicsvc.store import opening
+from musicsvc.store.accounts import users
 from musicsvc.store.doctor.database import check_replica
-from musicsvc.store.engine.own_writes import NUMBERS
+from musicsvc.store.engine import own_writes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing.tasks import queue
+from musicsvc.store.importing.tasks.place import Place
+from musicsvc.store.importing.tasks.work import Worker
 from musicsvc.store.models import Tag
+from tests.conftest import NOW
 from tests.support import postgres
 from tests.support.program import held, until
 
@@ -102,7 +110,8 @@ def test_a_writer_sees_its_own_write_and_others_do_until_the_replica_has_it_too(
 
     assert read(store, lambda: (place(), tags()), ANN) == (False, ["mine"])
     assert read(store, lambda: (place(), tags()), BOB) == (True, [])
-    assert read(store, lambda: (place(), tags()), ANN + NUMBERS) == (False, ["mine"])  # shares the number of ANN
+    shared = ANN + own_writes.NUMBERS  # with the number of ANN
+    assert read(store, lambda: (place(), tags()), shared) == (False, ["mine"])
     servers.on_standby(RESUME)
     until(lambda: read(store, lambda: (place(), tags()), ANN) == (True, ["mine"]))
 
@@ -236,3 +245,23 @@ def test_doctor_says_that_a_replica_is_behind(servers: Servers, store: Store) ->
     found = check_replica(servers.url, servers.read_url)
 
     assert (found.level, found.finding.partition(" is ")[2]) == ("warning", "more than 5 seconds behind.")
+
+
+def test_a_standby_that_became_a_primary_is_not_read() -> None:
+    with replicated() as servers, opening.connect(servers.url, read_url=servers.read_url) as store:
+        ready(store)
+        servers.on_standby("SELECT pg_promote()")
+        servers.on_standby("INSERT INTO tag (name) VALUES ('diverged')")
+
+        assert read(store, tags) == []
+        assert "not in hot standby mode" in check_replica(servers.url, servers.read_url).finding
+
+
+def test_an_import_that_a_page_requested_counts_as_a_write_of_its_account(store: Store, tmp_path: Path) -> None:
+    clock, upload = MovableClock(NOW, speed=0), Place.build(tmp_path, store.url)
+    account = store.write(lambda: users.create("importer@label.test", now=NOW).id).result()
+    store.write(lambda: queue.create(account, "catalog", "songs.csv", "songs", upload.name, NOW)).result()
+    before = store.read(partial(own_writes.count, account)).result()
+
+    assert Worker(store, upload, clock, lambda: False).work()
+    assert store.read(partial(own_writes.count, account)).result() == before + 1
