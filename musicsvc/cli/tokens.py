@@ -9,6 +9,7 @@ from musicsvc.cli import output, secret_input
 from musicsvc.cli.options import AsJson, Email, Limit, TokenId, group, option, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.clock import parse_duration
 from musicsvc.errors import Failure, Forbidden
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 app = group(
     "Create, list and revoke access tokens.",
     "token create ada@example.test --name laptop",
-    "token list --user ada@example.test",
     'token revoke 7 --reason "laptop lost"',
+    "token regenerate 7 --overlap 24h",
 )
 
 
@@ -35,10 +36,18 @@ def token_json(token: "Token", now: int) -> JSON:
         "last_four": token.last_four,
         "created_at": output.format_time(token.created_at),
         "expires_at": output.format_time(token.expires_at),
+        "former_value_expires_at": output.format_time(token.former_expires_at),
         "last_used_at": output.format_time(token.last_used_at),
         "revoked_at": output.format_time(token.revoked_at),
         "revoked_reason": token.revoked_reason,
     }
+
+
+def _duration(text: str) -> int:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 @app.command()
@@ -72,6 +81,9 @@ def create(
 def list_(
     context: typer.Context,
     user: Annotated[str | None, option("EMAIL", "Only tokens of this account.")] = None,
+    expiring: Annotated[
+        int | None, option("DURATION", "Only valid tokens that expire within it, such as 14d.", parser=_duration)
+    ] = None,
     search: Annotated[str | None, search_option("the name or email")] = None,
     limit: Limit = None,
     json: AsJson = False,
@@ -80,9 +92,10 @@ def list_(
     from musicsvc.store.accounts import tokens, users
 
     session, now = Session.begin(context)
+    within = None if expiring is None else (now, now + expiring)
     output.print_list(
         session,
-        lambda: tokens.list(None if user is None else users.by_email(user), limit=limit, text=search),
+        lambda: tokens.list(None if user is None else users.by_email(user), limit=limit, text=search, expiring=within),
         lambda token: token_json(token, now),
         ("id", "name", "email", "state", "scope", "revoked_reason", "expires_at", "last_used_at", "last_four"),
         json=json,
@@ -119,17 +132,26 @@ def reinstate(context: typer.Context, token_id: TokenId, json: AsJson = False) -
 
 
 @app.command()
-def regenerate(context: typer.Context, token_id: TokenId, json: AsJson = False) -> None:
-    """Give a token a new value, valid for 90 days, and print it."""
+def regenerate(
+    context: typer.Context,
+    token_id: TokenId,
+    overlap: Annotated[
+        int | None,
+        option("DURATION", "How long the old value is accepted, such as 12h; at most 24h.", parser=_duration),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Give a token a new value, valid for 90 days, and print it. The old value is refused at once, or later."""
     from musicsvc.store.accounts import tokens
 
     session, now = Session.begin(context)
-    _print_value(session, *session.write(lambda: tokens.regenerate(token_id, now=now), urgent=True), json=json)
+    written = session.write(lambda: tokens.regenerate(token_id, overlap=overlap or 0, now=now), urgent=True)
+    _print_value(session, *written, json=json)
 
 
 @app.command()
 def inspect(context: typer.Context, json: AsJson = False) -> None:
-    """Show the details of a token, whose value is read from a prompt or from stdin."""
+    """Show the details of a token, and why it is refused. Its value is read from a prompt or from stdin."""
     from musicsvc.store.accounts import tokens
 
     session = Session.from_context(context)
@@ -142,7 +164,8 @@ def inspect(context: typer.Context, json: AsJson = False) -> None:
             "This token is not in the database. It comes from another installation, or has been regenerated."
             " musicsvc token list shows all tokens."
         )
-    output.print_record(token_json(token, session.clock.now()), json=json)
+    now = session.clock.now()
+    output.print_record(token_json(token, now) | {"refused_because": tokens.refusal(token, value, now)}, json=json)
 
 
 def _print_value(session: Session, token: "Token", value: str, *, json: bool) -> None:

@@ -77,3 +77,42 @@ def test_prompts_hide_the_input_and_are_on_stderr(monkeypatch: pytest.MonkeyPatc
     assert [secret_input.prompt_once("Token"), secret_input.prompt_twice("New", "--stdin")] == ["typed"] * 2
     hidden = {"hide_input": True, "err": True}
     assert asked == [("Token", hidden), ("New", hidden | {"confirmation_prompt": True})]
+
+
+def test_the_tokens_that_expire_within_a_time_are_listed(run: Run, ask: Json, ada: str, store: Store) -> None:
+    def made() -> None:
+        for name, days in (("soon", 3), ("revoked", 4), ("later", 15), ("past", 1)):
+            at = Clock().now() - (2 * DAY if name == "past" else 0)
+            token, _ = tokens.create(users.by_email(ada), name, days=days, now=at)
+            if name == "revoked":
+                tokens.revoke(token.id, "lost", now=at)
+
+    store.write(made).result()
+    assert [token["name"] for token in ask("token", "list", "--expiring", "14d")] == ["soon"]
+    assert [token["name"] for token in ask("token", "list", "--expiring", "16d", "--user", ada)] == ["soon", "later"]
+    assert "soon is not a duration such as 24h" in run("token", "list", "--expiring", "soon", expect=2).stderr
+
+
+def test_inspect_says_why_a_value_is_refused(run: Run, ask: Json, ada: str, store: Store) -> None:
+    first = ask("token", "create", ada, "--name", "laptop")
+
+    def inspected(value: str) -> str | None:
+        shown: str | None = ask("token", "inspect", stdin=value)["refused_because"]
+        return shown
+
+    assert inspected(first["token"]) is None
+    second = ask("token", "regenerate", str(first["id"]), "--overlap", "24h")
+    assert [inspected(first["token"]), inspected(second["token"])] == [None, None]
+    assert (ask("token", "list")[0]["former_value_expires_at"] or "")[:4].isdigit()
+    store.write(lambda: Token.update(former_expires_at=Clock().now() - 1).execute()).result()
+    assert "its former value expired at" in (inspected(first["token"]) or "")
+    assert inspected(second["token"]) is None
+    run("access", "revoke", ada)
+    assert inspected(second["token"]) == "The account has no API access."
+    run("user", "suspend", ada, "--reason", "asked to")
+    assert inspected(second["token"]) == "The account is suspended."
+    run("token", "revoke", str(first["id"]), "--reason", "lost")
+    for value in (first["token"], second["token"]):
+        assert (inspected(value) or "").endswith(": lost.")
+    too_long = run("token", "regenerate", str(first["id"]), "--overlap", "25h", expect=1)
+    assert "for at most 24h" in too_long.stderr

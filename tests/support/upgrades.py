@@ -76,8 +76,8 @@ def make_older(url: str) -> None:
     """Give the database the history of a commit before version 0.1.0."""
 
     def rename() -> None:
-        run(f"UPDATE {schema.HISTORY} SET name = '0001_catalog'")
-        run(f"INSERT INTO {schema.HISTORY} (name, oldest_program) VALUES ('0002_social', '0.1.0')")
+        run(f"DELETE FROM {schema.HISTORY}")
+        run(f"INSERT INTO {schema.HISTORY} (name, oldest_program) VALUES ('0001_catalog', '0.1.0')")
 
     with opening.open_unchecked(url) as store:
         store.write(rename).result()

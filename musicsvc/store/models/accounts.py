@@ -59,7 +59,7 @@ AccessRequest.add_index(
 
 
 class Token(Table):
-    """A personal access token. Only the SHA-256 of its value is stored."""
+    """A personal access token. Only the SHA-256 of its value is stored, and that of the value before, for a while."""
 
     id = BigAutoField()
     user = link(User)
@@ -72,6 +72,8 @@ class Token(Table):
     revoked_at = BigIntegerField(null=True)
     revoked_reason = TextField(null=True)
     scope = TextField(default="read-write", constraints=[SQL("DEFAULT 'read-write'")])
+    former_digest = BlobField(null=True, unique=True)
+    former_expires_at = BigIntegerField(null=True)
 
 
 class ReportLink(Table):

@@ -10,6 +10,7 @@ from musicsvc.store.accounts import api_access, tokens
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
+from musicsvc.store.models import Token
 from tests.rights.world import PASSWORD
 from tests.support.page_client import text
 from tests.support.serving import Answer
@@ -186,6 +187,32 @@ async def test_a_regenerated_token_has_another_value(developer: Person) -> None:
     developer.do(lambda _: tokens.revoke(token.id, "lost", now=1))
     revoked = await developer.browser.post(f"{path}/regenerate", {"password": PASSWORD})
     assert (revoked.status, "is revoked and cannot be regenerated" in text(revoked)) == (409, True)
+
+
+@on_shared_loop
+async def test_the_old_value_of_a_regenerated_token_is_accepted_for_some_hours(developer: Person) -> None:
+    token, first = developer.token()
+    path = f"{HOME}/tokens/{token.id}"
+    answer = await developer.browser.post(f"{path}/regenerate", {"password": PASSWORD, "overlap": "24"})
+    (second,) = set(VALUE.findall(text(answer)))
+    assert [await developer.status(first), await developer.status(second)] == [200, 200]
+    for shown in (text(answer), await page(developer, path)):
+        assert "accepted until 2 Mar 2026" in shown
+
+    answer = await developer.browser.post(f"{path}/regenerate", {"password": PASSWORD, "overlap": "1"})
+    (third,) = set(VALUE.findall(text(answer)))
+    assert [await developer.status(value) for value in (first, second, third)] == [401, 200, 200]
+
+    ended = developer.shared.clock.now() - 1
+    developer.do(lambda _: Token.update(former_expires_at=ended).where(Token.id == token.id).execute())
+    assert [await developer.status(value) for value in (second, third)] == [401, 200]
+    assert "accepted until" not in await page(developer, path)
+
+    answer = await developer.browser.post(f"{path}/regenerate", {"password": PASSWORD, "overlap": "24"})
+    await developer.browser.post(f"{path}/delete")
+    assert [await developer.status(value) for value in (third, VALUE.findall(text(answer))[0])] == [401, 401]
+    too_long = await developer.browser.post(f"{path}/regenerate", {"password": PASSWORD, "overlap": "25"})
+    assert too_long.status == 422
 
 
 @on_shared_loop

@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from musicsvc.clock import DAY, MINUTE
+from musicsvc.clock import DAY, HOUR, MINUTE
 from musicsvc.errors import Failure, Invalid
-from musicsvc.server.schemas.pages.accounts import AccessForm, TokenForm
+from musicsvc.server.schemas.pages.accounts import AccessForm, RegenerateForm, TokenForm
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.accounts import api_access, sign_in, tokens, users
@@ -25,13 +25,16 @@ COUNTED = 7 * DAY
 AccessState = Literal["granted", "pending", "denied", "withdrawn", "none"]
 Notice = Literal["day", "week", "fortnight"]
 WARNINGS: tuple[tuple[int, Notice], ...] = ((DAY, "day"), (7 * DAY, "week"), (14 * DAY, "fortnight"))
-UNITS = ((DAY, "day"), (60 * MINUTE, "hour"), (MINUTE, "minute"))
+UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"))
 SCOPES = {"read-write": "Read and write", "read": "Read only"}
 
 
 @dataclass(frozen=True, slots=True)
 class ShownToken:
-    """An access token on a page. `requests`: the number of requests in the last 7 days, or None if unknown."""
+    """An access token on a page. `requests`: the number of requests in the last 7 days, or None if unknown.
+
+    `former`: whether its former value is still accepted.
+    """
 
     token: Token
     state: State
@@ -39,12 +42,15 @@ class ShownToken:
     expires: str  # such as `in 12 days`
     warning: Notice | None
     requests: int | None
+    former: bool
 
 
 def _shown(token: Token, now: int, requests: int | None) -> ShownToken:
     state = tokens.state(token, now)
     warning = _warning_of(token.expires_at - now) if state == "valid" else None
-    return ShownToken(token, state, SCOPES[token.scope], moment_from(token.expires_at - now), warning, requests)
+    expires = moment_from(token.expires_at - now)
+    former = state == "valid" and (token.former_expires_at or 0) > now
+    return ShownToken(token, state, SCOPES[token.scope], expires, warning, requests, former)
 
 
 def _warning_of(left: int) -> Notice | None:
@@ -105,10 +111,10 @@ def show_token(subject: Token, now: int, activity_log: Log) -> View:
     return View("token.html", {"row": row})
 
 
-def regenerate_token(subject: Token, verified: Credentials | None, site: Site, now: int) -> View:
+def regenerate_token(subject: Token, body: RegenerateForm, verified: Credentials | None, site: Site, now: int) -> View:
     """Give an access token a new value and show it; it is not shown again."""
     _require_password(verified)
-    token, value = tokens.regenerate(subject.id, now=now, actor="page")
+    token, value = tokens.regenerate(subject.id, overlap=body.overlap * HOUR, now=now, actor="page")
     return _value(token, value, site, now, is_new=False)
 
 

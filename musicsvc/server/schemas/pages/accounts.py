@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from musicsvc.clock import HOUR
 from musicsvc.server.schemas.accounts import RegisterIn
 from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, Secret, Text
 from musicsvc.server.schemas.pages.form import Form
@@ -74,3 +75,9 @@ class PasswordForm(Form):
     """The password of the signed-in account."""
 
     password: Secret
+
+
+class RegenerateForm(PasswordForm):
+    """The hours for which the old value of a token is accepted, with the password of its owner."""
+
+    overlap: Annotated[int, Field(ge=0, le=tokens.LONGEST_OVERLAP // HOUR), DIGITS_ONLY] = 0
