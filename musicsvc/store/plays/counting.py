@@ -35,7 +35,7 @@ DAY_0 = counts.start(counts.DAY, 0) + FIRST_OF_TRACKS
 ROLLED_UP_PER_PLAY = 4  # subjects, more than a new play is likely to bring
 ROLLED_UP_AT_ONCE = 1000  # subjects; takes about 25 ms
 FIRST_UNCOUNTED = counts.UNCOUNTED << LEVEL_SHIFT
-BATCHES_AT_ONCE = 16
+BATCHES_AT_ONCE = 64
 LEFT = f"SELECT key FROM play_count WHERE key >= {FIRST_UNCOUNTED}"  # noqa: S608 - a constant
 LEAVE = "INSERT INTO play_count (key, plays, own, listeners, histogram) VALUES (?, ?, 0, ?, ?)"
 TAKE = f"""
