@@ -10,7 +10,7 @@ their extras. Ten million plays take ten minutes to create and 3 GB; `--folder` 
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -44,14 +44,18 @@ def spark() -> Iterator[Engine]:
         yield engine
 
 
-ENGINES: Mapping[str, Any] = {"duckdb": engines.duckdb, "clickhouse": engines.clickhouse, "spark": spark}
+ENGINES: Mapping[str, Callable[[], AbstractContextManager[Engine]]] = {
+    "duckdb": engines.duckdb,
+    "clickhouse": engines.clickhouse,
+    "spark": spark,
+}
 
 
 def subjects(count: int) -> dict[int, list[int]]:
     """Return ids: a quarter are artists, a quarter albums, the rest tracks; popular and rare ones."""
     some = count // 4
     rest = [number for number in range(1, 3 * count, 3) if number not in CORRECTED]
-    tracks = [*(number - 1 for number in CORRECTED), *rest]
+    tracks = [*dict.fromkeys([*(number - 1 for number in CORRECTED), *rest])]
     return {ARTIST: [*range(1, some + 1)], ALBUM: [*range(1, 4 * some, 4)], TRACK: tracks[: count - 2 * some]}
 
 
@@ -125,8 +129,7 @@ def main() -> int:
                 continue
             print(name, flush=True)
             began = time.perf_counter()
-            opening_engine: AbstractContextManager[Engine] = start()
-            with opening_engine as engine:
+            with start() as engine:
                 print(f"  started: {time.perf_counter() - began:.1f} s", flush=True)
                 recounted.check_rows(engine, opened)
                 wrong = differences(served, count(engine, opened, ids))

@@ -1,6 +1,8 @@
 """`musicsvc plays recount --from`: figures from dumped plays, equal to those of the service to the last listener."""
 
 import json
+import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from functools import partial
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from musicsvc.cli.recounting import NOT_PLAYS
-from musicsvc.clock import DAY
+from musicsvc.clock import DAY, parse
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist
@@ -25,6 +27,7 @@ from tests.support.listening_world import record, two_years
 from tests.support.oracle import PlayOf
 from tests.support.recount_world import World
 
+ROOT = Path(__file__).resolve().parents[2]
 LINE = ("plays", "recount", "--from")
 
 
@@ -60,6 +63,16 @@ def check(ask: Json, world: World, kind: str, *period: str) -> None:
     found = ask(*LINE, str(world.folder), "--kind", kind, *days, "--compare")
     assert found == {"subjects": found["subjects"], "differences": [], "not_compared": []}
     assert found["subjects"] > 4
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_documentation_run(run: Run, store: Store, world: World, tmp_path: Path) -> None:
+    assert world.made.artists[0] == 1
+    folder = recount_world.dump(store, tmp_path / "plays-of-label", parse("2026-11-20T10:00:00Z"))
+    lines = re.findall(r"^musicsvc (plays recount .*)$", (ROOT / "docs/scale.md").read_text("utf-8"), re.MULTILINE)
+    assert len(lines) == 3
+    for line in lines:
+        run(*(str(folder) if part == folder.name else part for part in shlex.split(line)))
 
 
 @pytest.mark.slow
