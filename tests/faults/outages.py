@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -147,11 +147,13 @@ class Database:
         stopped = self.pids
         try:
             for pid in stopped[1:]:
-                os.kill(pid, signal.SIGSTOP)
+                with suppress(ProcessLookupError):  # a connection may end meanwhile
+                    os.kill(pid, signal.SIGSTOP)
             yield
         finally:
             for pid in stopped:
-                os.kill(pid, signal.SIGCONT)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
     def restart(self) -> None:
         """Stop it as `pg_ctl -m immediate` does, without writing anything, and start it again."""

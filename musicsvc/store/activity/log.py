@@ -4,10 +4,12 @@ import itertools
 import logging
 import os
 import threading
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,6 +28,7 @@ from musicsvc.store.schema import history, schema
 T = TypeVar("T")
 # For units of work on the log, which are small: on PostgreSQL, they fail after that.
 READ_SECONDS, WRITE_SECONDS = 30.0, 6.0
+MIGRATION_SECONDS = 8.0  # of a server, which tries again
 MIGRATIONS = Path(__file__).parents[1] / "migrations" / "log"
 HISTORY = "activity_migration"
 SIDES = ("-wal", "-shm", "")  # the database file last, because a new one would use an old WAL beside it
@@ -132,11 +135,17 @@ class LogTable(Log):
         self.url = url
         self._store = open_unchecked(url) if beside is None else beside.beside()
         self._direct_url = direct_url or url
+        self._migration_seconds = inf if beside is None else MIGRATION_SECONDS
         self._prepared = False
 
     def prepare(self) -> None:
         if not self._prepared and not self.read(_is_current).result():
-            with schema.migrating(self._direct_url) as database:
+            from musicsvc.store.engine.postgres.waiting import Limits, limited  # noqa: PLC0415 - loads the driver
+
+            with (
+                limited(Limits(time.monotonic() + self._migration_seconds)),
+                schema.migrating(self._direct_url) as database,
+            ):
                 migrate(database)
         self._prepared = True
 

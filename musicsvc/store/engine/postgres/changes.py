@@ -33,7 +33,7 @@ SIZE = 512 * WORD
 POLL_SECONDS = 0.25
 MAX_AGE = 0.9  # seconds after which what the thread has read is not trusted
 RESPONSE_SECONDS = 2.0  # the thread's connection is replaced if the server does not respond in this time
-SILENT_SECONDS = 4.0  # a server that has sent the thread nothing for so long does not respond
+SILENT_SECONDS = 5.0  # a server that has sent the thread nothing for so long does not respond
 IDENTITY = """
     SELECT system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database()) FROM pg_control_system()
 """
