@@ -30,7 +30,7 @@ class Followers:
 
     async def restored(self, now: int) -> None:
         """Forget what is not of the restored database, and what was counted and logged after its time `now`."""
-        self.freshness.now()
+        self.freshness.now()  # notices the change before the next one
         self.authenticator.forget()
         self.counter.forget()
         self.answers.clear()

@@ -174,6 +174,8 @@ def test_rate_limits_follow_the_clock_and_a_reset(limited: Demo) -> None:
         return [limited.get("albums").status for _ in range(count)]
 
     assert statuses(4) == [200, 200, 200, 429]
+    assert limited.post("/demo/reset").status == 200
+    assert statuses(4) == [200, 200, 200, 429]
     wait = int(limited.get("albums").headers["Retry-After"])
     advance(limited, f"{wait - 1}s")
     assert statuses(1) == [429]

@@ -146,6 +146,13 @@ def test_a_cut_ends_the_connection_in_order_and_does_nothing(demo: Demo) -> None
     assert "Cut" not in names(demo)
 
 
+def test_a_cut_is_orderly_also_while_the_body_arrives(demo: Demo) -> None:
+    head = "POST /api/v1/artists HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\nX-Demo-Fault: cut\r\n\r\n"
+    with socket.create_connection(demo.address, 60) as connection:
+        connection.sendall(head.encode() + b"x" * 800_000)
+        assert connection.recv(100) == b""
+
+
 def test_a_reset_resets_the_connection_and_does_nothing(demo: Demo) -> None:
     with pytest.raises(ConnectionResetError):
         list(demo.raw("POST", "/api/v1/artists", {"name": "Reset"}, fault="reset"))

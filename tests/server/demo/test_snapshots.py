@@ -53,6 +53,15 @@ def test_what_is_in_memory_after_a_restore_is_not_of_the_time_before(own_demo: D
         restore(own_demo, "two")
 
 
+def test_counts_of_plays_are_those_of_the_snapshot_at_once(own_demo: Demo) -> None:
+    """Otherwise, responses in memory may show them for some seconds."""
+    save(own_demo, "plays")
+    own_demo.post("plays", {"plays": [{"track_id": 1, "played_at": "2026-03-01T11:00:00Z", "client_id": "new"}]})
+    after = own_demo.get("tracks/1").json["track"]["plays"]
+    restore(own_demo, "plays")
+    assert own_demo.get("tracks/1").json["track"]["plays"] == after - 1
+
+
 def test_a_revoked_token_is_valid_again_after_a_restore(own_demo: Demo) -> None:
     save(own_demo, "three")
     listed = own_demo.get("access-tokens").json["pagination"]["data"]
