@@ -132,7 +132,7 @@ class Connections:
         limit = self._limit()
         if self._taken[True] + self._taken[False] >= limit:
             return False
-        return urgent or (not self._waiting[True] and self._taken[False] < max(1, limit - RESERVED))
+        return urgent or self._taken[False] < max(1, limit - RESERVED)
 
     def _grant(self) -> None:
         """Give free places to the threads that wait, in their order. Needs the lock."""
