@@ -77,6 +77,7 @@ def test_plays_that_another_node_keeps_from_counting_are_acknowledged_once_they_
         reporting = other.write(partial(ingest.report, HEARD, now=NOW, actor=reporter))
         until(lambda: left(store) == len(HEARD))
         repeating = other.write(partial(ingest.report, HEARD, now=NOW, actor=reporter))
+        until(lambda: other.workload.commits >= 4)  # both, and looks whether they are counted
         assert store.read(lambda: fetch(WAITING)).result() == [(0,)]
         assert not reporting.done()
         assert not repeating.done()
