@@ -14,6 +14,7 @@ from tests.support.program import ended, until
 
 HOST = "127.0.0.1"
 MEMORY = "1g"
+VARIABLES = f"SPARK_LOCAL_IP={HOST}", "SPARK_SCALA_VERSION=2.13"  # else workers look for the folders of a build
 
 
 def home() -> Path:
@@ -49,7 +50,7 @@ def _daemon(folder: Path, log: Path, name: str, *arguments: str) -> Iterator[Non
         process = subprocess.Popen(
             [
                 "env",
-                f"SPARK_LOCAL_IP={HOST}",
+                *VARIABLES,
                 f"SPARK_HOME={home()}",
                 "java",
                 "-cp",

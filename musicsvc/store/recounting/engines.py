@@ -86,7 +86,7 @@ def spark(master: str | None) -> Iterator[Engine]:
     try:
         session = SparkSession.builder.master(master or LOCAL_MASTER).config(map=settings).getOrCreate()
     except (PySparkException, Py4JError) as error:
-        reason = str(error).strip().partition("\n")[0]
+        reason = " ".join(str(error).split("\n")[:2])  # the second line has the cause
         raise Failure(f"Spark could not be started. It needs Java 17 or newer, and its master: {reason}") from None
     try:
         yield Spark(session)
