@@ -21,6 +21,7 @@ from musicsvc.secret_files import Secret
 # The settings that may contain a secret; keys of TLS are in files.
 SECRETS = ("database_url", "database_read_url", "database_direct_url")
 Port = Annotated[int, Field(ge=0, le=65_535)]
+ORIGIN = re.compile(r"https?://[a-z0-9.\-\[\]:]+")
 POSTGRES = ("postgresql://", "postgres://")
 PERIODS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 BASE_PATH = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._~-]+)*")  # characters that no proxy or browser encodes
@@ -62,9 +63,9 @@ def _rate(value: str) -> str:
     return value
 
 
-def _direct_address(value: str) -> str:
-    if value and not value.startswith(("postgresql://", "postgres://")):
-        raise ValueError("must start with postgresql://: it names the database of database_url past a pooler")
+def _origin(value: str) -> str:
+    if not ORIGIN.fullmatch(value):
+        raise ValueError(f"{value!r} is not an origin such as https://app.example: scheme, host and port, no path")
     return value
 
 
@@ -76,7 +77,7 @@ def _address(value: str) -> str:
     return value
 
 
-def _replica_address(value: str) -> str:
+def _postgres_address(value: str) -> str:
     if value and not value.startswith(POSTGRES):
         raise ValueError("must start with postgresql://")
     return value
@@ -111,6 +112,7 @@ class Server(Section):
     public_url: Annotated[str | None, AfterValidator(_root_url)] = None
     base_path: Annotated[str, AfterValidator(_base_path)] = ""
     trusted_proxies: tuple[Network, ...] = ("127.0.0.0/8", "::1/128")
+    cors_origins: tuple[Annotated[str, AfterValidator(_origin)], ...] = ()
     local_http: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -225,8 +227,8 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(default_factory=_default_data_dir)
     database_url: Annotated[str, AfterValidator(_address)] = ""
-    database_read_url: Annotated[str, AfterValidator(_replica_address)] = ""
-    database_direct_url: Annotated[str, AfterValidator(_direct_address)] = ""
+    database_read_url: Annotated[str, AfterValidator(_postgres_address)] = ""
+    database_direct_url: Annotated[str, AfterValidator(_postgres_address)] = ""
     server: Server = Server()
     database: Database = Database()
     registration: Registration = Registration()

@@ -18,6 +18,7 @@ from musicsvc.server.freshness import Freshness
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.server.peer import Peer, PeerResolver, require_https
 from musicsvc.server.request.bodies import Bodies
+from musicsvc.server.request.cross_origin import CrossOrigin
 from musicsvc.server.request.exchange import Exchange, Head
 from musicsvc.server.request.executors import Executors
 from musicsvc.server.request.first_steps import Connection, FirstSteps, note_peer
@@ -64,6 +65,7 @@ class Dispatcher:
         self._observers = observers
         self._router = Router(self.routes, settings.server.base_path)
         self._peers = PeerResolver(settings)
+        self._cross_origin = CrossOrigin(settings.server.cors_origins)
         self._bodies = Bodies(settings.server.body_timeout, executors)
         self._runner = HandlerRunner(settings, store, clock, authenticator.limiter, executors, sources)
         uploads = Uploads(store, sources["uploads"], settings.server.body_timeout)
@@ -125,6 +127,8 @@ class Dispatcher:
         try:
             return await self._reply(exchange)
         except Failure as failure:
+            if (allowed := self._cross_origin.preflight(exchange.request, call.headers, failure)) is not None:
+                return allowed
             if isinstance(failure, TooMany):
                 call.retry_after = failure.retry_after
             elif isinstance(failure, Overloaded):
@@ -188,6 +192,8 @@ class Dispatcher:
         request, call = exchange.request, exchange.call
         peer = self._peer(request)
         note_peer(call, peer)
+        cross_origin = self._cross_origin.headers(request, exchange.path)
+        call.headers |= cross_origin
         found = None
         try:
             found = self._router.match(request.method, exchange.path)
@@ -197,7 +203,7 @@ class Dispatcher:
         call.route, values = found
         subject = call.route.subject
         resource = None if subject is None else subject.resource(*values.values())
-        return Head(request.raw_path, call.route, values, peer, _credentials(request), resource)
+        return Head(request.raw_path, call.route, values, peer, _credentials(request), resource, cross_origin)
 
     def _peer(self, request: BaseRequest) -> Peer:
         return self._peers.resolve(_remote_address(request), request.headers, tls=request.secure)

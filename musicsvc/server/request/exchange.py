@@ -24,6 +24,7 @@ class Head(NamedTuple):
     peer: Peer
     credentials: str | None  # the Authorization header
     resource: str | None  # the object that the path names, such as `playlists/7`
+    cross_origin: Mapping[str, str]  # headers of the response, for browser code of other origins
 
 
 @dataclass(slots=True)

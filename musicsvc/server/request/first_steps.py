@@ -77,7 +77,10 @@ class KnownHead:
     def response(self, found: Representation, caching: str) -> tuple[int, str]:
         """Return the status of a response from memory, and its constant headers as text."""
         if self._answered != (found.tag, caching):
-            response = conditional(found, [found.content], self.negotiation, {}, caching)
+            given = self.head.cross_origin  # headers that the call has, too
+            response = conditional(found, [found.content], self.negotiation, given, caching)
+            constant = {name: value for name, value in response.headers.items() if name not in given}
+            response = response._replace(headers=constant)
             self._answered, self._status, self._lines = (found.tag, caching), response.status, response.lines
         return self._status, self._lines
 
@@ -118,6 +121,7 @@ class FirstSteps:
         """Check the token and the rate limits. Return None if that is done, else an awaitable that does the rest."""
         exchange.head, call = head, exchange.call
         note_peer(call, head.peer)
+        call.headers |= head.cross_origin
         call.route = head.route
         return self._authenticator.authenticate(head.route, head.credentials, call)
 

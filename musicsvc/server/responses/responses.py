@@ -146,7 +146,9 @@ def conditional(
 
     `body`: the parts of the content. `answer` must have a gzip form if the client gets that.
     """
-    validity: dict[str, str] = {ETAG: negotiation.entity_tag(answer), CACHE_CONTROL: caching, "Vary": VARY}
+    validity: dict[str, str] = {ETAG: negotiation.entity_tag(answer), CACHE_CONTROL: caching}
+    if "Vary" not in headers:
+        validity["Vary"] = VARY
     if negotiation.knows(answer):
         return Prepared(NOT_MODIFIED, {**headers, **validity}, [])
     headers = {**headers, CONTENT_TYPE: answer.content_type, **validity}
