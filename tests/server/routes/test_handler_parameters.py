@@ -17,6 +17,7 @@ SOURCES = {
     "site",
     "settings",
     "peer",
+    "is_stopping",
     "read_metrics",
     "openapi_document",
     "subject",
