@@ -47,6 +47,7 @@ GROUPS: tuple[tuple[str, str | None], ...] = (
     ("settings", "config"),
     ("covers", None),
     ("openapi", None),
+    ("requesting", None),
 )
 
 

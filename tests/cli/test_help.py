@@ -69,7 +69,7 @@ def takes_account(parameters: list[object]) -> bool:
 
 def test_user_is_an_option_of_every_command_that_takes_an_account() -> None:
     taking = {path: found.params for path, found in COMMANDS.items() if takes_account(list(found.params))}
-    assert len(taking) == 29
+    assert len(taking) == 30
     for path, parameters in taking.items():
         assert [part for part in parameters if "--user" in part.opts and not getattr(part, "hidden", False)], path
 

@@ -107,6 +107,12 @@ def identify(digest: bytes) -> Identity | None:
     return None
 
 
+def identity_of(user: User) -> Identity:
+    """Return the identity of an account that acts without a token."""
+    rights = (user.admin, user.api_access, user.reports_plays, user.suspended_at is not None)
+    return Identity(user.id, user.display_name, user.avatar, *rights, token_id=0, token_name="", expires_at=0)
+
+
 def state(token: Token, now: int) -> State:
     if token.revoked_at is not None:
         return "revoked"

@@ -104,6 +104,13 @@ def by_email(email: str) -> User:
     return user
 
 
+def first_with_access(besides: Collection[int]) -> User | None:
+    """Return the oldest account with API access that is neither suspended, an administrator nor one of `besides`."""
+    chosen = User.api_access, ~User.admin, User.suspended_at.is_null(), User.id.not_in(besides)
+    found: User | None = User.select().where(*chosen).order_by(User.id).first()
+    return found
+
+
 def emails(ids: Collection[int]) -> dict[int, str]:
     """Return account id → e-mail. Unknown ids are omitted."""
     rows: Any = User.select(User.id, User.email).where(User.id.in_(ids)).tuples()

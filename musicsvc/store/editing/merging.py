@@ -98,7 +98,7 @@ def merge(
     kind = KINDS[noun]
     pair = _load(kind, from_id, into_id, caller, locking=True)
     found = _describe(noun, pair)
-    managers = _managers(kind, into_id)
+    managers = managers_of(kind, into_id)
     {TRACK: _merge_tracks, ALBUM: _merge_albums, ARTIST: _merge_artists}[kind](pair, now)
     about = f"{noun} {from_id} ({found.from_name}) into {noun} {into_id} ({found.into_name})"
     own = caller is not None and caller.user_id in managers
@@ -116,14 +116,15 @@ def _load(kind: int, from_id: int, into_id: int, caller: Caller | None, *, locki
     for number in (from_id, into_id):
         if number not in rows:
             raise NotFound(f"There is no {noun} {number}.")
-        if caller is not None and not caller.admin and caller.user_id not in _managers(kind, number):
+        if caller is not None and not caller.admin and caller.user_id not in managers_of(kind, number):
             raise Forbidden(f"You do not manage {noun} {number}.")
     if from_id == into_id:
         raise Conflict(f"{noun.capitalize()} {from_id} cannot be merged into itself.")
     return _Pair(kind, rows[from_id], rows[into_id])
 
 
-def _managers(kind: int, number: int) -> set[int]:
+def managers_of(kind: int, number: int) -> set[int]:
+    """Return the accounts that manage an artist, or the artists of an album or track."""
     return {manager for (manager,) in fetch(MANAGERS[kind], number) if manager is not None}
 
 
@@ -161,7 +162,7 @@ def _is_blank(value: object) -> bool:
 def _is_used(isrc: str, pair: _Pair) -> bool:
     """Return whether a third track of a manager of the other track has this ISRC."""
     source, target = pair.ids
-    return any(identifiers.tracks_by_isrc([isrc], manager, besides=source) for manager in _managers(TRACK, target))
+    return any(identifiers.tracks_by_isrc([isrc], manager, besides=source) for manager in managers_of(TRACK, target))
 
 
 def _merge_tracks(pair: _Pair, now: int) -> None:

@@ -46,6 +46,7 @@ Kind = Literal[
     "plays.pruned",
     "listener.erased",
     "db.restored",
+    "request.sent",
     "activity.lost",
 ]
 ADMIN = "admin"

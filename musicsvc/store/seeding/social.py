@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from musicsvc.clock import DAY
-from musicsvc.store.accounts import follows
+from musicsvc.store.accounts import follows, tokens
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import likes
 from musicsvc.store.messaging import messages, notifications
@@ -44,10 +44,7 @@ def _at(entry: Entry, world: World, name: str = "days_ago") -> int:
 
 
 def _caller(key: str, world: World) -> Identity:
-    """Return the identity of the account with this key, as if it had sent a request without a token."""
-    user = world.accounts[key]
-    rights = (user.admin, user.api_access, user.reports_plays, user.suspended_at is not None)
-    return Identity(user.id, user.display_name, user.avatar, *rights, token_id=0, token_name="", expires_at=0)
+    return tokens.identity_of(world.accounts[key])
 
 
 def _tracks(keys: Sequence[str], world: World) -> list[int]:

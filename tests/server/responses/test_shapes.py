@@ -1,10 +1,8 @@
 """Each tier has exactly its keys, in the documented order."""
 
 from functools import partial
-from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from musicsvc.clock import MovableClock
 from musicsvc.server.routes.route import JSON_MEDIA, Access
@@ -12,6 +10,7 @@ from musicsvc.store.engine.store import Store
 from tests.paging import world as worlds
 from tests.rights.world import OWNER, World
 from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
+from tests.support.response_keys import check
 from tests.support.serving import Client
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
@@ -39,20 +38,3 @@ async def test_every_read_has_the_keys_of_its_tier_and_no_others(
             public = await anonymous.get(paths[0])
             assert public.status == 200
             check(public.json, route.public_answer or route.answer, f"{paths[0]} without a token")
-
-
-def check(value: Any, schema: type[BaseModel], place: str) -> None:
-    """Assert that the value matches the schema, with the keys in the schema's order."""
-    in_order(value, schema.model_validate(value), place)
-
-
-def in_order(value: Any, model: Any, place: str) -> None:
-    if isinstance(model, list):
-        for one, each in zip(value, model, strict=True):
-            in_order(one, each, place)
-    elif isinstance(model, BaseModel):
-        fields = type(model).model_fields
-        aliases = {name: field.alias or name for name, field in fields.items()}
-        assert list(value) == [aliases[name] for name in fields if name in model.model_fields_set], place
-        for name in model.model_fields_set:
-            in_order(value[aliases[name]], getattr(model, name), place)

@@ -18,7 +18,7 @@ from musicsvc.store.seeding import fixtures
 EMAIL = "ada@example.test"
 # Kinds of events that other tests show.
 ELSEWHERE = (
-    {"activity.lost", "report.shared", "report.unshared", "db.restored", "listener.erased"}
+    {"activity.lost", "report.shared", "report.unshared", "db.restored", "listener.erased", "request.sent"}
     | {"account.edited", "account.deleted", "admin.granted", "admin.revoked"}
     | {f"import.{kind}" for kind in ("started", "done", "stopped", "undo_started", "undone")}
     | {f"{noun}.{act}" for noun in ("artist", "album", "track") for act in ("deleted", "merged")}
