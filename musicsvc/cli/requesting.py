@@ -5,6 +5,7 @@ import re
 import shlex
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,7 +30,7 @@ app = typer.Typer()
 PUBLIC, TOKEN, OWNER = TIERS = ("public", "token", "owner")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 TARGET = re.compile(r"/[!-~]*")
-NAMED = re.compile(r"/(artist|album|track)s/([0-9]{1,15})(?:/|$)")  # the object of a path
+NAMED = re.compile(r"/(artist|album|track|playlist)s/([0-9]{1,15})(?:/|$)")  # the object of a path
 TEXT = re.compile(r"text/|application/(?:[a-z.-]+\+)?json|application/xml")
 
 
@@ -92,7 +93,8 @@ def request(
     line is the request for curl.
 
     A tier is a kind of caller. public: no token. token: the oldest account with API access that neither owns the object
-    nor is an administrator. owner: the account of --user, by default the manager of the artist, album or track.
+    nor is an administrator. owner: the account of --user, by default the manager of the artist, album or
+    track, or the owner of the playlist.
     """
     session = Session.from_context(context)
     body = _body(data)
@@ -176,18 +178,26 @@ class _Asked:
     def _accounts(self, email: str | None) -> dict[str, str | None]:
         from musicsvc.store.accounts import users
 
-        managers = self._managers()
-        owner = users.by_email(email) if email else users.get(min(managers)) if managers else None
-        other = users.first_with_access(managers | ({owner.id} if owner else set()))
+        owners = self._owners()
+        owner = users.by_email(email) if email else users.get(min(owners)) if owners else None
+        other = users.first_with_access(owners | ({owner.id} if owner else set()))
         return {PUBLIC: None, TOKEN: other.email if other else None, OWNER: owner.email if owner else None}
 
-    def _managers(self) -> set[int]:
-        """Return the managers of the artist, album or track that the path names."""
+    def _owners(self) -> set[int]:
+        """Return the managers of the artist, album or track that the path names, or the owner of the playlist."""
         from musicsvc.store.editing import merging
+        from musicsvc.store.playlists import playlists
         from musicsvc.store.plays.subjects import KINDS
 
         found = NAMED.search(urlsplit(self._target).path)
-        return merging.managers_of(KINDS[found[1]], int(found[2])) if found else set()
+        if found is None:
+            return set()
+        noun, number = found[1], int(found[2])
+        if noun in KINDS:
+            return merging.managers_of(KINDS[noun], number)
+        with suppress(NotFound):
+            return {playlists.get(number).owner_id}
+        return set()
 
     def send(self, email: str | None) -> JSON:
         """Send the request as this account or as nobody. Return the response as JSON."""

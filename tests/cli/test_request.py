@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from base64 import b64decode
 from functools import partial
 
 import pytest
@@ -15,7 +16,7 @@ from musicsvc.store.models import Token
 from musicsvc.store.security import security_events
 from tests.cli.conftest import Json, Run
 from tests.paging import world as worlds
-from tests.rights.world import OWNER, World
+from tests.rights.world import OWNER, World, playlist
 from tests.support.response_keys import check
 from tests.support.serving import Client
 
@@ -85,6 +86,11 @@ def test_the_owner_is_the_manager_and_the_token_is_that_of_another(store: Store,
     shown = run("request", figures, "--as", "owner,public,token").stdout
     parts = [line for line in shown.splitlines() if line.startswith("==") or line[:3].isdigit()]
     assert parts[:6] == ["== public ==", "401 Unauthorized", "== token ==", "403 Forbidden", "== owner ==", "200 OK"]
+    for who in (OWNER, "no token"):  # the second is the oldest account with access
+        number = store.write(partial(playlist(), world, who)).result()
+        shown = run("request", f"/api/v1/playlists/{number}", "--as", "token,owner", "--json").stdout
+        tiers = json.loads(shown)["tiers"]
+        assert [tiers[name]["status"] for name in ("token", "owner")] == [404, 200]
     refused = run("request", "/api/v1/playlists", "--as", "owner", expect=1)
     assert refused.stderr == "Error: There is no owner: name it with --user EMAIL.\n"
 
@@ -151,3 +157,23 @@ def test_a_picture_is_not_written_to_the_terminal(store: Store, clock: MovableCl
     shown = ask("request", path)
     assert shown["headers"]["Content-Type"].startswith("image/")
     assert "--json has them in base64)" in run("request", path).stdout
+
+
+def test_the_base_path_may_be_left_out(filled: worlds.World, ask: Json, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert filled.tokens
+    monkeypatch.setenv("MUSICSVC_SERVER__BASE_PATH", "/music")
+    monkeypatch.setenv("MUSICSVC_SERVER__PUBLIC_URL", "https://label.test/music")
+    for path in ("/api/v1/genres", "/music/api/v1/genres"):
+        found = ask("request", "HEAD", path)
+        assert (found["status"], found["body"]) == (200, None)
+        assert found["curl"] == "curl -I https://label.test/music/api/v1/genres"
+
+
+def test_an_export_is_sent_whole(filled: worlds.World, ask: Json) -> None:
+    assert filled.tokens
+    path = "/api/v1/producer-intelligence/insights/export"
+    table = ask("request", f"{path}/csv", "--user", ANN, "--data", "{}")
+    assert table["body"].startswith('"track_id"')
+    assert len(table["body"].encode()) == int(table["headers"]["Content-Length"])
+    book = b64decode(ask("request", f"{path}/xlsx", "--user", ANN, "--data", "{}")["body"])
+    assert book.startswith(b"PK")
