@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 app = group(
     "Create, list and revoke access tokens.",
     "token create ada@example.test --name laptop",
-    'token revoke 7 --reason "laptop lost"',
     "token regenerate 7 --overlap 24h",
+    'token revoke 7 --reason "laptop lost"',
 )
 
 
