@@ -1,6 +1,7 @@
 """`musicsvc serve --demo`: a temporary database with sample data, a password, a token, and an adjustable clock."""
 
 import secrets
+from collections.abc import Mapping
 
 import typer
 
@@ -15,7 +16,7 @@ from musicsvc.server.network.tls import is_loopback
 from musicsvc.store import opening
 from musicsvc.store.accounts import passwords, tokens, users
 from musicsvc.store.schema import schema
-from musicsvc.store.seeding import fixtures, plays
+from musicsvc.store.seeding import fixtures, worlds
 
 DEMO = {
     "database_read_url": "",
@@ -31,8 +32,11 @@ NOT_HERE = (
 SIGN_INS = (fixtures.DEMO_EMAIL, fixtures.ADMIN_EMAIL)
 
 
-def run(session: Session, options: dict[str, object], now: str | None, speed: float) -> None:
-    """Run the demo server until it is stopped, then delete its database. `now` and `speed` set the demo's clock."""
+def run(session: Session, options: dict[str, object], now: str | None, speed: float, world: str) -> None:
+    """Run the demo server until it is stopped, then delete its database.
+
+    `now` and `speed` set the demo's clock, `world` selects its data.
+    """
     if options.get("server.workers") not in {None, 1}:
         raise typer.BadParameter("--demo runs in one process. Remove --workers.")
     session.demo = True
@@ -45,14 +49,14 @@ def run(session: Session, options: dict[str, object], now: str | None, speed: fl
         if not is_loopback(settings.server.host):
             raise Failure(NOT_HERE.format(settings.server.host))
         token, password = _secrets()
-        _prepare(url, start, token, password)
+        further = _prepare(url, start, world, token, password)
         demo = DemoState(clock, folder / "musicsvc.db")
         demo.begin(start)
 
         def announce(root: str) -> None:
             # Start the clock only now, so that the token does not expire while the sample data is loaded.
             clock.set(start)
-            _announce(session, root, token, password)
+            _announce(session, root, token, password, further)
 
         serving.serve(settings, clock, announce, demo=demo)
 
@@ -84,27 +88,32 @@ def _secrets() -> tuple[str, str]:
     return token, password
 
 
-def _prepare(url: str, now: int, token: str, password: str) -> None:
-    """Create the database with sample data, with this token and with this password of both accounts."""
+def _prepare(url: str, now: int, world: str, token: str, password: str) -> Mapping[str, str]:
+    """Create the database with the data of this world, with this token and with this password of both accounts.
+
+    Return further tokens of the demo's account, by name.
+    """
     schema.create(url)
     hashed = passwords.hash_password(password)
 
-    def fill() -> None:
-        fixtures.load(now=now, values={"demo": token})
+    def set_passwords() -> None:
         for email in SIGN_INS:
             users.set_password(users.by_email(email), password_hash=hashed, now=now, actor="fixtures")
 
     with opening.connect(url) as store:
-        store.write(fill).result()
-        store.write(lambda: plays.load(now=now)).result()
+        further = worlds.load(store, world, now=now, token=token)
+        store.write(set_passwords).result()
+    return further
 
 
-def _announce(session: Session, root: str, token: str, password: str) -> None:
+def _announce(session: Session, root: str, token: str, password: str, further: Mapping[str, str]) -> None:
     session.echo("The demo has a temporary database, deleted when you stop it (Ctrl+C).")
     session.echo(f"Open {root} in a browser. API documentation: {root}/docs")
     session.echo("To test a client, its endpoints below /demo/ inject faults, move the clock and reset the data.")
     session.echo(f"Sign in as {fixtures.DEMO_EMAIL} with the password {password}")
     session.echo(f"Sign in as the administrator {fixtures.ADMIN_EMAIL} with the same password: {password}")
     session.echo(f"Token of {fixtures.DEMO_EMAIL}: {token}")
+    for name, value in further.items():
+        session.echo(f"Token of {fixtures.DEMO_EMAIL}, {name}: {value}")
     session.echo("Try:")
     typer.echo(f'curl -H "Authorization: Bearer {token}" {root}/api/v1/albums')

@@ -7,7 +7,7 @@ import time
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 app = typer.Typer()
 INIT = "Create the database if it is missing, also where a setting names it."
 RETRY_SECONDS = 0.5
+World = Literal["standard", "empty", "one", "large", "edge"]
+WORLDS = "Data of the demo: standard, empty, one, large or edge [default: standard]."
 TLS = "--tls-cert cert.pem --tls-key key.pem"
 
 
@@ -46,10 +48,11 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     speed: Annotated[
         float | None, option("FACTOR", "Speed of the demo's clock; 60: one hour a minute.", min=0, max=1e9)
     ] = None,
+    world: Annotated[World | None, option("WORLD", WORLDS)] = None,
 ) -> None:
     """Serve the API and its pages."""
-    if not demo and (now is not None or speed is not None):
-        raise typer.BadParameter("--now and --speed set the clock of the demo. Add --demo.")
+    if not demo and (now, speed, world) != (None, None, None):
+        raise typer.BadParameter("--now, --speed and --world are for the demo. Add --demo.")
     session = Session.from_context(context)
     given = (("host", host), ("port", port), ("workers", workers), ("tls_cert", tls_cert), ("tls_key", tls_key))
     options: dict[str, object] = {f"server.{name}": value for name, value in given}
@@ -58,7 +61,7 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     if demo:
         from musicsvc.cli.demo import run
 
-        run(session, options, now, 1.0 if speed is None else speed)
+        run(session, options, now, 1.0 if speed is None else speed, world or "standard")
     else:
         _serve(session, options)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from multidict import CIMultiDict
 
 from tests.support.program import Program, until
 from tests.support.serving import Answer
@@ -49,7 +50,7 @@ class Demo:
             sent = None if body is None else json.dumps(body)
             connection.request(method, path if path.startswith("/") else f"/api/v1/{path}", sent, headers)
             answer = connection.getresponse()
-            return Answer(answer.status, dict(answer.getheaders()), answer.read())
+            return Answer(answer.status, CIMultiDict(answer.getheaders()), answer.read())
         finally:
             connection.close()
 

@@ -22,11 +22,12 @@ from musicsvc.store.models import (
     User,
 )
 from musicsvc.store.seeding import social
-from musicsvc.store.seeding.world import PREFIX, Entry, FixtureSummary, World, columns
+from musicsvc.store.seeding.world import PREFIX, Entries, Entry, FixtureSummary, World, columns
 from musicsvc.wording import quantity
 
 DEMO_EMAIL = "demo@musicsvc.test"
 ADMIN_EMAIL = "admin@musicsvc.test"
+FILES = ("accounts", "catalog", "comments", "social")
 
 
 def folder(package: Path = Path(musicsvc.__file__).parent) -> Path:
@@ -35,26 +36,33 @@ def folder(package: Path = Path(musicsvc.__file__).parent) -> Path:
     return packed if packed.is_dir() else package.parent / "fixtures"
 
 
-def load(*, now: int, rights: bool = True, values: Mapping[str, str] | None = None) -> FixtureSummary:
-    """Create the rows of the fixtures that the database lacks. Return the numbers of created rows.
+def load(
+    *, now: int, rights: bool = True, values: Mapping[str, str] | None = None, entries: Entries | None = None
+) -> FixtureSummary:
+    """Create the rows of `entries` that the database lacks, by default of all fixtures. Return how many were created.
 
     Without `rights`, new accounts have no tokens, no API access and no administrator, and nobody can use them.
     `values`: fixed values of tokens, by key.
     """
-    world = World(now, rights, values or {})
-    for entry in _read("accounts", "account"):
+    world, given = World(now, rights, values or {}), read() if entries is None else entries
+    for entry in given["account"]:
         world.accounts[entry["key"]] = _account(entry, world)
-    for entry in _read("catalog", "artist"):
+    for entry in given.get("artist", ()):
         world.artists[entry["key"]] = _artist(entry, world)
-    for entry in _read("catalog", "album"):
+    for entry in given.get("album", ()):
         world.albums[entry["key"]] = _album(entry, world)
-    threads = _read("comments", "comment")
-    for entry in _read("catalog", "track"):
+    for entry in given.get("track", ()):
         if _track(entry, world):
-            roots = [root for root in threads if root["track"] == entry["key"]]
+            roots = [root for root in given.get("comment", ()) if root["track"] == entry["key"]]
             _thread(roots, world, world.tracks[entry["key"]])
-    social.load(_file("social"), world)
+    social.load(given, world)
     return world.created
+
+
+def read() -> Entries:
+    """Return the entries of all fixture files, by kind."""
+    files = [tomllib.loads((folder() / f"{name}.toml").read_text("utf-8")) for name in FILES]
+    return {kind: entries for file in files for kind, entries in file.items()}
 
 
 def warning(*, rights: bool) -> str | None:
@@ -62,7 +70,7 @@ def warning(*, rights: bool) -> str | None:
 
     `rights`: new accounts have rights and tokens.
     """
-    entries = _read("accounts", "account")
+    entries = read()["account"]
     found = {entry["key"]: user.id for entry in entries if (user := users.find_by_email(entry["email"]))}
     others = User.select().where(User.id.not_in(list(found.values()))).count()
     missing = [entry for entry in entries if entry["key"] not in found]
@@ -75,14 +83,6 @@ def warning(*, rights: bool) -> str | None:
         f"{f' and the administrator {admins}' if admins else ''}."
         " To try them in a separate database: musicsvc serve --demo"
     )
-
-
-def _file(name: str) -> dict[str, list[Entry]]:
-    return tomllib.loads((folder() / f"{name}.toml").read_text("utf-8"))
-
-
-def _read(file: str, kind: str) -> list[Entry]:
-    return _file(file)[kind]
 
 
 def _account(entry: Entry, world: World) -> User:
@@ -116,7 +116,13 @@ def _add_rights(user: User, entry: Entry, world: World) -> None:
 def _token(user: User, entry: Entry, world: World) -> str:
     created_at, fixed = world.now - entry["days_ago"] * DAY, world.values.get(entry["key"], "")
     token, value = tokens.create(
-        user, entry["name"], now=created_at, without_access=True, value=fixed, actor="fixtures"
+        user,
+        entry["name"],
+        scope=entry.get("scope", "read-write"),
+        now=created_at,
+        without_access=True,
+        value=fixed,
+        actor="fixtures",
     )
     if "revoked_days_ago" in entry:
         tokens.revoke(token.id, entry["reason"], now=world.now - entry["revoked_days_ago"] * DAY, actor="fixtures")

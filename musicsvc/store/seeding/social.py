@@ -1,6 +1,6 @@
-"""Load `fixtures/social.toml`: playlists, follows, likes, conversations and notification settings."""
+"""Load what `fixtures/social.toml` has: playlists, follows, likes, conversations and notification settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from musicsvc.clock import DAY
 from musicsvc.store.accounts import follows, tokens
@@ -20,10 +20,10 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.playlists import collections, playlists
 from musicsvc.store.playlists.invites import LIFETIME
-from musicsvc.store.seeding.world import PREFIX, Entry, World, columns
+from musicsvc.store.seeding.world import PREFIX, Entries, Entry, World, columns
 
 
-def load(entries: Mapping[str, Sequence[Entry]], world: World) -> None:
+def load(entries: Entries, world: World) -> None:
     """Create the rows of `entries` that the database lacks, and count them in `world.created`."""
     for kind, create in (
         ("playlist", _playlist),
@@ -35,7 +35,7 @@ def load(entries: Mapping[str, Sequence[Entry]], world: World) -> None:
         ("device", _device),
         ("choice", _choice),
     ):
-        for entry in entries[kind]:
+        for entry in entries.get(kind, ()):
             create(entry, world)
 
 

@@ -1,6 +1,6 @@
 """The state while fixtures are loaded: the rows created or found so far, by their keys in the fixture files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from musicsvc.store.models import Artist, User
 PREFIX = "fixture:"  # of external ids
 
 Entry = dict[str, Any]
+Entries = Mapping[str, Sequence[Entry]]  # by kind, such as `artist`
 
 
 @dataclass(slots=True)

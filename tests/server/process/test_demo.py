@@ -169,13 +169,15 @@ def test_the_clock_starts_where_it_is_told_and_a_token_is_seen_to_expire(folder:
     [
         ["--now", "2026-01-01"],
         ["--speed", "2"],
+        ["--world", "edge"],
         ["--demo", "--now", "yesterday"],
         ["--demo", "--now", "1969-12-31"],
         ["--demo", "--speed", "-1"],
         ["--demo", "--workers", "2"],
+        ["--demo", "--world", "vast"],
     ],
 )
-def test_a_clock_is_moved_in_a_demo_only_and_to_a_real_time(options: list[str]) -> None:
+def test_the_options_of_a_demo_need_a_demo_and_valid_values(options: list[str]) -> None:
     done = run_in_process(["serve", *options])
     assert (done.returncode, done.stdout) == (2, "")
     assert "Usage:" in done.stderr
