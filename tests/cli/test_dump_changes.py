@@ -58,7 +58,7 @@ def _record(store: Store, plays: list[PlayRow]) -> None:
 
 def withdraw(store: Store, number: int) -> None:
     """Delete the plays that account 1 reported, of one listener, as withdrawals and undone imports do."""
-    chosen = Selection("play.reporter = ? AND play.listener_id % 9 = ?", (1, number % 9))
+    chosen = Selection("play.reporter = ? AND play.listener_id - play.listener_id / 9 * 9 = ?", (1, number % 9))
     days = sorted(day for (day,) in store.read(lambda: fetch(DAYS)).result())
     store.write(lambda: withdrawal.withdraw(chosen, days)).result()
 

@@ -76,6 +76,16 @@ def waiting_threads(store: Store) -> int:
     return sum(map(len, store._database.connections._waiting.values()))
 
 
+def test_a_connection_that_is_given_back_after_the_end_is_closed(store_url: str) -> None:
+    shared = connections.Connections(lambda: psycopg.connect(store_url), 4)
+    first, second = (shared.take(urgent=False) for _ in range(2))
+    shared.give_back(first, urgent=False)
+    shared.close()
+    assert (first.closed, second.closed) == (True, False)
+    shared.give_back(second, urgent=False)
+    assert second.closed
+
+
 def test_units_of_work_share_the_connections_of_the_budget(small: Store, admin: Any) -> None:
     assert small.connections is not None
     with held(3, small.read):

@@ -55,6 +55,7 @@ class Connections:
         self._refused = float("-inf")  # when the server last accepted no further connection
         self._accepted = budget  # what it accepted then
         self._closed = False
+        self._announced = False
 
     @property
     def has_reserve(self) -> bool:
@@ -66,33 +67,42 @@ class Connections:
 
         Raises Unavailable if none gets free in time, or the driver's error if the server cannot be reached.
         """
-        end, waits = min(time.monotonic() + PATIENCE_SECONDS, waiting.deadline()), False
+        end = min(time.monotonic() + PATIENCE_SECONDS, waiting.deadline())
         while True:
             connection = self._wait(end, urgent=urgent)
             if connection is not None:
                 return connection
             try:
-                return self._connect()
+                opened = self._connect()
             except BaseException as error:
                 others = self._refuse(error, urgent=urgent)
                 if time.monotonic() > end or not (others or _is_full(error)):
                     raise
+            else:
+                self._announced = False
+                return opened
             if not others:
-                if not waits:
-                    log.warning("waiting up to 10 s for a free connection to the database")
-                waits = True
+                self._announce()
                 time.sleep(RETRY_SECONDS)
+
+    def _announce(self) -> None:
+        """Log that threads wait for a first connection, once until there is one."""
+        with self._lock:
+            announced, self._announced = self._announced, True
+        if not announced:
+            log.warning("waiting up to 10 s for a free connection to the database")
 
     def give_back(self, connection: Connection, *, urgent: bool) -> None:
         """Let others use the connection. It is closed if it is broken or has an open transaction."""
         usable = not connection.closed and connection.info.transaction_status is TransactionStatus.IDLE
         with self._lock:
-            unused = self._leave(connection if usable and not self._closed else None, urgent=urgent)
+            is_kept = usable and not self._closed
+            unused = self._leave(connection if is_kept else None, urgent=urgent)
             if connection.closed:  # then the others may be lost too
                 self.lost += 1
                 unused = self._empty()
             self._grant()
-        for each in unused if usable else [*unused, connection]:
+        for each in unused if is_kept else [*unused, connection]:
             each.close()
 
     def close(self) -> None:
