@@ -129,4 +129,4 @@ def test_the_help_of_an_option_names_its_choices() -> None:
             words = CHOICES.get((path, part.name), set(re.findall(r"[\w./-]*[\w-]", part.help)))
             assert set(get_args(part.type_descriptor.annotation)) <= words, (path, part.name)
             listed += 1
-    assert listed == 10
+    assert listed == 11
