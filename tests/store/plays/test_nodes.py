@@ -192,7 +192,7 @@ def test_the_same_plays_at_two_nodes_at_once_count_once(
     assert differing(store) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_nodes_that_are_killed_lose_no_acknowledged_play_and_count_none_twice(
     store: Store, store_url: str, tmp_path: Path, reporter: Identity, seed: int
