@@ -73,7 +73,7 @@ As = Annotated[
 @app.command(
     epilog=show_examples(
         "request GET /api/v1/albums --user ada@example.test",
-        "request /api/v1/tracks/1 --as public,token,owner",
+        "request /api/v1/artists/1 --as public,token,owner",
         "request POST /api/v1/playlists --user ada@example.test --data @playlist.json",
     )
 )

@@ -1,6 +1,7 @@
 """Every example of a help page runs as it is written, in a world that has what it names."""
 
 import json
+import re
 import shlex
 import signal
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.support.command import run_in_process
 from tests.support.program import Program, until
 
 ADA, EVE, BOB = "ada@example.test", "eve@example.test", "bob@example.test"
+ROOTED = re.compile(" /(?=srv/|etc/)")
 SEVEN = range(1, 8)
 ENDLESS = ("serve", "activity --follow")
 ASKS = "healthcheck"  # a server
@@ -49,6 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("srv/backups", "etc"):
         Path(name).mkdir(parents=True)
     Path("etc/musicsvc.toml").write_text("[server]\nport = 8081\n")
+    Path("playlist.json").write_text('{"name": "Road"}')
     Path("songs.csv").write_text("Work,Artist\nA,Ann\n")
     played = {"ts": "2026-01-01T00:00:00Z", "ms_played": 60_000, "spotify_track_uri": "spotify:track:1"}
     names = {"master_metadata_track_name": "A", "master_metadata_album_artist_name": "Ann"}
@@ -69,7 +72,7 @@ def test_every_example_of_a_help_page_runs(run: Run, store: Store, folder: Path)
     store.close()  # a restore needs the database alone
     last = sorted(dict.fromkeys(EXAMPLES), key=lambda example: " delete " in example)  # others need what it deletes
     examples = [
-        shlex.split(example.replace(" /", f" {folder}/").replace(POSTGRES, f"{folder}/copy.db"))[1:] for example in last
+        shlex.split(ROOTED.sub(f" {folder}/", example).replace(POSTGRES, f"{folder}/copy.db"))[1:] for example in last
     ]
     assert len(examples) > 40
     for arguments in examples:
