@@ -143,6 +143,7 @@ class Caller:
         """Send requests until the server is gone."""
         for turn in itertools.count():
             if gone.is_set():
+                connection.close()
                 return
             step = STEPS[(turn + self.number) % len(STEPS)]
             try:
