@@ -207,6 +207,10 @@ async def test_the_old_value_of_a_regenerated_token_is_accepted_for_some_hours(d
     developer.do(lambda _: Token.update(former_expires_at=ended).where(Token.id == token.id).execute())
     assert [await developer.status(value) for value in (second, third)] == [401, 200]
     assert "accepted until" not in await page(developer, path)
+    assert "accept it for 24 hours" in await page(developer, path)
+    expired, _ = developer.token("expired")
+    developer.do(lambda _: Token.update(expires_at=ended).where(Token.id == expired.id).execute())
+    assert "accept it for 24 hours" not in await page(developer, f"{HOME}/tokens/{expired.id}")
 
     answer = await developer.browser.post(f"{path}/regenerate", {"password": PASSWORD, "overlap": "24"})
     await developer.browser.post(f"{path}/delete")
