@@ -78,8 +78,8 @@ class Demo:
 
 
 @contextmanager
-def running_demo(folder: Path, *options: str, **settings: str) -> Iterator[Demo]:
-    """Run a demo for the block, in `folder`, with these variables of the environment."""
+def running_demo(folder: Path, *options: str, now: str | None = NOW, **settings: str) -> Iterator[Demo]:
+    """Run a demo for the block, in `folder`, with these variables of the environment. `now`: None for the present."""
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("MUSICSVC_")]:  # noqa: TID251 - of the test run
             patch.delenv(name)
@@ -87,7 +87,8 @@ def running_demo(folder: Path, *options: str, **settings: str) -> Iterator[Demo]
         patch.setenv("MUSICSVC_DATA_DIR", str(folder / "data"))
         for name, value in settings.items():
             patch.setenv(name, value)
-        program = Program(folder, "serve", "--demo", "--port", "0", "--now", NOW, *options)
+        start = () if now is None else ("--now", now)
+        program = Program(folder, "serve", "--demo", "--port", "0", *start, *options)
     with program:
         until(lambda: program.out.endswith("\n") or program.process.poll() is not None)
         token, root = re.findall(r"Bearer (\w+)\" (http://[^/]+)", program.out)[0]

@@ -32,14 +32,13 @@ class GeneratedClient:
         copied = Path(shutil.copy(script, self.folder))
         if script.suffix == ".py":
             return await _run(PYTHON / "python", copied, *arguments)
-        await _run(_node(), MODULES / "typescript/bin/tsc", *TYPESCRIPT, copied)
-        return await _run(_node(), copied.with_suffix(".js"), *arguments)
+        await _run(require_node(), MODULES / "typescript/bin/tsc", *TYPESCRIPT, copied)
+        return await _run(require_node(), copied.with_suffix(".js"), *arguments)
 
 
 def generate_python(document: Mapping[str, Any], folder: Path) -> GeneratedClient:
     """Generate a client with openapi-python-client. Skips the test if it is not installed."""
-    if not (PYTHON / "openapi-python-client").exists():
-        pytest.skip("openapi-python-client is not installed (tests/clients/install)")
+    require_python()
     (folder / "openapi.json").write_text(json.dumps(document), "utf-8")
     (folder / "options.yml").write_text("post_hooks: []\n")  # which would only format the code
     options = ("--meta", "none", "--config", "options.yml", "--output-path", "generated")
@@ -49,7 +48,7 @@ def generate_python(document: Mapping[str, Any], folder: Path) -> GeneratedClien
 
 def generate_typescript(document: Mapping[str, Any], folder: Path) -> GeneratedClient:
     """Generate types for openapi-fetch with openapi-typescript. Skips the test if it is not installed."""
-    node = _node()
+    node = require_node()
     (folder / "openapi.json").write_text(json.dumps(document), "utf-8")
     (folder / "node_modules").symlink_to(MODULES)
     (folder / "package.json").write_text('{"type": "module"}')
@@ -57,7 +56,14 @@ def generate_typescript(document: Mapping[str, Any], folder: Path) -> GeneratedC
     return GeneratedClient(folder, _generate(folder, *command))
 
 
-def _node() -> str:
+def require_python() -> None:
+    """Skip the test if openapi-python-client is not installed."""
+    if not (PYTHON / "openapi-python-client").exists():
+        pytest.skip("openapi-python-client is not installed (tests/clients/install)")
+
+
+def require_node() -> str:
+    """Return the path of Node.js. Skips the test if it or openapi-typescript is not installed."""
     node = shutil.which("node")
     if node is None or not MODULES.exists():
         pytest.skip("openapi-typescript is not installed (tests/clients/install, which needs npm)")

@@ -1,4 +1,7 @@
-"""The commands of the pages for operators. A test runs those below each heading, or docs/install.md lists them."""
+"""The commands of pages: a test runs those below each heading of a page for operators, or docs/install.md lists them.
+
+The pages for developers of clients show the output of their commands, too.
+"""
 
 import re
 from pathlib import Path
@@ -30,6 +33,18 @@ def blocks(page: str, heading: str = "", language: str = "sh") -> list[str]:
     """Return the blocks of one language below a heading."""
     found = re.findall(rf"^( *)```{language}\n(.*?)```", text(page, heading), re.DOTALL | re.MULTILINE)
     return [re.sub(rf"^{indent}", "", block, flags=re.MULTILINE) for indent, block in found]
+
+
+def examples(page: str, heading: str = "") -> list[tuple[str, str]]:
+    """Return each block of commands below a heading, and the output that the page shows right after it, if any."""
+    pattern = r"```sh\n(.*?)```(?:\n\n```(?:http|json|text)\n(.*?)```)?"
+    return re.findall(pattern, text(page, heading), re.DOTALL)
+
+
+def missing(shown: str, printed: str) -> list[str]:
+    """Return the shown lines that were not printed; `…` stands for any characters of a line."""
+    patterns = {line: ".*".join(map(re.escape, line.split("…"))) for line in shown.splitlines()}
+    return [line for line, pattern in patterns.items() if not re.search(pattern, printed)]
 
 
 def commands(page: str, heading: str = "") -> list[str]:

@@ -1,27 +1,101 @@
-"""The commands of docs/testing-your-client.md print what it shows."""
+"""The commands of the pages for developers of clients run as they are written, and print what the pages show."""
 
-import os
+import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.demo import running_demo
+from tests.support import preloaded
+from tests.support.demo import Demo, running_demo
+from tests.support.generated_clients import CLIENTS, MODULES, PYTHON, require_node, require_python
+from tests.support.page_commands import DOCS, blocks, examples, headings, missing, text
 
-pytestmark = pytest.mark.only_on("sqlite")  # a demo has its own database, whatever store the run uses
-PAGE = (Path(__file__).parents[3] / "docs" / "testing-your-client.md").read_text("utf-8")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.only_on("sqlite"),  # a demo has its own database, whatever store the run uses
+    pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed"),
+]
+TESTING, QUICKSTART = "testing-your-client.md", "quickstart.md"
+ADDRESS = "http://127.0.0.1:8080"
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_the_commands_print_what_the_page_shows(tmp_path: Path) -> None:
-    blocks = re.findall(r"```sh\n(.*?)```\n\n```http\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == PAGE.count("```sh\n") > 3
-    with running_demo(tmp_path) as demo:
-        for commands, shown in blocks:
-            environment = {"PATH": os.environ["PATH"], "DEMO": demo.root, "TOKEN": demo.token}  # noqa: TID251 - of the test run
-            run = subprocess.run(["bash", "-c", commands], env=environment, capture_output=True, text=True, check=False)
-            for line in shown.splitlines():
-                assert line in run.stdout, commands + run.stdout + run.stderr
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """Run a demo at the time of the machine, as readers do."""
+    with running_demo(tmp_path_factory.mktemp("demo"), now=None) as demo:
+        yield demo
+
+
+@pytest.fixture
+def new_demo(started: Demo) -> Iterator[Demo]:
+    yield started
+    assert started.post("/demo/reset").status == 200
+
+
+class Reader:
+    """Follows pages in a folder, with a demo of this address and token."""
+
+    def __init__(self, demo: Demo, folder: Path, *, installs: bool = False) -> None:
+        self.folder = folder
+        self._demo = demo
+        self._installs = installs
+        offline = {} if installs else {"HOME": str(folder), "npm_config_offline": "true"}
+        self._environment = preloaded.environment() | offline
+
+    def follow(self, page: str, heading: str, before: str = "") -> None:
+        """Save the files below a heading and run its commands after `before`; they must print what the page shows."""
+        for name, content in re.findall(r"Save this as `(.*?)`:\n\n```\w+\n(.*?)```", text(page, heading), re.DOTALL):
+            (self.folder / name).write_text(content, "utf-8")
+        for commands, shown in examples(page, heading):
+            printed = self._run(before + commands)
+            assert missing(shown, printed) == [], commands + printed
+
+    def _run(self, commands: str) -> str:
+        lines = commands.replace(ADDRESS, self._demo.root).splitlines()
+        if not self._installs:
+            lines = [line for line in lines if not re.search(r"\b(?:pip|npm) install\b", line)]
+        run = subprocess.run(
+            ["bash", "-ec", "\n".join(lines)],
+            cwd=self.folder,
+            env=self._environment,
+            input=f"{self._demo.token}\n",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, (commands, run.stdout, run.stderr)
+        return run.stdout
+
+
+@pytest.mark.parametrize("heading", headings(TESTING))
+def test_the_guide_to_testing_shows_what_its_commands_print(new_demo: Demo, tmp_path: Path, heading: str) -> None:
+    variables = f"DEMO={new_demo.root} TOKEN={new_demo.token}\n"
+    Reader(new_demo, tmp_path).follow(TESTING, heading, variables)
+
+
+@pytest.mark.parametrize("heading", ["curl", "Python", "TypeScript"])
+def test_the_quickstart_shows_what_its_commands_print(
+    new_demo: Demo, tmp_path: Path, heading: str, *, long: bool
+) -> None:
+    """Its generators are those of the other tests; with `--long` they are installed by the commands of the page."""
+    if not long:
+        if heading == "Python":
+            require_python()
+        if heading == "TypeScript":
+            require_node()
+        (tmp_path / "client").symlink_to(PYTHON.parent)
+        (tmp_path / "node_modules").symlink_to(MODULES)
+    _, variables = blocks(QUICKSTART, "Start a demo")
+    Reader(new_demo, tmp_path, installs=long).follow(QUICKSTART, heading, variables)
+
+
+def test_the_quickstart_installs_the_generators_of_the_tests_and_begins_as_the_readme() -> None:
+    python, npm = (blocks(QUICKSTART, heading)[0].splitlines()[0] for heading in ("Python", "TypeScript"))
+    pinned = json.loads((CLIENTS / "package.json").read_text("utf-8"))["dependencies"]
+    assert npm.split()[2:] == [f"{name}@{version}" for name, version in pinned.items()]
+    assert f"'{python.split()[-1]}'" in (CLIENTS / "install").read_text("utf-8")
+    assert blocks(QUICKSTART, "Start a demo")[0] in (DOCS.parent / "README.md").read_text("utf-8")
