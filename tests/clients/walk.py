@@ -20,7 +20,7 @@ while page < last:
     last = answer.albums.last_page
     albums += answer.albums.data
 
-made = playlists_create.sync(client=client, body=PlaylistIn(name="From Python"))
+made = playlists_create.sync(client=client, body=PlaylistIn(name="Generated"))
 assert isinstance(made, OnePlaylist), made
 tracks = [track.id for album in albums for track in album.tracks][:3]
 added = playlists_add_tracks.sync(made.playlist.id, client=client, body=TracksIn(ids=tracks))

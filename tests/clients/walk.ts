@@ -21,7 +21,7 @@ for (let page = 1, last = 1; page <= last; page++) {
   albums.push(...answer.albums.data);
 }
 
-const made = found(await client.POST("/api/v1/playlists", { body: { name: "From TypeScript" } }));
+const made = found(await client.POST("/api/v1/playlists", { body: { name: "Generated" } }));
 const path = { id: made.playlist.id };
 const ids = albums.flatMap((album) => album.tracks.map((track) => track.id)).slice(0, 3);
 const added = found(await client.POST("/api/v1/playlists/{id}/tracks/add", { params: { path }, body: { ids } }));

@@ -31,9 +31,17 @@ class GeneratedClient:
         """Run a script of Python or TypeScript that uses the client; return what it prints."""
         copied = Path(shutil.copy(script, self.folder))
         if script.suffix == ".py":
-            return await _run(PYTHON / "python", copied, *arguments)
-        await _run(require_node(), MODULES / "typescript/bin/tsc", *TYPESCRIPT, copied)
-        return await _run(require_node(), copied.with_suffix(".js"), *arguments)
+            return await self._run(PYTHON / "python", copied, *arguments)
+        await self._run(require_node(), MODULES / "typescript/bin/tsc", *TYPESCRIPT, copied)
+        return await self._run(require_node(), copied.with_suffix(".js"), *arguments)
+
+    async def _run(self, *command: str | Path) -> str:
+        process = await asyncio.create_subprocess_exec(
+            *map(str, command), cwd=self.folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        out, err = await process.communicate()
+        assert process.returncode == 0, (out, err)
+        return out.decode()
 
 
 def generate_python(document: Mapping[str, Any], folder: Path) -> GeneratedClient:
@@ -48,7 +56,7 @@ def generate_python(document: Mapping[str, Any], folder: Path) -> GeneratedClien
 
 def generate_typescript(document: Mapping[str, Any], folder: Path) -> GeneratedClient:
     """Generate types for openapi-fetch with openapi-typescript. Skips the test if it is not installed."""
-    node = require_node()
+    node = requirerequire_node()
     (folder / "openapi.json").write_text(json.dumps(document), "utf-8")
     (folder / "node_modules").symlink_to(MODULES)
     (folder / "package.json").write_text('{"type": "module"}')
@@ -62,7 +70,7 @@ def require_python() -> None:
         pytest.skip("openapi-python-client is not installed (tests/clients/install)")
 
 
-def require_node() -> str:
+def requirerequire_node() -> str:
     """Return the path of Node.js. Skips the test if it or openapi-typescript is not installed."""
     node = shutil.which("node")
     if node is None or not MODULES.exists():
@@ -74,12 +82,3 @@ def _generate(folder: Path, *command: str | Path) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.stdout, done.stderr)
     return done.stdout + done.stderr
-
-
-async def _run(*command: str | Path) -> str:
-    process = await asyncio.create_subprocess_exec(
-        *map(str, command), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    out, err = await process.communicate()
-    assert process.returncode == 0, (out, err)
-    return out.decode()

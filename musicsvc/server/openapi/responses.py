@@ -10,7 +10,7 @@ from musicsvc.server.openapi.models import Models, answers
 from musicsvc.server.responses.errors import body_of, headers_of, status_of
 from musicsvc.server.routes.route import JSON_MEDIA, Access, Family, Route
 from musicsvc.server.schemas import errors
-from musicsvc.server.shapes.envelope import JSON
+from musicsvc.server.shapes.envelope import JSON, OCTETS
 
 CACHING = ("ETag", "Cache-Control", "Vary")
 LIMITS = rate_limits.HEADERS  # on responses to requests with a rate limit; local requests have no rate limit
@@ -57,7 +57,7 @@ def references(*names: str) -> JSON:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-TEXTS = ("text/html", "text/plain")
+FILE = {"schema": {"type": "string", "format": "binary"}}
 UNCHANGED = 304
 TOO_MANY = 429
 # An example of the OpenAPI document itself, the only JSON without a schema.
@@ -139,17 +139,22 @@ def shared(models: Models) -> JSON:
 
 def _success(route: Route, models: Models) -> JSON:
     caching = CACHING if UNCHANGED in statuses(route) else ()
+    if route.media != JSON_MEDIA:  # generators that do not know the type of the file know the general one
+        text = f"The file, as `{route.media}`; as `{OCTETS}` if `Accept` is only that."
+        return {
+            "description": text,
+            "headers": references(*caching),
+            "content": dict.fromkeys((OCTETS, route.media), FILE),
+        }
     return {
         "description": "Created." if route.status == 201 else "Success.",  # noqa: PLR2004 - CREATED
         "headers": references(*caching),
-        "content": {route.media: _content(route, models)},
+        "content": {JSON_MEDIA: _content(route, models)},
     }
 
 
 def _content(route: Route, models: Models) -> JSON:
     """Return the media type object of a successful response: schema, and examples with and without a token."""
-    if route.media != JSON_MEDIA:
-        return {"schema": {"type": "string", **({} if route.media in TEXTS else {"format": "binary"})}}
     schemas = [models.reference(model) for model in answers(route)]
     if not schemas:
         return {"schema": {"type": "object"}, "example": OUTLINE}

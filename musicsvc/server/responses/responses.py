@@ -18,7 +18,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from musicsvc.server.responses.fragments import LARGE
 from musicsvc.server.responses.large import Encoded, encode
-from musicsvc.server.shapes.envelope import JSON_TYPE, Download, Representation, compressible, pack, tag_of
+from musicsvc.server.shapes.envelope import JSON_TYPE, OCTETS, Download, Representation, compressible, pack, tag_of
 from musicsvc.server.shapes.spooled import Spooled
 from musicsvc.store.accounts import tokens
 
@@ -116,14 +116,15 @@ async def prepare(request: BaseRequest, reply: Reply, headers: dict[str, str], r
     headers = common_headers(headers | reply.headers, request_id)
     result, caching = reply.result, reply.caching
     if isinstance(result, Spooled):
-        headers |= {**result.headers, CONTENT_TYPE: result.content_type, CACHE_CONTROL: "no-store"}
+        headers |= {**result.headers, CACHE_CONTROL: "no-store"}
+        headers[CONTENT_TYPE] = _media_type(request, headers, result.content_type)
         return Prepared(reply.status, headers, result)
     if isinstance(result, Download):
         headers |= result.headers
         caching = caching and headers.get(CACHE_CONTROL)  # the handler decides whether a file may be cached
     answer, body = _content(result)
     if caching is None or reply.status != OK:
-        headers[CONTENT_TYPE] = answer.content_type
+        headers[CONTENT_TYPE] = _media_type(request, headers, answer.content_type)
         headers.setdefault(CACHE_CONTROL, "no-store")
         if answer.packed is not None and Negotiation.of_headers(request.headers).gzip:
             headers[CONTENT_ENCODING] = "gzip"
@@ -132,6 +133,12 @@ async def prepare(request: BaseRequest, reply: Reply, headers: dict[str, str], r
     negotiation = Negotiation.of_headers(request.headers)
     await _complete(answer, body, negotiation)
     return conditional(answer, body, negotiation, headers, caching)
+
+
+def _media_type(request: BaseRequest, headers: Mapping[str, str], content_type: str) -> str:
+    """Return the media type of the content; that of a file is `application/octet-stream` if only that is accepted."""
+    as_bytes = hdrs.CONTENT_DISPOSITION in headers and request.headers.get(hdrs.ACCEPT) == OCTETS
+    return OCTETS if as_bytes else content_type
 
 
 def common_headers(first: Mapping[str, str], request_id: str) -> dict[str, str]:

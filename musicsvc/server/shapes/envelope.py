@@ -11,6 +11,7 @@ from musicsvc.store.engine.pagination import Listing
 
 JSON = dict[str, Any]
 JSON_TYPE = "application/json; charset=utf-8"
+OCTETS = "application/octet-stream"
 MIN_COMPRESSED = 1400  # bytes
 TEXT = re.compile(r"text/|application/(json|javascript)|image/svg")
 

@@ -214,6 +214,23 @@ async def test_a_pdf_is_a_document_to_be_saved(ask: Client) -> None:
     assert (await export(ask, "pdf", {"period": "1-year"})).body == answer.body
 
 
+@pytest.mark.parametrize("form", ["csv", "xlsx", "pdf"])
+async def test_a_file_is_sent_as_bytes_to_a_client_that_accepts_nothing_else(ask: Client, form: str) -> None:
+    path, only = f"{INSIGHTS}/export/{form}", {"Accept": "application/octet-stream"}
+    usual, as_bytes = await ask.post(path, {}), await ask.post(path, {}, headers=only)
+    several = await ask.post(path, {}, headers={"Accept": "application/json, application/octet-stream"})
+
+    assert as_bytes.headers["Content-Type"] == "application/octet-stream"
+    assert several.headers["Content-Type"] == usual.headers["Content-Type"] != as_bytes.headers["Content-Type"]
+    assert as_bytes.headers["Content-Disposition"] == usual.headers["Content-Disposition"]
+    assert as_bytes.body == usual.body == several.body
+    assert (
+        (await ask.post(f"{INSIGHTS}/export/json", {}, headers=only))
+        .headers["Content-Type"]
+        .startswith("application/json")
+    )
+
+
 async def test_an_account_that_manages_nothing_gets_empty_files(ask: Client, store: Store, clock: MovableClock) -> None:
     nobody = ask.holding(person(store, clock, "nobody@label.test")[1])
 

@@ -122,17 +122,18 @@ def test_every_json_answer_and_body_has_an_example(document: dict[str, Any]) -> 
     assert [each[:2] for each in contents if not each[2].keys() & {"example", "examples"}] == []
 
 
-def test_binary_answers_have_a_binary_format(document: dict[str, Any]) -> None:
-    formats = {
-        media: content["schema"].get("format")
+def test_files_are_binary_and_also_of_the_type_that_every_generator_knows(document: dict[str, Any]) -> None:
+    found = [
+        {media: content["schema"] for media, content in promised["content"].items()}
         for methods in document["paths"].values()
         for operation in methods.values()
         for promised in operation["responses"].values()
-        for media, content in promised.get("content", {}).items()
-        if media != JSON_MEDIA
-    }
+        if promised.get("content", {JSON_MEDIA: {}}).keys() != {JSON_MEDIA}
+    ]
+    binary = {"type": "string", "format": "binary"}
     workbook = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-    assert formats == {"text/csv": "binary", "application/pdf": "binary", workbook: "binary"}
+    types = ("text/csv", workbook, "application/pdf")
+    assert found == [{"application/octet-stream": binary, media: binary} for media in types]
 
 
 def test_what_any_path_can_answer_is_described_once(document: dict[str, Any]) -> None:

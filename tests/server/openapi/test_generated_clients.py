@@ -1,41 +1,85 @@
 """Clients generated from the OpenAPI document work without hand-fixing."""
 
+import base64
 import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.generated_clients import CLIENTS, GeneratedClient
+from musicsvc.server.openapi import document as openapi
+from tests.support.generated_clients import CLIENTS, GeneratedClient, generate_python, generate_typescript
 from tests.support.serving import Client
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
+Run = Callable[[str, Client], Awaitable[Any]]
 
-async def expected(client: Client, name: str) -> dict[str, Any]:
-    """Return the expected output of a client's walk, requested without that client."""
-    albums = (await client.get("albums?perPage=100")).json["albums"]["data"]
+
+@pytest.fixture(params=["py", "ts"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Return a function that runs a script with the client in its language, and returns the JSON that it prints."""
+    client: GeneratedClient = request.getfixturevalue({"py": "python_client", "ts": "typescript_client"}[request.param])
+
+    async def start(script: str, of: Client) -> Any:
+        return json.loads(await client.run(CLIENTS / f"{script}.{request.param}", of.root, str(of.token)))
+
+    return start
+
+
+@pytest.fixture
+def demo(anonymous: Client, world: dict[str, str]) -> Client:
+    """Return a client of the fixtures' demo account."""
+    return anonymous.holding(world["demo"])
+
+
+async def test_a_client_pages_through_a_list_and_builds_a_playlist(run: Run, demo: Client) -> None:
+    albums = (await demo.get("albums?perPage=100")).json["albums"]["data"]
     tracks = [track["id"] for album in albums for track in album["tracks"]]
     assert len(albums) > 4
-    return {
+    assert await run("walk", demo) == {
         "albums": [album["id"] for album in albums],
-        "playlist": name,
+        "playlist": "Generated",
         "tracks_count": 3,
         "first_page": tracks[:2],
         "total": 3,
     }
 
 
-async def test_a_python_client_pages_through_a_list_and_builds_a_playlist(
-    anonymous: Client, world: dict[str, str], python_client: GeneratedClient
-) -> None:
-    demo = anonymous.holding(world["demo"])
-    printed = await python_client.run(CLIENTS / "walk.py", demo.root, str(demo.token))
-    assert json.loads(printed) == await expected(demo, "From Python")
+async def exported(client: Client, **body: int) -> dict[str, Any]:
+    """Return the files in Base64 or the errors, by format, requested without a generated client."""
+    found = {}
+    for name in ("csv", "xlsx", "pdf"):
+        answer = await client.post(f"producer-intelligence/insights/export/{name}", body)
+        found[name] = answer.json if answer.status != 200 else base64.b64encode(answer.body).decode()
+    return found
 
 
-async def test_a_typescript_client_pages_through_a_list_and_builds_a_playlist(
-    anonymous: Client, world: dict[str, str], typescript_client: GeneratedClient
-) -> None:
-    demo = anonymous.holding(world["demo"])
-    printed = await typescript_client.run(CLIENTS / "walk.ts", demo.root, str(demo.token))
-    assert json.loads(printed) == await expected(demo, "From TypeScript")
+async def test_a_client_gets_files_as_bytes_and_their_errors_as_objects(run: Run, demo: Client) -> None:
+    files = await exported(demo)
+    assert all(isinstance(file, str) for file in files.values())
+    assert await run("files", demo) == [
+        files,
+        await exported(demo, album_id=2**53 - 1),
+        await exported(demo, album_id=1, artist_id=1),
+        await exported(demo.holding("none")),
+    ]
+
+
+async def test_a_python_client_returns_every_example_of_the_document(python_client: GeneratedClient) -> None:
+    count, changed = json.loads(await python_client.run(CLIENTS / "examples.py"))
+    assert count > 800
+    assert changed == []
+
+
+def test_no_part_of_a_document_is_left_out_of_a_python_client(python_client: GeneratedClient, tmp_path: Path) -> None:
+    of_demo = generate_python(openapi.document(demo=True), tmp_path)
+    assert (python_client.printed, of_demo.printed) == ("Generating generated\n", "Generating generated\n")
+
+
+def test_the_generator_for_typescript_warns_of_nothing(typescript_client: GeneratedClient, tmp_path: Path) -> None:
+    of_demo = generate_typescript(openapi.document(demo=True), tmp_path)
+    for printed in (typescript_client.printed, of_demo.printed):
+        assert "→ schema.ts" in printed
+        assert "⚠" not in printed
