@@ -56,7 +56,7 @@ def generate_python(document: Mapping[str, Any], folder: Path) -> GeneratedClien
 
 def generate_typescript(document: Mapping[str, Any], folder: Path) -> GeneratedClient:
     """Generate types for openapi-fetch with openapi-typescript. Skips the test if it is not installed."""
-    node = requirerequire_node()
+    node = require_node()
     (folder / "openapi.json").write_text(json.dumps(document), "utf-8")
     (folder / "node_modules").symlink_to(MODULES)
     (folder / "package.json").write_text('{"type": "module"}')
@@ -70,7 +70,7 @@ def require_python() -> None:
         pytest.skip("openapi-python-client is not installed (tests/clients/install)")
 
 
-def requirerequire_node() -> str:
+def require_node() -> str:
     """Return the path of Node.js. Skips the test if it or openapi-typescript is not installed."""
     node = shutil.which("node")
     if node is None or not MODULES.exists():
