@@ -2,7 +2,6 @@
 
 import json as jsonlib
 import re
-import shlex
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from musicsvc import curl
 from musicsvc.cli import output
 from musicsvc.cli.options import AsJson, option, show_examples
 from musicsvc.cli.output import JSON
@@ -99,7 +99,7 @@ def request(
     session = Session.from_context(context)
     body = _body(data)
     method, path = _split(method, path, body=body is not None)
-    asked = _Asked(session, method, path, body, curl_body=_of_curl(data))
+    asked = _Asked(session, method, path, body, curl_file=_of_curl(data))
     names = _tiers(tiers)
     if not names:
         found = asked.send(user)
@@ -129,19 +129,19 @@ def _body(data: str | None) -> bytes | None:
 
 
 def _of_curl(data: str | None) -> str | None:
-    """Return what names the body for curl, if it is not an argument."""
-    return "@-" if data == "-" else data if data and data.startswith("@") else None
+    """Return the file from which curl reads the body, if it is not an argument."""
+    return "-" if data == "-" else data[1:] if data and data.startswith("@") else None
 
 
 class _Asked:
     """A request that the command sends, once or for several callers."""
 
-    def __init__(self, session: Session, method: str, target: str, body: bytes | None, curl_body: str | None) -> None:
-        """`curl_body`: the body as curl reads it, if it is a file. Raises Failure if the path is not of the API."""
+    def __init__(self, session: Session, method: str, target: str, body: bytes | None, curl_file: str | None) -> None:
+        """`curl_file`: the file with the body for curl, or None. Raises Failure if the path is not of the API."""
         self._session = session
         self._settings = session.settings()
         self._method, self._body = method, body
-        self._curl_body = curl_body
+        self._curl_file = curl_file
         base = self._settings.server.base_path
         self._target = target.removeprefix(base) if target.startswith(f"{base}/") else target
         self._route = self._find()
@@ -232,15 +232,9 @@ class _Asked:
         """Return the request as a command line; the token is the variable TOKEN."""
         from musicsvc.networks import root_url
 
-        words = ["curl", "-i"]
-        if self._method == "HEAD":
-            words = ["curl", "-I"]
-        elif self._method != ("GET" if self._body is None else "POST"):
-            words += ["-X", self._method]
-        if self._body is not None:
-            words += ["--json", shlex.quote(self._curl_body or self._body.decode())]
-        token = ['-H "Authorization: Bearer $TOKEN"'] if authorized else []
-        return " ".join([*words, *token, shlex.quote(root_url(self._settings.server) + self._target)])
+        url = root_url(self._settings.server) + self._target
+        body = None if self._body is None else self._body.decode()
+        return curl.command(self._method, url, authorized=authorized, body=body, file=self._curl_file)
 
 
 def _as_json(response: "Response") -> JSON:

@@ -68,6 +68,7 @@ class Injection:
     """A fault in one request. `source`: the rule or header that has caused it; `delay`: the seconds, if it is slow."""
 
     fault: Fault
+    notation: str
     source: str
     delay: float = 0.0
 
@@ -77,9 +78,10 @@ class Injection:
         return isinstance(self.fault, Refusal) or self.fault in {Break.CUT, Break.RESET}
 
 
-def inject(fault: Fault, source: str, random: Random) -> Injection:
-    """Return the fault for one request. `random`: the source of varying delays."""
-    return Injection(fault, source, fault.sample(random) if isinstance(fault, Slow) else 0.0)
+def inject(notation: str, source: str, random: Random) -> Injection:
+    """Return the fault for one request. `random`: the source of varying delays. Raises ValueError if it is unknown."""
+    fault = parse(notation)
+    return Injection(fault, notation, source, fault.sample(random) if isinstance(fault, Slow) else 0.0)
 
 
 def parse(text: str) -> Fault:
@@ -105,14 +107,11 @@ def _seconds(number: str, unit: str) -> float:
     return seconds
 
 
-def preferred(header: str) -> Fault | None:
-    """Return the fault of a header `Prefer: code=429`, or None if it has no such preference (RFC 7240).
-
-    Raises ValueError if the code is unknown.
-    """
+def preferred(header: str) -> str | None:
+    """Return the notation of the fault of a header `Prefer: code=429`, or None without such a preference (RFC 7240)."""
     for part in header.split(","):
         name, _, value = part.partition(";")[0].partition("=")
         if name.strip().lower() == "code":
             code = value.strip().strip('"')
-            return parse(PREFERRED.get(code, code))
+            return PREFERRED.get(code, code)
     return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from musicsvc.errors import Conflict, NotFound
-from musicsvc.server.demo.faults import Fault, Injection, inject
+from musicsvc.server.demo.faults import Injection, inject
 
 MOST_RULES = 1000
 SEED = 0
@@ -27,12 +27,14 @@ class Match:
 
 @dataclass(slots=True)
 class Rule:
-    """A fault for the requests that `match` covers, with this probability, at most `count` times if it is not None."""
+    """A fault for the requests that `match` covers, with this probability, at most `count` times if it is not None.
+
+    `fault`: its notation, which is known.
+    """
 
     id: int
     match: Match
-    notation: str
-    fault: Fault
+    fault: str
     probability: float
     count: int | None
     seed: int
@@ -60,13 +62,13 @@ class Rules:
         self._rules: dict[int, Rule] = {}
         self._last_id = 0
 
-    def add(self, match: Match, notation: str, fault: Fault, probability: float, count: int | None, seed: int) -> Rule:
+    def add(self, match: Match, fault: str, probability: float, count: int | None, seed: int) -> Rule:
         """Add a rule. Raises Conflict if there are too many."""
         with self._lock:
             if len(self._rules) >= MOST_RULES:
                 raise Conflict(f"There are {MOST_RULES:,} rules. Delete some: DELETE /demo/faults deletes all.")
             self._last_id += 1
-            rule = Rule(self._last_id, match, notation, fault, probability, count, seed)
+            rule = Rule(self._last_id, match, fault, probability, count, seed)
             self._rules[rule.id] = rule
             return rule
 

@@ -1,4 +1,4 @@
-"""The state of a running demo: its clock, its snapshots, and the rules that inject faults.
+"""The state of a running demo: its clock, its snapshots, its journal, and the rules that inject faults.
 
 Handlers use it on threads. The parts of the server that depend on its time or its data follow on the event loop.
 """
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from musicsvc.clock import LAST, CalendarClock, MovableClock, isoformat
 from musicsvc.errors import Invalid
+from musicsvc.server.demo.journal import Journal
 from musicsvc.server.demo.rules import Rules
 from musicsvc.server.demo.snapshots import START, Snapshot, Snapshots
 
@@ -33,6 +34,7 @@ class DemoState:
         self.clock = clock
         self.limit_clock = CalendarClock(clock)
         self.rules = Rules()
+        self.journal = Journal()
         self._snapshots = Snapshots(database)
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -41,7 +43,7 @@ class DemoState:
     @property
     def sources(self) -> dict[str, Any]:
         """The values of parameters of handlers, by name."""
-        return {"demo": self, "rules": self.rules}
+        return {"demo": self, "rules": self.rules, "journal": self.journal}
 
     def begin(self, now: int) -> None:
         """Save the database and the time `now`, to which `reset` goes back. Call this before the server starts."""
@@ -92,9 +94,10 @@ class DemoState:
             return snapshot
 
     def reset(self) -> None:
-        """Go back to the data and the time of the start, and delete all rules."""
+        """Go back to the data and the time of the start, and delete all rules and the journal."""
         self.rules.clear()
         self.restore(START)
+        self.journal.restart()
 
     def _follow(self, follow: Callable[[Follower], Coroutine[Any, Any, None]]) -> None:
         """Let the server follow, and wait for that."""

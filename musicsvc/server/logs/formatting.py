@@ -2,18 +2,16 @@
 
 import json
 import math
-import re
 from traceback import TracebackException
 from typing import Any
 
 from musicsvc.clock import isoformat
+from musicsvc.redaction import redact
 
 Message = dict[str, Any]
 LONGEST = 4096  # bytes that a write to a pipe never splits (PIPE_BUF)
 LIMITS = ((2000, 3000), (1000, 2000), (300, 900), (80, 200), (20, 20))  # characters of a value and of a traceback
 REQUIRED = ("time", "level", "message", "logger")
-SECRETS = re.compile(r"(msvc_)[0-9a-z]+|(bearer\s+)\S+|(/(?:password|reports)/)[\w.-]+", re.IGNORECASE)
-SIGNS = ("msvc_", "bearer", "/password/", "/reports/")  # without one of them, a text has no secret
 CUT = "…"
 QUOTED = frozenset(" \t=\r\n\"'")  # a value with one of these is quoted in text
 
@@ -39,7 +37,7 @@ class Formatter:
         event = {key: self._scalar(found, value) for key, found in message.items()}
         event["time"] = isoformat(message["time"])
         if "exception" in message:
-            text = _without_secrets(_traceback_text(message["exception"]))
+            text = redact(_traceback_text(message["exception"]))
             event["exception"] = self._escape_traceback(_cut_middle(text, traceback))
         return self._render(event).replace("\x7f", "\\u007f").encode() + b"\n"
 
@@ -50,7 +48,7 @@ class Formatter:
         if isinstance(found, float) and math.isfinite(found):
             return found
         text = found if isinstance(found, str) else str(found)
-        return self._escape(_without_secrets(text if len(text) <= longest else f"{text[:longest]}{CUT}"))
+        return self._escape(redact(text if len(text) <= longest else f"{text[:longest]}{CUT}"))
 
 
 def _text(event: Message) -> str:
@@ -67,11 +65,6 @@ def _quoted(found: object) -> str:
 def _traceback_text(failure: Any) -> str:
     """Return the traceback as Python prints it. This reads source files, so it runs on the log thread."""
     return "".join(failure.format()).rstrip("\n") if isinstance(failure, TracebackException) else str(failure)
-
-
-def _without_secrets(text: str) -> str:
-    lowered = text.lower()
-    return SECRETS.sub(r"\1\2\3***", text) if any(sign in lowered for sign in SIGNS) else text
 
 
 def _cut_middle(text: str, longest: int) -> str:

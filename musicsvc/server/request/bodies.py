@@ -51,10 +51,7 @@ class Bodies:
             raise TooLarge(TOO_LARGE)
         received = bytearray()
         try:
-            if _has_arrived(request):
-                received += request.content.read_nowait()
-            else:
-                await self._read(request, received)
+            await self.fill(request, received)
             if len(received) <= SMALL:
                 return (parse_form if is_form else parse_body)(schema, received, context)
             parse = partial(parse_form if is_form else parse_body, schema, received, context)
@@ -62,6 +59,13 @@ class Bodies:
             return parsed
         finally:
             self._free += _counted(len(received))
+
+    async def fill(self, request: BaseRequest, received: bytearray) -> None:
+        """Read the body into `received`. Raises what `receive` does."""
+        if _has_arrived(request):
+            received += request.content.read_nowait()
+        else:
+            await self._read(request, received)
 
     async def _read(self, request: BaseRequest, received: bytearray) -> None:
         try:

@@ -26,6 +26,7 @@ from musicsvc.server.request.bodies import TOO_LARGE
 from musicsvc.server.request.dispatch import CLIENT_CLOSED, Dispatcher
 from musicsvc.server.request.exchange import Exchange, Head
 from musicsvc.server.request.first_steps import Connection, FirstSteps, note_peer
+from musicsvc.server.request.recording import RecordedBodies, Recorder
 from musicsvc.server.responses.responses import NOT_MODIFIED, Prepared, Reply, prepare, send, send_pieces, stream
 from musicsvc.server.routes.route import Route
 from musicsvc.server.routes.table import DEMO_ROUTES
@@ -53,23 +54,23 @@ class Faults:
         """Return the fault, or None. Raises Invalid if a header names an unknown one."""
         if head.route.demo:
             return None
-        if (fault := _of_headers(request)) is not None:
-            return faults.inject(fault, "header", self.random)
+        name, notation = _of_headers(request)
+        if notation is not None:
+            try:
+                return faults.inject(notation, "header", self.random)
+            except ValueError as error:
+                raise Invalid({name: str(error)}) from None
         if head.route.undocumented:
             return None
         token = head.credentials and head.credentials.partition(" ")[2].strip()
         return self.rules.draw(request.method, head.route.path, token)
 
 
-def _of_headers(request: BaseRequest) -> faults.Fault | None:
-    named = request.headers.getall(HEADER, ())
-    name = HEADER if named else PREFER
-    try:
-        if named:
-            return faults.parse(", ".join(named).strip())
-        return faults.preferred(", ".join(request.headers.getall(PREFER, ())))
-    except ValueError as error:
-        raise Invalid({name: str(error)}) from None
+def _of_headers(request: BaseRequest) -> tuple[str, str | None]:
+    """Return the header that names a fault, and the notation of the fault, or None if it names none."""
+    if named := request.headers.getall(HEADER, ()):
+        return HEADER, ", ".join(named).strip()
+    return PREFER, faults.preferred(", ".join(request.headers.getall(PREFER, ())))
 
 
 class DemoFirstSteps(FirstSteps):
@@ -107,10 +108,22 @@ class DemoFirstSteps(FirstSteps):
 
 class DemoDispatcher(Dispatcher):
     routes: ClassVar = DEMO_ROUTES
+    bodies: ClassVar = RecordedBodies
 
     def _build_first_steps(self, sources: Mapping[str, Any]) -> FirstSteps:
         common = self._authenticator, self.answer_cache, self._clock, self._request_id, self._notify
+        self._recorder = Recorder(sources["journal"], sources["store"], self._clock)
         return DemoFirstSteps(Faults(sources["rules"]), *common)
+
+    async def _reply_or_refusal(self, exchange: Exchange) -> Reply:
+        await self._recorder.begin(exchange)
+        reply = await super()._reply_or_refusal(exchange)
+        await self._recorder.replied(exchange, reply)
+        return reply
+
+    def _complete(self, exchange: Exchange, response: StreamResponse | None) -> None:
+        super()._complete(exchange, response)
+        self._recorder.end(exchange, exchange.given.get(GIVEN), response)
 
     async def _answer(self, exchange: Exchange) -> Reply:
         injection: Injection | None = exchange.given.get(GIVEN)

@@ -46,6 +46,7 @@ CLIENT_CLOSED = 499  # the recorded status if the client disconnected before the
 
 class Dispatcher:
     routes: ClassVar = ROUTES
+    bodies: ClassVar = Bodies
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class Dispatcher:
         self._router = Router(self.routes, settings.server.base_path)
         self._peers = PeerResolver(settings)
         self._cross_origin = CrossOrigin(settings.server.cors_origins)
-        self._bodies = Bodies(settings.server.body_timeout, executors)
+        self._bodies = self.bodies(settings.server.body_timeout, executors)
         self._runner = HandlerRunner(settings, store, clock, authenticator.limiter, executors, sources)
         uploads = Uploads(store, sources["uploads"], settings.server.body_timeout)
         limiter = authenticator.limiter
@@ -92,7 +93,7 @@ class Dispatcher:
         finally:
             if call.reservation is not None:
                 call.reservation.release()
-            self._complete(call, response)
+            self._complete(exchange, response)
             calls.request_id.set(None)  # the same task may process the connection's next request
 
     def _respond(self, exchange: Exchange, reply: Reply) -> Awaitable[StreamResponse]:
@@ -162,8 +163,9 @@ class Dispatcher:
         call.status, call.size = status, size
         self._notify(call)
 
-    def _complete(self, call: Call, response: StreamResponse | None) -> None:
+    def _complete(self, exchange: Exchange, response: StreamResponse | None) -> None:
         """Complete the call and pass it to the observers. `response` is None if the client has disconnected."""
+        call = exchange.call
         call.status = CLIENT_CLOSED if response is None else response.status
         call.size = 0 if response is None or call.method == "HEAD" else response.content_length or 0
         call.milliseconds = (self._clock.monotonic() - call.began) * 1000

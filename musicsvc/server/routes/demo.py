@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from musicsvc.server.handlers.demo import clock, faults, snapshots
+from musicsvc.server.handlers.demo import clock, faults, requests, snapshots
 from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.server.schemas.answers import Success, one
 from musicsvc.server.schemas.demo import (
@@ -13,6 +13,8 @@ from musicsvc.server.schemas.demo import (
     FaultIn,
     FaultRule,
     FaultRules,
+    RecordedRequests,
+    RequestsQuery,
 )
 
 Demo = partial(Route, access=Access.OPEN, family=Family.PLAIN, no_store=True, demo=True)
@@ -32,6 +34,8 @@ ROUTES: tuple[Route, ...] = (
     Demo("GET", "/demo/clock", clock.show, answer=CLOCK),
     Demo("POST", "/demo/clock", clock.move, body=ClockIn, answer=CLOCK),
     Demo("POST", "/demo/reset", clock.reset, answer=CLOCK),
+    Demo("GET", "/demo/requests", requests.index, query=RequestsQuery, answer=RecordedRequests),
+    Demo("DELETE", "/demo/requests", requests.clear, answer=Success),
     Demo("GET", SNAPSHOTS, snapshots.index, answer=DemoSnapshots),
     Demo("POST", SNAPSHOT, snapshots.create, status=201, answer=one("snapshot", DemoSnapshot), raises=(409, 422),
          example=NAMED),

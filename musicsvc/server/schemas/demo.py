@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 from musicsvc import clock
 from musicsvc.server.demo import faults, rules
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp
-from musicsvc.server.schemas.fields import MAX_ID, TRIMMED, Body, Secret, Text, replace_null
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, TRIMMED, Body, Query, Secret, Text, replace_null
 
 LONGEST = 500  # characters of a fault, a path or a token
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
@@ -137,3 +137,71 @@ class DemoSnapshots(Success):
     """A response with all snapshots, oldest first."""
 
     snapshots: list[DemoSnapshot]
+
+
+class RequestsQuery(Query):
+    """The requests to list."""
+
+    since: Annotated[int, Field(ge=0, le=MAX_ID), DIGITS_ONLY] = Field(
+        0, description="Only requests with a higher number, such as those since the last call."
+    )
+
+
+class InjectedFault(Answer):
+    """A fault, and the header or the rule that has injected it."""
+
+    fault: str = Field(examples=["503"])
+    source: str = Field(examples=["rule 3"])
+
+
+class RecordedAccount(Answer):
+    """The account of a token."""
+
+    id: int
+    name: str = Field(examples=["Ada"])
+
+
+class RecordedToken(Answer):
+    """The token of a request; null for what is not known of it. `refusal`: unknown, revoked or expired."""
+
+    id: int | None
+    name: str | None = Field(examples=["laptop"])
+    last_four: str | None = Field(examples=["tokn"])
+    scope: str | None = Field(examples=["read-write"])
+    valid: bool
+    refusal: Literal["unknown", "revoked", "expired"] | None
+
+
+class RecordedRequest(Answer):
+    """A request that has ended, without secrets. Numbers ascend in the order in which requests end."""
+
+    number: int
+    at: Timestamp
+    seconds: float = Field(description="The time that the response took.")
+    method: str = Field(examples=["GET"])
+    target: str = Field(description="Path and query.", examples=["/api/v1/albums?perPage=2"])
+    route: str | None = Field(description="The path in this document; null: none.", examples=["/api/v1/albums"])
+    status: int | None = Field(description="Null: no response was sent.", examples=[200])
+    ended_by: Literal["demo", "client"] | None = Field(
+        description="Who has closed the connection before the whole response was sent."
+    )
+    fault: InjectedFault | None
+    request_id: str = Field(examples=["0651b1aa44a8fc0e4d7d21a3"])
+    account: RecordedAccount | None
+    token: RecordedToken | None
+    headers: dict[str, str] = Field(examples=[{"User-Agent": "my-client/1.0"}])
+    body: Any = Field(description="A JSON value; other bodies, and those of more than 16 KiB, as text.")
+    body_bytes: int
+    response_headers: dict[str, str] = Field(examples=[{"Content-Type": "application/json"}])
+    message: str | None = Field(description="The message of a refusal.", examples=["Unauthenticated."])
+    errors: dict[str, str] = Field(description="The errors of a refusal, by field.", examples=[{}])
+    curl: str | None = Field(
+        description="The request as a command line; the token is the variable TOKEN.",
+        examples=['curl -i -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8080/api/v1/albums'],
+    )
+
+
+class RecordedRequests(Success):
+    """A response with the last requests, newest first."""
+
+    requests: list[RecordedRequest]

@@ -21,6 +21,6 @@ def move(body: ClockIn, demo: DemoState) -> JSON:
 
 
 def reset(demo: DemoState) -> JSON:
-    """Go back to the data and the time of the start, and delete all faults. Snapshots stay."""
+    """Go back to the data and the time of the start, and delete all faults and recorded requests. Snapshots stay."""
     demo.reset()
     return show(demo)

@@ -3,7 +3,6 @@
 from collections.abc import Collection
 
 from musicsvc.errors import Invalid
-from musicsvc.server.demo.faults import parse
 from musicsvc.server.demo.rules import Match, Rule, Rules
 from musicsvc.server.schemas.demo import FaultIn
 from musicsvc.server.schemas.fields import parse_id
@@ -17,7 +16,7 @@ def create(body: FaultIn, rules: Rules, documented: Collection[str]) -> JSON:
     match = Match(body.match.method, body.match.route, body.match.token)
     if match.route is not None and match.route not in documented:
         raise Invalid({"match.route": "Must be a path of the OpenAPI document, such as /api/v1/albums/{id}."})
-    rule = rules.add(match, body.fault, parse(body.fault), body.probability, body.count, body.seed)
+    rule = rules.add(match, body.fault, body.probability, body.count, body.seed)
     return ok(fault=_shape(rule))
 
 
@@ -47,7 +46,7 @@ def _shape(rule: Rule) -> JSON:
             "route": rule.match.route,
             "token": None if token is None else f"…{token[-SHOWN:]}",
         },
-        "fault": rule.notation,
+        "fault": rule.fault,
         "probability": rule.probability,
         "count": rule.count,
         "seed": rule.seed,

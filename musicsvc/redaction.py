@@ -1,0 +1,43 @@
+"""Replaces secrets in texts and JSON values by asterisks: tokens, passwords, cookies, signed and one-time links."""
+
+import re
+from typing import Any
+
+HIDDEN = "***"
+NAME = r"[\w.%\[\]-]*(?:password|passwd|secret|token|signature|cookie|authorization|api_?key)(?:\]|%5d)?"
+SECRETS = re.compile(
+    r"(msvc(?:_|%5f))[0-9a-z]+"
+    r"|(bearer(?:\s|\+|%20)+)[^\s&\"']+"
+    r"|(/(?:password|reports|previews)/)[\w.-]+"
+    rf'|("{NAME}"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[\[{{].*|[^\s"\[{{,}}\]][^",}}\]]*)'  # in JSON that is not valid
+    rf"|((?:^|[?&;]){NAME}=)[^&\s\"']+",  # a parameter of a query or a form
+    re.IGNORECASE | re.DOTALL,
+)
+# Without one of them, a text has no secret.
+SIGNS = ("msvc", "bearer", "passw", "/reports/", "/previews/", "secret", "token", "signature", "cookie",
+         "authorization", "apikey", "api_key")  # fmt: skip
+SECRET_NAME = re.compile(NAME, re.IGNORECASE)
+
+
+def redact(text: str) -> str:
+    """Return the text without secrets."""
+    lowered = text.lower()
+    if not any(sign in lowered for sign in SIGNS):
+        return text
+    return SECRETS.sub(lambda found: "".join(part or "" for part in found.groups()) + HIDDEN, text)
+
+
+def redact_json(value: Any) -> Any:
+    """Return the JSON value without secrets: those in its texts, and all values of members such as `password`."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [redact_json(each) for each in value]
+    if isinstance(value, dict):
+        return {redact(name): _member(name, each) for name, each in value.items()}
+    return value
+
+
+def _member(name: str, value: Any) -> Any:
+    hidden = value is not None and SECRET_NAME.fullmatch(name) is not None
+    return HIDDEN if hidden else redact_json(value)

@@ -1,0 +1,125 @@
+"""The journal of a demo: its last requests to the API. The event loop adds them, handlers read them on threads."""
+
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, Literal, NamedTuple, Protocol
+
+from musicsvc.server.demo.faults import Injection
+
+MOST_ENTRIES = 1000
+CUT = "…"  # the end of a text that is cut
+
+Ender = Literal["demo", "client"]
+
+
+class SentToken(NamedTuple):
+    """The token of a request. `refusal`: None if it is valid, otherwise unknown, revoked or expired.
+
+    The other fields are None if there is no such token.
+    """
+
+    refusal: str | None
+    last_four: str | None = None
+    id: int | None = None
+    name: str | None = None
+    scope: str | None = None
+    account_id: int | None = None
+    account_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A request that has ended, without secrets, and bounded in size.
+
+    `number`: 1, 2, … in the order in which requests end. `at`, `ended_at`: the demo's time in microseconds since 1970;
+    `began`, `ended`: the same moments in seconds of the monotonic clock. `target`: path and query. `route`: the path in
+    the OpenAPI document. `status`: None if no response was sent. `ended_by`: who has closed the connection before the
+    whole response was sent. `body`: the text of the request's body in UTF-8, None if none was received; `size`: the
+    bytes that were received; `is_cut`: the rest is left out; `is_json`: the body is JSON. `message`, `errors`: those
+    of a refusal.
+    """
+
+    number: int
+    at: int
+    ended_at: int
+    began: float
+    ended: float
+    method: str
+    target: str
+    route: str | None
+    status: int | None
+    ended_by: Ender | None
+    injection: Injection | None
+    request_id: str
+    token: SentToken | None
+    headers: Mapping[str, str]
+    body: bytes | None
+    size: int
+    is_cut: bool
+    is_json: bool
+    response_headers: Mapping[str, str]
+    message: str | None
+    errors: Mapping[str, str]
+
+
+class Contents(NamedTuple):
+    """The whole bodies of a request and of its response, with secrets. Do not keep them.
+
+    `request`: None if none was received. `response`: None if it is no JSON; also that of a 304, and of a response that
+    was lost.
+    """
+
+    request: bytes | None
+    response: bytes | None
+
+
+class Watcher(Protocol):
+    """Watches the requests. It is called on the event loop or a thread, and must neither block nor raise."""
+
+    def ended(self, entry: Entry, contents: Contents) -> None:
+        """Note a request that has ended."""
+
+    def restarted(self) -> None:
+        """Note that the demo was reset: numbers begin with 1 again."""
+
+
+class Journal:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: deque[Entry] = deque(maxlen=MOST_ENTRIES)
+        self._last = 0
+        self._watchers: list[Watcher] = []
+
+    def watch(self, watcher: Watcher) -> None:
+        """Pass each request that ends from now on to the watcher."""
+        self._watchers.append(watcher)
+
+    def add(self, contents: Contents, **fields: Any) -> None:
+        """Add a request that has ended. `fields`: those of its entry, but for the number."""
+        with self._lock:
+            self._last += 1
+            entry = Entry(number=self._last, **fields)
+            self._entries.append(entry)
+        for watcher in self._watchers:
+            watcher.ended(entry, contents)
+
+    def list(self, since: int = 0) -> Sequence[Entry]:
+        """Return the entries with a higher number than `since`, newest first."""
+        with self._lock:
+            return [*takewhile(lambda entry: entry.number > since, reversed(self._entries))]
+
+    def clear(self) -> None:
+        """Delete all entries. Numbers go on."""
+        with self._lock:
+            self._entries.clear()
+
+    def restart(self) -> None:
+        """Delete all entries, and begin with number 1 again."""
+        with self._lock:
+            self._entries.clear()
+            self._last = 0
+        for watcher in self._watchers:
+            watcher.restarted()

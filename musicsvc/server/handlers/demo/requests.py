@@ -1,0 +1,80 @@
+"""The journal of the demo: its last requests to the API (in demo mode only)."""
+
+from typing import Any
+
+import orjson
+
+from musicsvc import curl
+from musicsvc.clock import isoformat
+from musicsvc.config import Settings
+from musicsvc.server.demo.journal import CUT, Entry, Journal, SentToken
+from musicsvc.server.schemas.demo import RequestsQuery
+from musicsvc.server.shapes.envelope import JSON, Site, ok
+
+
+def index(query: RequestsQuery, journal: Journal, site: Site, settings: Settings) -> JSON:
+    """List the last 1,000 requests to the API, newest first, without secrets."""
+    origin = site.root.removesuffix(settings.server.base_path)
+    return ok(requests=[_shape(entry, origin) for entry in journal.list(query.since)])
+
+
+def clear(journal: Journal) -> JSON:
+    """Delete all recorded requests. Numbers go on."""
+    journal.clear()
+    return ok()
+
+
+def _shape(entry: Entry, origin: str) -> JSON:
+    token, injection = entry.token, entry.injection
+    return {
+        "number": entry.number,
+        "at": isoformat(entry.at),
+        "seconds": round(entry.ended - entry.began, 6),
+        "method": entry.method,
+        "target": entry.target,
+        "route": entry.route,
+        "status": entry.status,
+        "ended_by": entry.ended_by,
+        "fault": injection and {"fault": injection.notation, "source": injection.source},
+        "request_id": entry.request_id,
+        "account": None if token is None or token.id is None else {"id": token.account_id, "name": token.account_name},
+        "token": token and _token(token),
+        "headers": entry.headers,
+        "body": _body(entry),
+        "body_bytes": entry.size,
+        "response_headers": entry.response_headers,
+        "message": entry.message,
+        "errors": entry.errors,
+        "curl": _curl(entry, origin),
+    }
+
+
+def _token(token: SentToken) -> JSON:
+    return {
+        "id": token.id,
+        "name": token.name,
+        "last_four": token.last_four,
+        "scope": token.scope,
+        "valid": token.refusal is None,
+        "refusal": token.refusal,
+    }
+
+
+def _body(entry: Entry) -> Any:
+    """Return the JSON value of the body; what is cut, and what is no JSON, as text."""
+    if entry.body is None:
+        return None
+    if entry.is_json and not entry.is_cut:
+        return orjson.Fragment(entry.body)
+    return entry.body.decode(errors="ignore") + (CUT if entry.is_cut else "")
+
+
+def _curl(entry: Entry, origin: str) -> str | None:
+    """Return the command line for the request, or None if it is too long. A long body is read from a file."""
+    if entry.target.endswith(CUT):
+        return None
+    headers = {name: value for name, value in entry.headers.items() if name != "User-Agent" and value != "*/*"}
+    body = None if entry.body is None else entry.body.decode(errors="ignore")
+    file = "body" if entry.is_cut or "\0" in (body or "") else None
+    url, authorized = origin + entry.target, entry.token is not None
+    return curl.command(entry.method, url, authorized=authorized, body=body, file=file, headers=headers)
