@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,6 +17,7 @@ from musicsvc.config import Settings, flat
 from musicsvc.errors import Failure
 from musicsvc.store.security.security_events import Kind
 
+OPERATOR = re.compile(r"\d?[<>|&;]")  # of the shell
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / ".github").rglob("*.md")])
 PROSE = [page for page in PAGES if page.name != "CHANGELOG.md"]  # it also names things that were removed
@@ -118,7 +120,7 @@ _program = cache(command)
 def test_commands_of_shell_blocks_parse(page: Path) -> None:
     for words in _shell_lines(page):
         if words[0] == "musicsvc":
-            _parse(_program(), [word for word in words[1:] if word not in {">", "|"}])
+            _parse(_program(), list(takewhile(lambda word: not OPERATOR.match(word), words[1:])))
         elif words[0] in {"pytest", "python"} and words[1].endswith(".py"):
             scripts = [word for word in words[1:] if word.endswith(".py")]
             assert all((ROOT / script).exists() for script in scripts), words

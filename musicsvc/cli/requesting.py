@@ -171,7 +171,8 @@ class _Asked:
         found = self._session.read(lambda: self._accounts(email))
         for name in names:
             if name != PUBLIC and found[name] is None:
-                what = "owner: name it with --user EMAIL" if name == OWNER else "other account with API access"
+                grant = "other account with API access: give it to one with musicsvc access grant EMAIL"
+                what = "owner: name it with --user EMAIL" if name == OWNER else grant
                 raise Failure(f"There is no {what}.")
         return {name: found[name] for name in names}
 

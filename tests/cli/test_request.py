@@ -126,7 +126,7 @@ def test_a_request_leaves_an_event_if_it_may_write_and_nothing_else(
         (["/api/v1/albums", "--data", "{"], "The body is not valid JSON: "),
         (["/api/v1/albums", "--data", "@missing.json"], "missing.json: No such file or directory."),
         (["/api/v1/albums", "--data", "-"], "stdin is empty."),
-        (["/api/v1/albums", "--as", "token"], "There is no other account with API access."),
+        (["/api/v1/albums", "--as", "token"], "There is no other account with API access: give it to one "),
     ],
 )
 def test_a_request_that_cannot_be_sent_is_one_line(run: Run, arguments: list[str], error: str) -> None:

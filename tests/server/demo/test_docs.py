@@ -1,9 +1,11 @@
 """The commands of the pages for developers of clients run as they are written, and print what the pages show."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,29 +39,31 @@ def new_demo(started: Demo) -> Iterator[Demo]:
 
 
 class Reader:
-    """Follows pages in a folder, with a demo of this address and token."""
+    """Follows pages in one terminal, with a demo of this address and token."""
 
-    def __init__(self, demo: Demo, folder: Path, *, installs: bool = False) -> None:
+    def __init__(self, demo: Demo, folder: Path, *, installs: bool = False, **variables: str) -> None:
         self.folder = folder
         self._demo = demo
         self._installs = installs
         offline = {} if installs else {"HOME": str(folder), "npm_config_offline": "true"}
-        self._environment = preloaded.environment() | offline
+        path = f"{Path(sys.executable).parent}{os.pathsep}{preloaded.environment()['PATH']}"
+        self._environment = preloaded.environment() | offline | variables | {"PATH": path}
 
-    def follow(self, page: str, heading: str, before: str = "") -> None:
-        """Save the files below a heading and run its commands after `before`; they must print what the page shows."""
+    def follow(self, page: str, heading: str) -> None:
+        """Save the files below a heading and run its commands, which must print what the page shows."""
         for name, content in re.findall(r"Save this as `(.*?)`:\n\n```\w+\n(.*?)```", text(page, heading), re.DOTALL):
             (self.folder / name).write_text(content, "utf-8")
         for commands, shown in examples(page, heading):
-            printed = self._run(before + commands)
+            printed = self.run(commands)
             assert missing(shown, printed) == [], commands + printed
 
-    def _run(self, commands: str) -> str:
+    def run(self, commands: str) -> str:
+        """Run commands, with what earlier ones have exported; return what they print."""
         lines = commands.replace(ADDRESS, self._demo.root).splitlines()
         if not self._installs:
             lines = [line for line in lines if not re.search(r"\b(?:pip|npm) install\b", line)]
-        run = subprocess.run(
-            ["bash", "-ec", "\n".join(lines)],
+        done = subprocess.run(
+            ["bash", "-ec", "\n".join(["[ ! -e exported ] || . ./exported", *lines, "export -p >exported"])],
             cwd=self.folder,
             env=self._environment,
             input=f"{self._demo.token}\n",
@@ -67,14 +71,13 @@ class Reader:
             text=True,
             check=False,
         )
-        assert run.returncode == 0, (commands, run.stdout, run.stderr)
-        return run.stdout
+        assert done.returncode == 0, (commands, done.stdout, done.stderr)
+        return done.stdout
 
 
 @pytest.mark.parametrize("heading", headings(TESTING))
 def test_the_guide_to_testing_shows_what_its_commands_print(new_demo: Demo, tmp_path: Path, heading: str) -> None:
-    variables = f"DEMO={new_demo.root} TOKEN={new_demo.token}\n"
-    Reader(new_demo, tmp_path).follow(TESTING, heading, variables)
+    Reader(new_demo, tmp_path, DEMO=new_demo.root, TOKEN=new_demo.token).follow(TESTING, heading)
 
 
 @pytest.mark.parametrize("heading", ["curl", "Python", "TypeScript"])
@@ -89,8 +92,10 @@ def test_the_quickstart_shows_what_its_commands_print(
             require_node()
         (tmp_path / "client").symlink_to(PYTHON.parent)
         (tmp_path / "node_modules").symlink_to(MODULES)
+    reader = Reader(new_demo, tmp_path, installs=long)
     _, variables = blocks(QUICKSTART, "Start a demo")
-    Reader(new_demo, tmp_path, installs=long).follow(QUICKSTART, heading, variables)
+    reader.run(variables)
+    reader.follow(QUICKSTART, heading)
 
 
 def test_the_quickstart_installs_the_generators_of_the_tests_and_begins_as_the_readme() -> None:
