@@ -10,7 +10,8 @@ SECRETS = re.compile(
     r"|(bearer(?:\s|\+|%20)+)[^\s&\"']+"
     r"|(/(?:password|reports|previews)/)[\w.-]+"
     rf'|("{NAME}"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[\[{{].*|[^\s"\[{{,}}\]][^",}}\]]*)'  # in JSON that is not valid
-    rf"|((?:^|[?&;]){NAME}=)[^&\s\"']+",  # a parameter of a query or a form
+    rf"|((?:^|[?&;]){NAME}=)[^&\s\"']+"  # a parameter of a query or a form
+    r"|(cookie:[ \t]*)[^\r\n]+",
     re.IGNORECASE | re.DOTALL,
 )
 # Without one of them, a text has no secret.

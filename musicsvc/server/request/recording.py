@@ -124,9 +124,9 @@ class Recorder:
             request_id=call.request_id,
             token=record.token,
             headers=_chosen(request.headers, SENT),
-            body=body and body[:LONGEST],
+            body=body,
             size=len(sent or b""),
-            is_cut=len(body or b"") > LONGEST,
+            is_cut=len(sent or b"") > LONGEST,
             is_json=is_json,
             response_headers={} if lost or response is None else _chosen(response.headers, RETURNED),
             message=_clean(refusal["message"]) if refusal else None,
@@ -156,12 +156,14 @@ def _has_left(request: BaseRequest) -> bool:
 
 
 def _readable(raw: bytes) -> tuple[bytes, bool]:
-    """Return a body without secrets, in one line if it is JSON, and whether it is JSON."""
+    """Return a body without secrets, in one line if it is JSON, and whether it is JSON. A long one is cut as a text."""
     try:
-        value = redact_json(parse_json(decode(raw)))
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(), True
+        if len(raw) <= LONGEST:
+            value = redact_json(parse_json(decode(raw)))
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(), True
     except (Malformed, RecursionError, ValueError):
-        return redact(raw.decode(errors="replace")).encode(), False
+        pass
+    return redact(raw[:LONGEST].decode(errors="replace")).encode(), False
 
 
 def _content(reply: Reply | None) -> bytes | None:

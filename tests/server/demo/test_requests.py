@@ -1,11 +1,13 @@
 """The journal of a demo: its last requests to the API."""
 
 import json
+import re
 import shutil
 import socket
 import subprocess
 from contextlib import suppress
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,13 +127,26 @@ def test_the_rule_that_injects_a_fault_is_named(demo: Demo) -> None:
     assert last(demo)["fault"] == {"fault": "slow=2ms", "source": f"rule {rule}"}
 
 
-def test_a_client_that_goes_away_is_recorded_when_its_request_ends(demo: Demo) -> None:
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (["X-Demo-Fault: slow=300ms"], 200),
+        (["X-Demo-Fault: dribble=5x100ms"], 200),
+        (["Content-Length: 500", "Content-Type: application/json"], 400),
+    ],
+)
+def test_a_client_that_goes_away_is_recorded_when_its_request_ends(demo: Demo, lines: list[str], status: int) -> None:
+    method, path = ("GET", ALBUMS) if len(lines) == 1 else ("POST", "/api/v1/artists")
+    head = [f"{method} {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {demo.token}", *lines]
     with socket.create_connection(demo.address) as connection:
-        connection.sendall(f"GET {ALBUMS} HTTP/1.1\r\nHost: localhost\r\nX-Demo-Fault: slow=300ms\r\n\r\n".encode())
+        connection.sendall("\r\n".join([*head, "", '{"name": ' if method == "POST" else ""]).encode())
         demo.get("genres")
-    assert [entry["route"] for entry in journal(demo)] == ["/api/v1/genres"]
+        assert [entry["route"] for entry in journal(demo)] == ["/api/v1/genres"]
     until(lambda: len(journal(demo)) == 2)
-    assert last(demo)["ended_by"] == "client"
+    found = last(demo)
+    assert (found["route"], found["ended_by"]) == (path, "client")
+    assert found["status"] in {status, None}
+    assert found["body"] == ('{"name": ' if method == "POST" else None)
 
 
 def test_a_poll_gets_what_is_new_and_numbers_go_on_until_a_reset(own_demo: Demo) -> None:
@@ -206,11 +221,12 @@ def test_every_secret_is_redacted_wherever_it_is(demo: Demo) -> None:
     raw_post(demo, f"password={secret}&x=1", **more)
     raw_post(demo, text.replace("new_password", "new_pass\\u0077ord"))
     raw_post(demo, text[:-3])
+    raw_post(demo, f"GET / HTTP/1.1\r\nSet-Cookie: a=b; c={secret}\r\nAuthorization: bearer {secret}\r\n\r\n")
     raw_post(demo, json.dumps(body | {"new_password": None})[:-3])
     raw_post(demo, json.dumps({"padding": ["x" * 9] * 3000, **body}))
     demo.get(f"albums/{demo.token}", X_Request_Id=demo.token, X_Demo_Fault=demo.token)
     found = demo.get("/demo/requests").body.decode()
-    assert len(json.loads(found)["requests"]) == 8
+    assert len(json.loads(found)["requests"]) == 9
     for hidden in ("hurdy", str(number), demo.token, demo.token[6:40]):
         assert hidden not in found
     assert found.count("***") > 40
@@ -228,9 +244,38 @@ def raw_post(demo: Demo, body: str, **headers: str) -> None:
 def test_a_long_body_is_cut_and_read_from_a_file_by_curl(demo: Demo) -> None:
     demo.post("artists", {"name": "x" * 20_000})
     found = last(demo)
-    assert found["body"] == '{"name":"' + "x" * (16 * 1024 - 9) + "…"
+    assert found["body"] == '{"name": "' + "x" * (16 * 1024 - 10) + "…"
     assert found["body_bytes"] == 20_012
     assert "--json @body " in found["curl"]
+
+
+@pytest.mark.slow
+def test_the_journal_stays_small_whatever_clients_send(own_demo: Demo) -> None:
+    largest = {"name": "😀" * 85_000, "other": "x" * (1024 * 1024 - 85_000 * 12 - 100)}
+    long = dict.fromkeys(("Accept", "User_Agent", "If_None_Match"), "x" * 8000)
+    before = memory(own_demo)
+    for _ in range(200):
+        assert own_demo.post(f"artists?{'x' * 3000}", largest, **long).status == 422
+    found = own_demo.get("/demo/requests")
+    assert len(found.json["requests"]) == 200
+    assert len(found.body) < 200 * 50_000
+    assert memory(own_demo) - before < 100 * 1024 * 1024
+
+
+def memory(demo: Demo) -> int:
+    """Return the bytes that the server has in memory."""
+    status = Path(f"/proc/{demo.program.worker}/status").read_text()
+    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) * 1024
+
+
+def test_only_the_newest_thousand_requests_are_kept(demo: Demo) -> None:
+    connection = HTTPConnection(*demo.address, timeout=60)
+    for number in range(1003):
+        connection.request("GET", f"/api/v1/nothing/{number}")
+        connection.getresponse().read()
+    connection.close()
+    targets = [entry["target"] for entry in journal(demo)]
+    assert targets == [f"/api/v1/nothing/{number}" for number in range(1002, 2, -1)]
 
 
 def test_odd_requests_are_recorded_in_valid_json(demo: Demo) -> None:

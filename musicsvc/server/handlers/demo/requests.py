@@ -64,9 +64,9 @@ def _body(entry: Entry) -> Any:
     """Return the JSON value of the body; what is cut, and what is no JSON, as text."""
     if entry.body is None:
         return None
-    if entry.is_json and not entry.is_cut:
+    if entry.is_json:
         return orjson.Fragment(entry.body)
-    return entry.body.decode(errors="ignore") + (CUT if entry.is_cut else "")
+    return entry.body.decode() + (CUT if entry.is_cut else "")
 
 
 def _curl(entry: Entry, origin: str) -> str | None:
@@ -74,7 +74,7 @@ def _curl(entry: Entry, origin: str) -> str | None:
     if entry.target.endswith(CUT):
         return None
     headers = {name: value for name, value in entry.headers.items() if name != "User-Agent" and value != "*/*"}
-    body = None if entry.body is None else entry.body.decode(errors="ignore")
+    body = None if entry.body is None else entry.body.decode()
     file = "body" if entry.is_cut or "\0" in (body or "") else None
     url, authorized = origin + entry.target, entry.token is not None
     return curl.command(entry.method, url, authorized=authorized, body=body, file=file, headers=headers)
