@@ -54,6 +54,8 @@ def test_figures_reports_and_the_page_of_the_api_work_below_a_base_path(browser:
         page.wait_for_function("[...document.images].every(each => each.complete)")
         page.goto(f"{root}/docs")
         page.get_by_text("/api/v1/albums").first.wait_for()
+        page.get_by_role("banner").get_by_role("link", name="Developers").click()
+        page.wait_for_url(f"{root}/settings/developers")
         assert (visit.errors, visit.foreign, visit.failed) == ([], [], [])
     with closing(Visit(browser.new_context(), root)) as visit:
         visit.page.goto(link)

@@ -3,10 +3,54 @@
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import Page
 
+from musicsvc.clock import MovableClock
+from musicsvc.store.engine.store import Store
 from tests.browser.visit import Visit
+from tests.support.serving import person
 
 pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
+
+
+STORED = "[Object.values(sessionStorage), Object.values(localStorage), document.cookie]"
+
+
+def read_own_account(page: Page) -> str:
+    """Load the page, send GET /users/me from it, and return the status of the response."""
+    page.goto("/docs")
+    operation = page.locator("#operations-users-users_me")
+    operation.locator(".opblock-summary-control").click()
+    operation.get_by_role("button", name="Try it out").click()
+    operation.get_by_role("button", name="Execute").click()
+    return operation.locator(".live-responses-table tbody .response-col_status").inner_text().strip()
+
+
+def test_a_pasted_token_is_kept_for_its_tab_until_the_user_logs_out(
+    visit: Callable[..., Visit], store: Store, clock: MovableClock
+) -> None:
+    page, token = visit().page, person(store, clock, "ann@label.test")[1]
+    assert read_own_account(page) == "401"
+    dialog = page.locator(".dialog-ux")
+    page.locator(".auth-wrapper").get_by_role("button", name="Authorize").click()
+    dialog.locator("input").fill(token)
+    dialog.locator("button[type=submit]").click()
+    assert page.evaluate(STORED) == [[token], [], ""]
+
+    assert read_own_account(page) == "200"
+    assert read_own_account(page.context.new_page()) == "401"
+
+    page.locator(".auth-wrapper").get_by_role("button", name="Authorize").click()
+    dialog.get_by_text("Logout").click()
+    assert page.evaluate(STORED) == [[], [], ""]
+    assert read_own_account(page) == "401"
+
+
+def test_the_documentation_leads_to_the_page_that_creates_tokens(visit: Callable[..., Visit]) -> None:
+    page = visit().page
+    page.goto("/docs")
+    page.get_by_role("banner").get_by_role("link", name="Developers").click()
+    page.wait_for_url("**/sign-in?next=/settings/developers")
 
 
 def test_the_documentation_loads_nothing_from_elsewhere(visit: Callable[..., Visit]) -> None:

@@ -10,6 +10,7 @@ from musicsvc.server.demo import faults
 from musicsvc.server.openapi import responses
 from musicsvc.server.openapi.models import Models
 from musicsvc.server.openapi.operations import operation, tags
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.server.routes.table import DEMO_ROUTES, ROUTES
 from musicsvc.server.schemas.fields import MAX_ID
 from musicsvc.server.schemas.parsed_body import MAX_VALUES
@@ -18,9 +19,9 @@ from musicsvc.server.shapes.envelope import JSON, JSON_TYPE, Representation, rep
 LIMITS = Limits()
 
 TOKENS = """\
-A personal access token. API access is by invitation: an account that has it creates tokens in Account Settings,
-Developers, or the operator creates them. The value is shown once. A token expires after 90 days. A token of the scope
-`read` may GET, HEAD and make exports; every other request with it is 403.
+A personal access token. API access is by invitation: an account that has it creates tokens under Account Settings,
+[Developers]({root}/settings/developers), or the operator creates them. The value is shown once. A token expires after
+90 days. A token of the scope `read` may GET, HEAD and make exports; every other request with it is 403.
 """
 
 TEXT = f"""\
@@ -53,24 +54,34 @@ either.
 
 **HTTPS**: answers over TLS carry `Strict-Transport-Security`.
 
-**Errors** list all invalid fields at once, in `errors`, by their position: `name`, `artists.0`. A path or an object
-that does not exist is 404; an object of another account is 403, or 404 if it is private. Any path can also answer, with
-the same body, 405 to a method that it does not allow (`Allow` lists the others), 408 to a head or body that does not
-arrive in time, and 431 to a head that is too large.
+**Errors** have one of three bodies:
 
-**Tokens**: a 401 gives the reason in `WWW-Authenticate`: `error_description` is `expired`, `revoked` or `unknown`;
-without a token the header is `Bearer`. In the last 14 days of a token, every answer to it carries `Token-Expires-At`.
+| error | body |
+|---|---|
+| any but those below | `{{"status": "error", "message": "…", "errors": {{"artists.0": "…"}}}}` |
+| 401 | exactly `{{"message": "Unauthenticated."}}` |
+| any below `{INSIGHTS}`, 401 too | `{{"success": false, "message": "…", "error": "not_found"}}`; with `errors` on 422 |
+
+`errors` lists all invalid fields at once, by their position: `name`, `artists.0`. The 401 has nothing else because the
+original specification fixes this body; the reason is in `WWW-Authenticate`: `error_description` is `expired`, `revoked`
+or `unknown`, and without a token the header is `Bearer`. A path or an object that does not exist is 404; an object of
+another account is 403, or 404 if it is private. Any path can also answer 405 to a method that it does not allow
+(`Allow` lists the others), 408 to a head or body that does not arrive in time, and 431 to a head that is too large.
+Malformed HTTP, a late head and a large one get the first body on every path.
+
+**Tokens** belong to servers and programs, not into the code of a web page, where every visitor can read them: without
+one, such code gets the public fields. In the last 14 days of a token, every answer to it carries `Token-Expires-At`.
 
 Endpoints with `x-addition: true` go beyond the original specification of the API.
 """
 
 
 DEMO_TEXT = f"""\
-**This is a demo.** Endpoints with `x-demo: true` exist in demo mode only; they need no token. The header
-`X-Demo-Fault` injects a fault into the response to any other request; `Prefer: code=429` does so by its status. Faults
-are {faults.LISTED}. A response with a fault carries `X-Demo-Injected: header`, or `rule 3` if a rule of
-`POST /demo/faults` has injected it. `POST /demo/clock` moves the time of the whole service, `POST /demo/reset` goes
-back to the data and the time of its start, `/demo/snapshots` to those in between.
+**This is a demo.** It prints its tokens when it starts. Endpoints with `x-demo: true` exist in demo mode only; they
+need no token. The header `X-Demo-Fault` injects a fault into the response to any other request; `Prefer: code=429` does
+so by its status. Faults are {faults.LISTED}. A response with a fault carries `X-Demo-Injected: header`, or `rule 3` if
+a rule of `POST /demo/faults` has injected it. `POST /demo/clock` moves the time of the whole service, `POST
+/demo/reset` goes back to the data and the time of its start, `/demo/snapshots` to those in between.
 """
 
 
@@ -103,7 +114,9 @@ def document(root: str = DEFAULT_ROOT, *, demo: bool = False) -> JSON:
         "tags": tags(shown),
         "paths": paths,
         "components": {
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": TOKENS}},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer", "description": TOKENS.format(root=root)}
+            },
             "headers": responses.HEADERS,
             "responses": responses.shared(models),
             "schemas": models.definitions,

@@ -26,7 +26,7 @@ MEANINGS: dict[str, tuple[str, JSON]] = {
     "Cache-Control": ("Whether the answer may be cached and revalidated by its `ETag`.", TEXT),
     "Vary": ("The request headers that the answer depends on.", TEXT),
     "WWW-Authenticate": (
-        "`Bearer`, with the reason if the token that was sent is not valid (RFC 6750).",
+        '`Bearer`; for a token also `error="invalid_token"` and `error_description`: expired, revoked or unknown.',
         TEXT | {"pattern": '^Bearer( error="invalid_token", error_description="(unknown|expired|revoked)")?$'},
     ),
     EXPIRY_HEADER: ("When the token expires; sent in its last 14 days.", TEXT | {"format": "date-time"}),
@@ -62,10 +62,14 @@ UNCHANGED = 304
 TOO_MANY = 429
 # An example of the OpenAPI document itself, the only JSON without a schema.
 OUTLINE = {"openapi": "3.1.0", "info": {"title": "musicsvc", "version": "1.0.0"}, "paths": {}, "components": {}}
+ODD = "Unlike other errors it always has this body, which the original specification fixes."
 # The meaning of each failure, and an example of it.
 FAILURES: tuple[tuple[str, Failure], ...] = (
     ("Malformed HTTP request or JSON body.", words.Malformed("The body is not valid JSON in UTF-8.")),
-    ("The token is missing, invalid, expired or revoked.", words.Unauthenticated()),
+    (
+        "The token is missing, invalid, expired or revoked; `WWW-Authenticate` gives the reason.",
+        words.Unauthenticated(),
+    ),
     (
         "Plain HTTP, a suspended account, an account without API access, or no right to the object.",
         words.Forbidden("The account has no API access."),
@@ -86,7 +90,7 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
         words.Failure("An internal error occurred. Report request 5d41402abc4b2a76 to the operator."),
     ),
     (
-        "The database is unavailable, or too many requests of this kind are in progress. Nothing was changed.",
+        "The database is unavailable, or there is no capacity. Nothing was changed, unless the message says otherwise.",
         words.Unavailable(),
     ),
 )
@@ -126,12 +130,15 @@ def shared(models: Models) -> JSON:
     }
     for family in (Family.GENERAL, Family.INSIGHTS):
         for meaning, failure in FAILURES:
-            model = models.reference(_model(failure, family))
+            model = _model(failure, family)
             made[_name(status_of(failure), family)] = {
-                "description": meaning,
+                "description": f"{meaning} {ODD}" if model is errors.Unauthenticated else meaning,
                 "headers": references(*headers_of(failure), *(LIMITS if status_of(failure) == TOO_MANY else ())),
                 "content": {
-                    JSON_MEDIA: {"schema": model, "example": body_of(failure, insights=family is Family.INSIGHTS)}
+                    JSON_MEDIA: {
+                        "schema": models.reference(model),
+                        "example": body_of(failure, insights=family is Family.INSIGHTS),
+                    }
                 },
             }
     return made

@@ -25,7 +25,7 @@ CODES = {
 
 
 class Error(Answer):
-    """The body of an error response; `errors` maps each invalid field to a message."""
+    """The body of an error; `errors` maps each invalid field to a message, and is empty if none is."""
 
     status: Literal["error"]
     message: str
@@ -33,13 +33,13 @@ class Error(Answer):
 
 
 class Unauthenticated(Answer):
-    """The body of a 401 response."""
+    """The body of a 401, except below insights: one field, as the original specification fixes it."""
 
     message: Literal["Unauthenticated."]
 
 
 class InsightsError(Answer):
-    """The body of an error response of the insights endpoints; `errors` is present only if fields are invalid."""
+    """The body of every error of the insights endpoints, 401 too; `errors` is present only if fields are invalid."""
 
     success: Literal[False]
     message: str

@@ -56,6 +56,8 @@ def test_the_document_of_a_demo_is_that_of_other_servers_and_its_own_endpoints(d
     assert own.keys() == {route.path for route in OWN}
     assert all(operation["x-demo"] for operations in own.values() for operation in operations.values())
     assert {path: found["paths"][path] for path in other["paths"]} == other["paths"]
+    schemas = {name: found["components"]["schemas"][name] for name in other["components"]["schemas"]}
+    assert found["components"] | {"schemas": schemas} == other["components"]
     assert "x-demo" not in json.dumps(other)
     assert "X-Demo" not in json.dumps(other)
     assert "`X-Demo-Fault`" in found["info"]["description"]

@@ -1,6 +1,7 @@
 """The OpenAPI document is valid, complete, and describes every answer."""
 
 import json
+import re
 from typing import Any
 
 import openapi_spec_validator
@@ -134,6 +135,15 @@ def test_files_are_binary_and_also_of_the_type_that_every_generator_knows(docume
     workbook = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
     types = ("text/csv", workbook, "application/pdf")
     assert found == [{"application/octet-stream": binary, media: binary} for media in types]
+
+
+async def test_the_three_bodies_of_errors_are_those_of_the_service(document: dict[str, Any], anonymous: Client) -> None:
+    shown = re.findall(r'`(\{"[^`]+\})`', document["info"]["description"])
+    found = [(await anonymous.get(path)).json for path in ("/nothing", "tracks", "producer-intelligence/insights")]
+    assert [json.loads(body).keys() for body in shown] == [body.keys() for body in found]
+    unauthenticated = document["components"]["responses"]["Unauthorized"]
+    assert json.loads(shown[1]) == found[1] == unauthenticated["content"][JSON_MEDIA]["example"]
+    assert "the original specification fixes" in unauthenticated["description"]
 
 
 def test_what_any_path_can_answer_is_described_once(document: dict[str, Any]) -> None:
