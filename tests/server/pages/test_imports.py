@@ -10,6 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from musicsvc.server.jobs import import_worker
 from musicsvc.store.accounts import api_access, users
 from musicsvc.store.importing.runner import Pace
 from musicsvc.store.importing.tasks import queue, work
@@ -58,6 +59,12 @@ async def uploaded(person: Person, content: bytes = SHEET, name: str = "songs.cs
 async def imported(person: Person, path: str) -> str:
     assert (await person.browser.post(f"{path}/start")).status == 303
     return await ready(person, path)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server look for tasks more often."""
+    monkeypatch.setattr(import_worker, "POLL_SECONDS", 0.02)
 
 
 @pytest.fixture
