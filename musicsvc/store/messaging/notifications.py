@@ -57,9 +57,6 @@ def update_choices(user_id: int, selections: Iterable[tuple[str, Mapping[str, bo
             insert.on_conflict(conflict_target=target, action="IGNORE").execute()
 
 
-PLATFORMS = ("web", "android", "ios")
-
-
 def register_device(token: str, platform: str, device_name: str | None, *, now: int, actor: Identity) -> None:
     """Store the push token as the actor's, even if it belonged to another account."""
     values = {"user": actor.user_id, "platform": platform, "device_name": device_name, "updated_at": now}
