@@ -7,6 +7,7 @@ dumps them, and compares all figures of some tracks, albums and artists over six
 their extras. Ten million plays take ten minutes to create and 3 GB; `--folder` keeps them.
 """
 
+import os
 import re
 import sys
 import time
@@ -40,6 +41,7 @@ Found = dict[tuple[Subject, str], Any]
 
 @contextmanager
 def spark() -> Iterator[Engine]:
+    os.environ["SPARK_LOCAL_IP"] = spark_cluster.HOST  # noqa: TID251 - for the program that pyspark starts
     with TemporaryDirectory() as name, spark_cluster.started(Path(name)) as master, engines.spark(master) as engine:
         yield engine
 
