@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from email.utils import formatdate
 from random import Random
 from typing import Any, ClassVar, Literal, cast
+from urllib.parse import urlsplit
 
 from aiohttp import hdrs
 from aiohttp.web import BaseRequest, Response, StreamResponse
@@ -23,6 +24,7 @@ from musicsvc.server.demo import faults
 from musicsvc.server.demo.faults import Break, Dribble, Injection, Refusal, Slow
 from musicsvc.server.demo.rules import SEED, Rules
 from musicsvc.server.request.bodies import TOO_LARGE
+from musicsvc.server.request.cross_origin import CrossOrigin
 from musicsvc.server.request.dispatch import CLIENT_CLOSED, Dispatcher
 from musicsvc.server.request.exchange import Exchange, Head
 from musicsvc.server.request.first_steps import Connection, FirstSteps, note_peer
@@ -39,6 +41,8 @@ INJECTED = "X-Demo-Injected"
 HEADER, PREFER = "X-Demo-Fault", "Prefer"
 GIVEN = "injection"  # in `Exchange.given`
 WAIT = 2 * SECOND  # until a client may come back after a 429
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+FOREIGN = "A page of another site has sent this request. If that is yours, list its origin in server.cors_origins."
 NOTHING_HERE = "There is nothing at this path."
 NOTHING = Reply(None, CLIENT_CLOSED)
 
@@ -106,12 +110,24 @@ class DemoFirstSteps(FirstSteps):
         """Do nothing, so that no response is sent from memory without these steps."""
 
 
+class DemoCrossOrigin(CrossOrigin):
+    """Lets code of the listed origins use the demo's own endpoints and its headers, too."""
+
+    paths: ClassVar = (*CrossOrigin.paths, "/demo/")
+    sendable: ClassVar = f"{CrossOrigin.sendable}, {HEADER}, {PREFER}"
+    readable: ClassVar = f"{CrossOrigin.readable}, {INJECTED}"
+
+
 class DemoDispatcher(Dispatcher):
     routes: ClassVar = DEMO_ROUTES
     bodies: ClassVar = RecordedBodies
+    cross_origin: ClassVar = DemoCrossOrigin
 
     def _build_first_steps(self, sources: Mapping[str, Any]) -> FirstSteps:
         common = self._authenticator, self.answer_cache, self._clock, self._request_id, self._notify
+        own = urlsplit(sources["site"].root)
+        port = "" if own.port is None else f":{own.port}"
+        self._trusted = {*self._settings.server.cors_origins, *(f"{own.scheme}://{host}{port}" for host in LOOPBACK)}
         self._recorder = Recorder(sources["journal"], sources["store"], self._clock)
         return DemoFirstSteps(Faults(sources["rules"]), *common)
 
@@ -127,8 +143,10 @@ class DemoDispatcher(Dispatcher):
 
     async def _answer(self, exchange: Exchange) -> Reply:
         injection: Injection | None = exchange.given.get(GIVEN)
-        if exchange.head.route.demo and exchange.head.peer.forwarded:
-            raise NotFound(NOTHING_HERE)
+        if exchange.head.route.demo:
+            if exchange.head.peer.forwarded:
+                raise NotFound(NOTHING_HERE)
+            self._require_trusted(exchange.request)
         if injection is None:
             return await super()._answer(exchange)
         if isinstance(injection.fault, Refusal):
@@ -138,6 +156,13 @@ class DemoDispatcher(Dispatcher):
         if injection.fault is Break.DUPLICATE and exchange.head.route.writes:
             await super()._answer(exchange)
         return await super()._answer(exchange)
+
+    def _require_trusted(self, request: BaseRequest) -> None:
+        """Raise Forbidden if a page of another site has sent the request, which a browser allows any page."""
+        origins = request.headers.getall(hdrs.ORIGIN, [])
+        own = request.headers.get("Sec-Fetch-Site", "none") in {"same-origin", "none"}
+        if not self._trusted.issuperset(origins) or not (origins or own):
+            raise Forbidden(FOREIGN)
 
     async def _refuse(self, exchange: Exchange, code: str) -> Reply:
         """Raise the failure. The body is received first, as for most failures of this kind."""

@@ -47,6 +47,7 @@ CLIENT_CLOSED = 499  # the recorded status if the client disconnected before the
 class Dispatcher:
     routes: ClassVar = ROUTES
     bodies: ClassVar = Bodies
+    cross_origin: ClassVar = CrossOrigin
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class Dispatcher:
         self._observers = observers
         self._router = Router(self.routes, settings.server.base_path)
         self._peers = PeerResolver(settings)
-        self._cross_origin = CrossOrigin(settings.server.cors_origins)
+        self._cross_origin = self.cross_origin(settings.server.cors_origins)
         self._bodies = self.bodies(settings.server.body_timeout, executors)
         self._runner = HandlerRunner(settings, store, clock, authenticator.limiter, executors, sources)
         uploads = Uploads(store, sources["uploads"], settings.server.body_timeout)
