@@ -14,7 +14,7 @@ from tests.support import upgrades
 
 pytestmark = pytest.mark.only_on("sqlite")
 Made = Callable[..., list[str]]
-DROP = "ALTER TABLE album DROP COLUMN label"
+DROP = "ALTER TABLE playlist DROP COLUMN image"
 
 
 @pytest.mark.parametrize("folder", [history.MIGRATIONS, activity_log.MIGRATIONS], ids=["database", "log"])
@@ -42,9 +42,9 @@ def _without(release: Release, version: str, table: str, column: str) -> Release
 
 @pytest.fixture
 def releases() -> list[Release]:
-    """0.1.0 as it was kept; made releases that stop reading and stop writing album.label."""
+    """0.1.0 as it was kept; made releases that stop reading and stop writing playlist.image."""
     (first, *_) = kept.releases()
-    return [first, first._replace(version="0.2.0"), _without(first, "0.3.0", "album", "label")]
+    return [first, first._replace(version="0.2.0"), _without(first, "0.3.0", "playlist", "image")]
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def made(tmp_path: Path) -> Made:
 
 
 def test_a_column_that_the_release_before_still_writes_cannot_be_dropped(releases: list[Release], made: Made) -> None:
-    assert made(DROP, "0.2.0", releases[:2]) == ["9001_made: album.label is gone, but 0.2.0 uses it."]
+    assert made(DROP, "0.2.0", releases[:2]) == ["9001_made: playlist.image is gone, but 0.2.0 uses it."]
 
 
 def test_nor_by_declaring_that_the_release_before_may_not_go_on(releases: list[Release], made: Made) -> None:
@@ -74,8 +74,8 @@ def test_a_column_that_the_release_before_neither_reads_nor_writes_can_be_droppe
 
 def test_a_drop_has_to_declare_that_older_programs_may_not_go_on(releases: list[Release], made: Made) -> None:
     assert made(DROP, "0.1.0", releases) == [
-        "9001_made: album.label is gone, but 0.1.0 uses it.",
-        "9001_made: album.label is gone, but 0.2.0 uses it.",
+        "9001_made: playlist.image is gone, but 0.1.0 uses it.",
+        "9001_made: playlist.image is gone, but 0.2.0 uses it.",
     ]
 
 

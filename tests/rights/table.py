@@ -121,6 +121,7 @@ RIGHTS: Mapping[Callable[..., Any] | str, Mapping[str, Right]] = {
     f"POST {V1}/tracks": {"": owner_only(make.artist, 403), "on an album": owner_only(make.album, 403, _on_album)},
     f"GET {V1}/artists": ANYBODY,
     f"POST {V1}/artists": ANYBODY,
+    f"GET {V1}/changes": ANYBODY,
     f"GET {V1}/genres": ANYBODY,
     f"GET {V1}/search": {"": Right(query="?q=fireflies")},
     f"GET {V1}/playlists": ANYBODY,

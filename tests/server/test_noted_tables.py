@@ -20,6 +20,7 @@ COUNTS = {
     "list_block",
     "track_rank",
     "name_change",
+    "catalog_change",
 }  # changed by triggers; readers read the tables too that they follow from
 CHANGES = {"SQLITE_INSERT", "SQLITE_UPDATE", "SQLITE_DELETE"}
 

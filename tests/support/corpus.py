@@ -40,10 +40,12 @@ APART = {
     *("GET /admin/activity", "POST /settings/data"),
 }
 MODELS = {"album": Album, "artist": Artist, "track": Track, "comment": Comment, "playlist": Playlist, "user": User}
-# Random values, values of a token that was created, and times of use, which are written some time after a request.
+# Random values, cursors of a database, values of a token that was created, and times of use, which are written some
+# time after a request.
 CHANGING = re.compile(
     rb'(?<=<code>)\w{4}(?=</code>)|(?<="last_four":)"\w{4}"'
     rb'|msvc_\w{46}|(?<=/password/)[\w-]{20,}|(?<=name="form_token" value=")\w+|(?<="last_used_at":)(?:null|"[^"]*")'
+    rb'|(?<="cursor":)"[\w-]+"'
 )
 
 

@@ -1,6 +1,6 @@
 """Endpoints of albums, tracks with comments, likes and reposts, artists and genres."""
 
-from musicsvc.server.handlers import albums, artists, comments, genres, likes, search, tracks
+from musicsvc.server.handlers import albums, artists, changes, comments, genres, likes, search, tracks
 from musicsvc.server.routes.route import V1, Access, Route
 from musicsvc.server.schemas import answers, catalog
 from musicsvc.server.schemas.answers import one
@@ -15,6 +15,7 @@ from musicsvc.server.schemas.catalog import (
     TrackEdit,
     TrackIn,
 )
+from musicsvc.server.schemas.changes import Changes, ChangesQuery
 from musicsvc.server.schemas.comments import Comment, CommentIn
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.search import CatalogQuery, Found
@@ -78,6 +79,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{V1}/artists/{{id}}/tracks", artists.list_tracks, PUBLIC, find=artist_store.get, query=Pages,
           answer=answers.Paged[catalog.Track], public_answer=answers.Paged[catalog.TrackPublic]),
     Route("GET", f"{V1}/search", search.index, query=CatalogQuery, extension=True, answer=Found),
+    Route("GET", f"{V1}/changes", changes.index, query=ChangesQuery, extension=True, answer=Changes),
     Route("GET", f"{V1}/genres", genres.index, PUBLIC, query=Pages, extension=True,
           answer=answers.Paged[catalog.Genre], public_answer=answers.Paged[catalog.Genre]),
 )

@@ -6,6 +6,7 @@ from musicsvc.clock import isoformat
 from musicsvc.server.shapes.envelope import JSON, Site
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
+from musicsvc.store.catalog.changes import Changed
 from musicsvc.store.catalog.genres import GenreRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engagement.comments import CommentRow
@@ -135,6 +136,10 @@ def genre(genre_id: int, name: str, display_name: str) -> JSON:
 
 def genre_row(row: GenreRow) -> JSON:
     return genre(*row)
+
+
+def change(row: Changed) -> JSON:
+    return {"model_type": row.noun, "id": row.id, "change": row.change, "merged_into": row.into}
 
 
 def comment(row: CommentRow, site: Site) -> JSON:

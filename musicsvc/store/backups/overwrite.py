@@ -6,6 +6,7 @@ import apsw
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.backups.create import BUSY_MILLISECONDS
+from musicsvc.store.catalog import changes
 
 
 def overwrite(path: Path, backup: Path) -> None:
@@ -13,9 +14,10 @@ def overwrite(path: Path, backup: Path) -> None:
 
     The backup must be of the same schema. Raises Unavailable if the database stays locked.
     """
-    source = apsw.Connection(str(backup), flags=apsw.SQLITE_OPEN_READONLY)
+    source = apsw.Connection(str(backup), flags=apsw.SQLITE_OPEN_READWRITE)
     target = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
+        changes.renew_epoch(source)  # cursors may be newer than the backup
         target.set_busy_timeout(BUSY_MILLISECONDS)
         with target.backup("main", source, "main") as copying:
             copying.step()

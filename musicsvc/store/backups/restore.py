@@ -14,6 +14,7 @@ from musicsvc.store.backups import folder, regained_rights, verify
 from musicsvc.store.backups.create import MEGABYTE
 from musicsvc.store.backups.regained_rights import RegainedRights
 from musicsvc.store.backups.verify import Facts, OnProgress
+from musicsvc.store.catalog import changes
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.schema import history
 from musicsvc.wording import quantity
@@ -234,12 +235,14 @@ def _set_journal_mode(file: Path, journal: str) -> None:
 def _adapt(file: Path, source: str, now: int) -> None:
     """Log the restore, and delete sessions and password links, which may have ended or been used after the backup.
 
+    No cursor of changes is valid any more: it may be newer than the backup.
     `source`: what is restored from which file.
     """
     connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.pragma("journal_mode", "memory")  # the file is a copy, and is synced before it takes its place
         connection.execute("DELETE FROM session; DELETE FROM password_link")
+        changes.renew_epoch(connection)
         connection.execute(LOG, (now, source.encode(errors="replace").decode()))
     finally:
         connection.close()
