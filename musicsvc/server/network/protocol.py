@@ -319,7 +319,7 @@ class HttpConnection(RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("part of the response has already been sent")
         body, headers = refusal(status, hsts=self.origin[1] or served_over_https(self._settings))
-        self._dispatcher.note_unreadable(self._slot.address, headers["X-Request-Id"], status, len(body))
+        self._dispatcher.note_unreadable(self._slot.address, status, len(body), headers)
         response = Response(status=status, body=body, headers=headers)
         response.force_close()
         return response

@@ -197,7 +197,7 @@ class DemoDispatcher(Dispatcher):
         injection: Injection | None = exchange.given.get(GIVEN)
         if injection is not None and isinstance(injection.fault, Slow):
             await asyncio.sleep(injection.delay)
-        exchange.call.headers[hdrs.DATE] = formatdate(self._clock.now() // MICROSECONDS, usegmt=True)
+        self._date(exchange.call.headers)
         if injection is None:
             return await super()._respond(exchange, reply)
         fault = injection.fault
@@ -207,6 +207,15 @@ class DemoDispatcher(Dispatcher):
             await _close(exchange.request, orderly=fault is Break.CUT)
             return Response(status=CLIENT_CLOSED)
         return await _send_badly(exchange, reply, fault)
+
+
+    def note_unreadable(self, address: str, status: int, size: int, headers: dict[str, str]) -> None:
+        self._date(headers)
+        super().note_unreadable(address, status, size, headers)
+
+    def _date(self, headers: dict[str, str]) -> None:
+        """Give a response the time of the demo."""
+        headers[hdrs.DATE] = formatdate(self._clock.now() // MICROSECONDS, usegmt=True)
 
 
 async def _send_badly(exchange: Exchange, reply: Reply, fault: Dribble | Break) -> StreamResponse:

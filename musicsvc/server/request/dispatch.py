@@ -158,9 +158,12 @@ class Dispatcher:
         body = errors.body_of(failure, insights=path == INSIGHTS or path.startswith(f"{INSIGHTS}/"))
         return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))
 
-    def note_unreadable(self, address: str, request_id: str, status: int, size: int) -> None:
-        """Pass a request that was not valid HTTP to the observers. The connection sends the response itself."""
-        call = Call(self._clock.now(), self._clock.monotonic(), request_id, "", address)
+    def note_unreadable(self, address: str, status: int, size: int, headers: dict[str, str]) -> None:
+        """Pass a request that was not valid HTTP to the observers. The connection sends the response itself.
+
+        `headers`: those of the response.
+        """
+        call = Call(self._clock.now(), self._clock.monotonic(), headers[REQUEST_ID_HEADER], "", address)
         call.status, call.size = status, size
         self._notify(call)
 

@@ -1,5 +1,7 @@
 """The clock of a demo: every part of the service follows it at once, and it goes back by a reset only."""
 
+import re
+import socket
 import sqlite3
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -73,9 +75,17 @@ def test_tokens_expire_by_the_clock_and_are_valid_again_after_a_reset(own_demo: 
 
 def test_the_date_header_follows(own_demo: Demo) -> None:
     advance(own_demo, "1000d")
-    for path in ("albums", "/api/v1/nothing", "/docs", "/healthz", "/sign-in"):
-        date = parsedate_to_datetime(own_demo.get(path).headers["Date"])
-        assert timedelta(0) <= date - START - timedelta(days=1000) < 10 * MINUTE
+    dates = [
+        own_demo.get(path).headers["Date"] for path in ("albums", "/api/v1/nothing", "/docs", "/healthz", "/sign-in")
+    ]
+    with socket.create_connection(own_demo.address, 60) as connection:
+        connection.sendall(b"GET / HTTP/9.9\r\n\r\n")
+        refused = connection.recv(65536).decode()
+    assert refused.startswith("HTTP/1.1 400 ")
+    dates += re.findall("(?m)^Date: (.*)\r$", refused)
+    assert len(dates) == 6
+    for date in dates:
+        assert timedelta(0) <= parsedate_to_datetime(date) - START - timedelta(days=1000) < 10 * MINUTE
 
 
 def test_windows_of_figures_follow(own_demo: Demo) -> None:
