@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import typer
 
 from musicsvc import scratch, secret_files
+from musicsvc.cli.scoring import Scoring
 from musicsvc.cli.session import Session
 from musicsvc.clock import Clock, MovableClock, parse
 from musicsvc.environment import DEMO_SECRETS
@@ -32,10 +33,12 @@ NOT_HERE = (
 SIGN_INS = (fixtures.DEMO_EMAIL, fixtures.ADMIN_EMAIL)
 
 
-def run(session: Session, options: dict[str, object], now: str | None, speed: float, world: str) -> None:
+def run(
+    session: Session, options: dict[str, object], now: str | None, speed: float, world: str, scoring: Scoring | None
+) -> None:
     """Run the demo server until it is stopped, then delete its database.
 
-    `now` and `speed` set the demo's clock, `world` selects its data.
+    `now` and `speed` set the demo's clock, `world` selects its data. `scoring`: the report card of its clients.
     """
     if options.get("server.workers") not in {None, 1}:
         raise typer.BadParameter("--demo runs in one process. Remove --workers.")
@@ -52,10 +55,14 @@ def run(session: Session, options: dict[str, object], now: str | None, speed: fl
         further = _prepare(url, start, world, token, password)
         demo = DemoState(clock, folder / "musicsvc.db")
         demo.begin(start)
+        if scoring is not None:
+            scoring.begin(demo)
 
         def announce(root: str) -> None:
             # Start the clock only now, so that the token does not expire while the sample data is loaded.
             clock.set(start)
+            if scoring is not None:
+                scoring.root = root
             _announce(session, root, token, password, further)
 
         serving.serve(settings, clock, announce, demo=demo)

@@ -23,13 +23,18 @@ app = typer.Typer()
 INIT = "Create the database if it is missing, also where a setting names it."
 RETRY_SECONDS = 0.5
 World = Literal["standard", "empty", "one", "large", "edge"]
-WORLDS = "Data of the demo: standard, empty, one, large or edge [default: standard]."
+WORLDS = "Data of the demo: standard, empty, one, large or edge [default: standard, with --score: edge]."
+SCORE = "Watch the clients of the demo, and print a report card when it stops."
+JUNIT = "Write the report card as JUnit XML, too."
 TLS = "--tls-cert cert.pem --tls-key key.pem"
 
 
 @app.command(
     epilog=show_examples(
-        "serve --demo", "serve --workers 4 --wait-for-database 60", f"serve --host 0.0.0.0 --port 8443 {TLS}"
+        "serve --demo",
+        "serve --demo --score --junit card.xml",
+        "serve --workers 4 --wait-for-database 60",
+        f"serve --host 0.0.0.0 --port 8443 {TLS}",
     )
 )
 def serve(  # noqa: PLR0917 - typer calls it by name
@@ -49,10 +54,14 @@ def serve(  # noqa: PLR0917 - typer calls it by name
         float | None, option("FACTOR", "Speed of the demo's clock; 60: one hour a minute.", min=0, max=1e9)
     ] = None,
     world: Annotated[World | None, option("WORLD", WORLDS)] = None,
+    score: Annotated[bool, typer.Option("--score", help=SCORE)] = False,
+    junit: Annotated[Path | None, option("FILE", JUNIT)] = None,
 ) -> None:
     """Serve the API and its pages."""
-    if not demo and (now, speed, world) != (None, None, None):
-        raise typer.BadParameter("--now, --speed and --world are for the demo. Add --demo.")
+    if not demo and (now, speed, world, score) != (None, None, None, False):
+        raise typer.BadParameter("--now, --speed, --world and --score are for the demo. Add --demo.")
+    if junit is not None and not score:
+        raise typer.BadParameter("--junit writes the report card. Add --demo --score.")
     session = Session.from_context(context)
     given = (("host", host), ("port", port), ("workers", workers), ("tls_cert", tls_cert), ("tls_key", tls_key))
     options: dict[str, object] = {f"server.{name}": value for name, value in given}
@@ -60,8 +69,11 @@ def serve(  # noqa: PLR0917 - typer calls it by name
     _import_server()
     if demo:
         from musicsvc.cli.demo import run
+        from musicsvc.cli.scoring import Scoring
 
-        run(session, options, now, 1.0 if speed is None else speed, world or "standard")
+        world = world or ("edge" if score else "standard")
+        scoring = Scoring(session, world, junit) if score else None
+        run(session, options, now, 1.0 if speed is None else speed, world, scoring)
     else:
         _serve(session, options)
 

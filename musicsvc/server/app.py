@@ -214,6 +214,8 @@ class App:
         for job in self._jobs:
             await job.stop()
         self._executors.close()
+        if self._demo is not None:
+            self._demo.stopped()
 
     async def _reserve_space(self) -> None:
         if missing := await asyncio.to_thread(self._store.reserve_space):

@@ -13,6 +13,8 @@ from musicsvc.clock import LAST, CalendarClock, MovableClock, isoformat
 from musicsvc.errors import Invalid
 from musicsvc.server.demo.journal import Journal
 from musicsvc.server.demo.rules import Rules
+from musicsvc.server.demo.scoring import occasions
+from musicsvc.server.demo.scoring.card import Card
 from musicsvc.server.demo.snapshots import START, Snapshot, Snapshots
 
 PAST = "Is before {}, the time of the demo. Only POST /demo/reset and snapshots go back."
@@ -35,6 +37,8 @@ class DemoState:
         self.limit_clock = CalendarClock(clock)
         self.rules = Rules()
         self.journal = Journal()
+        self.card: Card | None = None
+        self._end_card: Callable[[], None] = lambda: None
         self._snapshots = Snapshots(database)
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -51,6 +55,19 @@ class DemoState:
 
     def attach(self, loop: asyncio.AbstractEventLoop, follower: Follower) -> None:
         self._loop, self._follower = loop, follower
+
+    def score(self, card: Card, end: Callable[[], None]) -> None:
+        """Keep a report card of the clients. `end` is called when the server has stopped."""
+        self.card, self._end_card = card, end
+        self.journal.watch(card)
+        self._add_rules()
+
+    def _add_rules(self) -> None:
+        for rule in occasions.RULES if self.card is not None else ():
+            self.rules.add(**rule)
+
+    def stopped(self) -> None:
+        self._end_card()
 
     def advance(self, microseconds: int) -> None:
         """Move the clock forward. Raises Invalid if it would move beyond its end."""
@@ -90,14 +107,17 @@ class DemoState:
         with self._lock:
             snapshot = self._snapshots.restore(name)
             self.clock.set(snapshot.now)
+            if self.card is not None:
+                self.card.forget()
             self._follow(lambda follower: follower.restored(snapshot.now))
             return snapshot
 
     def reset(self) -> None:
-        """Go back to the data and the time of the start, and delete all rules and the journal."""
+        """Go back to the data and the time of the start, and delete the journal and the rules that were added."""
         self.rules.clear()
         self.restore(START)
         self.journal.restart()
+        self._add_rules()
 
     def _follow(self, follow: Callable[[Follower], Coroutine[Any, Any, None]]) -> None:
         """Let the server follow, and wait for that."""

@@ -2,11 +2,12 @@
 
 from functools import partial
 
-from musicsvc.server.handlers.demo import clock, faults, requests, snapshots
+from musicsvc.server.handlers.demo import clock, faults, requests, score, snapshots
 from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.server.schemas.answers import Success, one
 from musicsvc.server.schemas.demo import (
     ClockIn,
+    DemoCard,
     DemoClock,
     DemoSnapshot,
     DemoSnapshots,
@@ -36,6 +37,7 @@ ROUTES: tuple[Route, ...] = (
     Demo("POST", "/demo/reset", clock.reset, answer=CLOCK),
     Demo("GET", "/demo/requests", requests.index, query=RequestsQuery, answer=RecordedRequests),
     Demo("DELETE", "/demo/requests", requests.clear, answer=Success),
+    Demo("GET", "/demo/score", score.show, answer=one("card", DemoCard), raises=(404,)),
     Demo("GET", SNAPSHOTS, snapshots.index, answer=DemoSnapshots),
     Demo("POST", SNAPSHOT, snapshots.create, status=201, answer=one("snapshot", DemoSnapshot), raises=(409, 422),
          example=NAMED),

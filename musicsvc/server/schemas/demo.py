@@ -205,3 +205,41 @@ class RecordedRequests(Success):
     """A response with the last requests, newest first."""
 
     requests: list[RecordedRequest]
+
+
+class CardRequest(Answer):
+    """A request on the report card, as in `GET /demo/requests`."""
+
+    number: int
+    method: str = Field(examples=["GET"])
+    target: str = Field(examples=["/api/v1/albums?perPage=2"])
+    status: int | None = Field(examples=[200])
+    curl: str | None = Field(examples=['curl -i -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8080/api/v1/albums'])
+
+
+class CardViolation(Answer):
+    """A fault of a client in words, and the requests that show it, oldest first."""
+
+    text: str = Field(examples=["came back before the 2 s of Retry-After"])
+    client: str = Field(examples=["token 1"], description="The id of its token; without one, its User-Agent.")
+    requests: list[CardRequest]
+
+
+class CardPoint(Answer):
+    """A point of the report card."""
+
+    name: str = Field(examples=["retry-after"])
+    title: str = Field(examples=["Waits for Retry-After"])
+    state: Literal["passed", "failed", "not tested"]
+    violations: int
+    first: list[CardViolation] = Field(description="The first 20 violations.")
+    remedy: str = Field(description="What a client must do.", examples=["Wait the seconds in Retry-After."])
+    occasion: str = Field(description="How to test it.", examples=["Inject a refusal."])
+
+
+class DemoCard(Answer):
+    """The report card: the share of passed points in percent, the number of judged requests, and all points."""
+
+    score: int = Field(examples=[100])
+    requests: int
+    points: list[CardPoint]

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from musicsvc.server.demo.scoring.card import Card
+from musicsvc.server.openapi import document
 from tests.support import preloaded
 from tests.support.demo import Demo, running_demo
 from tests.support.generated_clients import CLIENTS, MODULES, PYTHON, require_node, require_python
@@ -22,6 +24,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed"),
 ]
 TESTING, QUICKSTART = "testing-your-client.md", "quickstart.md"
+CARD = "Report card"
 ADDRESS = "http://127.0.0.1:8080"
 
 
@@ -75,9 +78,17 @@ class Reader:
         return done.stdout
 
 
-@pytest.mark.parametrize("heading", headings(TESTING))
+@pytest.mark.parametrize("heading", [heading for heading in headings(TESTING) if heading != CARD])
 def test_the_guide_to_testing_shows_what_its_commands_print(new_demo: Demo, tmp_path: Path, heading: str) -> None:
     Reader(new_demo, tmp_path, DEMO=new_demo.root, TOKEN=new_demo.token).follow(TESTING, heading)
+
+
+def test_the_guide_to_testing_shows_a_report_card_and_all_of_its_points(tmp_path: Path) -> None:
+    with running_demo(tmp_path, "--score", "--world", "standard") as demo:
+        Reader(demo, tmp_path, DEMO=demo.root, TOKEN=demo.token).follow(TESTING, CARD)
+    described = re.findall(r"^\| ([A-Z].*?) \| .* \| (.*?) \|$", text(TESTING, CARD), re.MULTILINE)
+    points = [verdict.point for verdict in Card(document.document(), "edge").report().verdicts]
+    assert described == [(point.title, point.remedy) for point in points]
 
 
 @pytest.mark.parametrize("heading", ["curl", "Python", "TypeScript"])

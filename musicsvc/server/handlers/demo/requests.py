@@ -4,12 +4,12 @@ from typing import Any
 
 import orjson
 
-from musicsvc import curl
 from musicsvc.clock import isoformat
 from musicsvc.config import Settings
 from musicsvc.server.demo.journal import CUT, Entry, Journal, SentToken
 from musicsvc.server.schemas.demo import RequestsQuery
 from musicsvc.server.shapes.envelope import JSON, Site, ok
+from musicsvc.server.shapes.recorded import curl_of
 
 
 def index(query: RequestsQuery, journal: Journal, site: Site, settings: Settings) -> JSON:
@@ -45,7 +45,7 @@ def _shape(entry: Entry, origin: str) -> JSON:
         "response_headers": entry.response_headers,
         "message": entry.message,
         "errors": entry.errors,
-        "curl": _curl(entry, origin),
+        "curl": curl_of(entry, origin),
     }
 
 
@@ -67,14 +67,3 @@ def _body(entry: Entry) -> Any:
     if entry.is_json:
         return orjson.Fragment(entry.body)
     return entry.body.decode() + (CUT if entry.is_cut else "")
-
-
-def _curl(entry: Entry, origin: str) -> str | None:
-    """Return the command line for the request, or None if it is too long. A long body is read from a file."""
-    if entry.target.endswith(CUT):
-        return None
-    headers = {name: value for name, value in entry.headers.items() if name != "User-Agent" and value != "*/*"}
-    body = None if entry.body is None else entry.body.decode()
-    file = "body" if entry.is_cut or "\0" in (body or "") else None
-    url, authorized = origin + entry.target, entry.token is not None
-    return curl.command(entry.method, url, authorized=authorized, body=body, file=file, headers=headers)

@@ -1,0 +1,133 @@
+"""The report card of a demo as a table on stderr, and as a file of JUnit XML."""
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from musicsvc.cli import output
+from musicsvc.cli.output_file import open_output
+from musicsvc.cli.session import Session
+from musicsvc.errors import Failure
+from musicsvc.server.demo.scoring.card import Card, Report
+from musicsvc.server.demo.scoring.point import State, Verdict, Violation
+from musicsvc.server.demo.state import DemoState
+from musicsvc.server.openapi import document
+from musicsvc.server.shapes.recorded import curl_of
+from musicsvc.wording import quantity
+
+SUITE = "musicsvc report card"
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Scoring:
+    """The report card of a demo. `root`: the URL of the server, known once it listens."""
+
+    def __init__(self, session: Session, world: str, junit: Path | None) -> None:
+        """`world`: the name of the demo's data. `junit`: the file to write, too."""
+        self._session = session
+        self._junit = junit
+        self._card = Card(document.document(), world)
+        self.root = ""
+
+    def begin(self, demo: DemoState) -> None:
+        """Write the file, in which nothing is tested yet, and let the demo score its clients.
+
+        Raises Failure or OSError if the file cannot be written.
+        """
+        if self._junit is not None:
+            if self._junit.exists() and not self._junit.is_file():
+                raise Failure(f"{self._junit} is not a regular file. Name a file to write.")
+            self._write(self._junit, self._card.report())
+        demo.score(self._card, self._end)
+
+    def _end(self) -> None:
+        """Print the card, and write the file. Raises OSError if that is not possible."""
+        report = self._card.report()
+        for line in _lines(report, self._origin):
+            self._session.echo(line)
+        if self._junit is not None:
+            self._write(self._junit, report)
+
+    @property
+    def _origin(self) -> str:
+        return "{0.scheme}://{0.netloc}".format(urlsplit(self.root))
+
+    def _write(self, junit: Path, report: Report) -> None:
+        with open_output(junit.absolute()) as file:
+            file.write(to_xml(report, self._origin))
+
+
+def _lines(report: Report, origin: str) -> Iterator[str]:
+    yield (
+        f"Report card: {report.score} %, {report.passed} of {quantity(len(report.verdicts), 'point')} passed,"
+        f" {quantity(report.requests, 'request')}"
+    )
+    yield from _table(report)
+    for verdict in report.verdicts:
+        if verdict.state is State.FAILED:
+            yield f"{verdict.point.title}: {verdict.point.remedy}"
+            yield from (f"  {line}" for violation in verdict.violations for line in _describe(violation, origin))
+            yield from _left_out(verdict)
+        elif verdict.state is State.UNTESTED:
+            yield f"{verdict.point.title}: not tested. {verdict.point.occasion}"
+
+
+def _table(report: Report) -> Iterator[str]:
+    room = shutil.get_terminal_size().columns if sys.stderr.isatty() else None
+    verdicts = report.verdicts
+    columns = [
+        output.Column("point", [verdict.point.title for verdict in verdicts]),
+        output.Column("result", [verdict.state.value for verdict in verdicts]),
+        output.Column("violations", [str(verdict.number or output.NOTHING) for verdict in verdicts]),
+    ]
+    yield from output.headings(columns, room)
+    yield from output.lines(columns, room)
+
+
+def _describe(violation: Violation, origin: str) -> Iterator[str]:
+    yield f"{violation.client} {violation.text}:"
+    for entry in violation.requests:
+        yield f"  {entry.number}. {entry.method} {entry.target}: {entry.status or 'no response'}"
+        if (line := curl_of(entry, origin)) is not None:
+            yield f"     {line}"
+
+
+def _left_out(verdict: Verdict) -> Iterator[str]:
+    if more := verdict.number - len(verdict.violations):
+        yield f"  and {quantity(more, 'more violation', 'more violations')}"
+
+
+def to_xml(report: Report, origin: str) -> bytes:
+    """Return the card as JUnit XML, with a test case for each point."""
+    states = [verdict.state for verdict in report.verdicts]
+    counts = {
+        "tests": str(len(states)),
+        "failures": str(states.count(State.FAILED)),
+        "errors": "0",
+        "skipped": str(states.count(State.UNTESTED)),
+        "time": "0",
+    }
+    suites = Element("testsuites")
+    suite = SubElement(suites, "testsuite", {"name": SUITE, **counts})
+    for verdict in report.verdicts:
+        point = verdict.point
+        case = SubElement(suite, "testcase", {"classname": SUITE, "name": point.title, "time": "0"})
+        if verdict.state is State.FAILED:
+            message = f"{quantity(verdict.number, 'violation')}. {point.remedy}"
+            lines = [line for violation in verdict.violations for line in _describe(violation, origin)]
+            failure = SubElement(case, "failure", {"message": message, "type": point.name})
+            failure.text = _allowed("\n".join([*lines, *_left_out(verdict)]))
+        elif verdict.state is State.UNTESTED:
+            SubElement(case, "skipped", {"message": point.occasion})
+    indent(suites)
+    written: bytes = tostring(suites, "utf-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def _allowed(text: str) -> str:
+    """Return the text with the characters escaped that XML does not allow."""
+    return NOT_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

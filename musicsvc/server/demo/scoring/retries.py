@@ -1,0 +1,87 @@
+"""The point of clients that send a POST again only if that is harmless."""
+
+import json
+from collections.abc import Hashable
+
+from cachetools import LRUCache
+
+from musicsvc.server.demo.journal import Entry
+from musicsvc.server.demo.scoring.observed import FAILED, Observed
+from musicsvc.server.demo.scoring.plays import plays_of
+from musicsvc.server.demo.scoring.point import Point
+
+MOST_LOST = 1000
+HARMLESS = {  # the last segments of paths: the same request again changes nothing, or is refused
+    "accept-invite", "decline-invite", "fcm-tokens", "follow", "invite", "like", "login", "preview", "register",
+    "remove", "repost", "unfollow", "unlike", "unrepost", "csv", "json", "xlsx", "report", "pdf",
+}  # fmt: skip
+ACTIONS = {"add", "move"}
+
+
+class RetriesSafely(Point):
+    """A client sends a POST again whose outcome it does not know only if that creates nothing twice.
+
+    The outcome is unknown after a lost response and after a 500. A report of plays may be sent again if each play has
+    a `client_id`. For other requests that create something, there is no such id, so a client first looks if it exists:
+    it reads a list of such objects, or searches.
+    """
+
+    name = "retries"
+    title = "Retries without duplicates"
+    remedy = "Give each play a client_id. Before another POST is sent again, look if the first one has created it."
+    occasion = "Let the client create a playlist or report a play; the first of each gets no response."
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unknown: LRUCache[tuple[str, Hashable], Entry] = LRUCache(MOST_LOST)
+
+    def see(self, seen: Observed) -> None:
+        if seen.entry.method == "GET":
+            self._look(seen)
+        elif seen.entry.method == "POST":
+            plays = [*plays_of(seen)]
+            keys = [play.content for play in plays] if plays else _key_of(seen)
+            harmless = bool(plays) and all(play.client_id for play in plays)
+            self._see_post(seen, [(seen.client, key) for key in keys], harmless=harmless)
+
+    def _see_post(self, seen: Observed, keys: list[tuple[str, Hashable]], *, harmless: bool) -> None:
+        repeated = next((found for key in keys if (found := self._unknown.get(key)) is not None), None)
+        if repeated is not None and harmless:
+            self.passed = True
+        elif repeated is not None:
+            self.accuse("sent a POST again that may have been executed, and that nothing identifies", seen, repeated)
+        for key in keys:
+            self._unknown.pop(key, None)
+            if seen.lost or (seen.entry.status or 0) == FAILED:
+                self._unknown[key] = seen.entry
+
+    def _look(self, seen: Observed) -> None:
+        """Note that the client has looked if what it may have created exists."""
+        if not seen.arrived or (seen.entry.status or FAILED) >= 400:  # noqa: PLR2004 - the first status of errors
+            return
+        for key, entry in [*self._unknown.items()]:
+            noun = f"/{_created(entry)}"
+            ours = key[0] == seen.client and seen.entry.began > entry.ended
+            if ours and (noun in seen.path or seen.path.endswith("/search")):
+                del self._unknown[key]
+                self.passed = True
+
+    def forget(self) -> None:
+        self._unknown.clear()
+
+
+def _last(entry: Entry) -> str:
+    return entry.target.partition("?")[0].rpartition("/")[2]
+
+
+def _created(entry: Entry) -> str:
+    """Return the name of the list that the request changes, such as `playlists`."""
+    segments = entry.target.partition("?")[0].split("/")
+    return next(segment for segment in reversed(segments) if segment not in ACTIONS)
+
+
+def _key_of(seen: Observed) -> list[Hashable]:
+    """Return the identity of a request that creates something."""
+    if seen.entry.route is None or _last(seen.entry) in HARMLESS:
+        return []
+    return [(seen.path, json.dumps(seen.body, sort_keys=True))]

@@ -1,0 +1,48 @@
+"""The report card of the demo: what clients did wrong (in demo mode only)."""
+
+from musicsvc.config import Settings
+from musicsvc.errors import NotFound
+from musicsvc.server.demo.journal import Entry
+from musicsvc.server.demo.scoring.point import Verdict, Violation
+from musicsvc.server.demo.state import DemoState
+from musicsvc.server.shapes.envelope import JSON, Site, ok
+from musicsvc.server.shapes.recorded import curl_of
+
+NO_CARD = "The demo keeps no report card. Start it with --score."
+
+
+def show(demo: DemoState, site: Site, settings: Settings) -> JSON:
+    """Get the report card: the points that clients have passed and failed until now."""
+    if demo.card is None:
+        raise NotFound(NO_CARD)
+    report, origin = demo.card.report(), site.root.removesuffix(settings.server.base_path)
+    points = [_point(verdict, origin) for verdict in report.verdicts]
+    return ok(card={"score": report.score, "requests": report.requests, "points": points})
+
+
+def _point(verdict: Verdict, origin: str) -> JSON:
+    point = verdict.point
+    return {
+        "name": point.name,
+        "title": point.title,
+        "state": verdict.state.value,
+        "violations": verdict.number,
+        "first": [_violation(violation, origin) for violation in verdict.violations],
+        "remedy": point.remedy,
+        "occasion": point.occasion,
+    }
+
+
+def _violation(violation: Violation, origin: str) -> JSON:
+    requests = [_request(entry, origin) for entry in violation.requests]
+    return {"text": violation.text, "client": violation.client, "requests": requests}
+
+
+def _request(entry: Entry, origin: str) -> JSON:
+    return {
+        "number": entry.number,
+        "method": entry.method,
+        "target": entry.target,
+        "status": entry.status,
+        "curl": curl_of(entry, origin),
+    }
