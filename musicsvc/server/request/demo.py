@@ -208,7 +208,6 @@ class DemoDispatcher(Dispatcher):
             return Response(status=CLIENT_CLOSED)
         return await _send_badly(exchange, reply, fault)
 
-
     def note_unreadable(self, address: str, status: int, size: int, headers: dict[str, str]) -> None:
         self._date(headers)
         super().note_unreadable(address, status, size, headers)
