@@ -22,8 +22,8 @@ class Folder:
     def __init__(self, home: Path, packages: Path) -> None:
         self._home = home
         (home / "dist").symlink_to(packages)
-        path = f"{home}/tools/bin:{home}/.local/bin:{preloaded.environment()['PATH']}"
-        self._variables = preloaded.environment() | {"HOME": str(home), "PATH": path}
+        path = f"{home}/tools/bin:{home}/.local/bin:{preloaded.given_environment()['PATH']}"
+        self._variables = preloaded.given_environment() | {"HOME": str(home), "PATH": path}
 
     def run(self, line: str) -> str:
         """Run a command line, which must succeed."""

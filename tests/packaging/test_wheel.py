@@ -101,7 +101,11 @@ def test_a_tool_installs_the_wheel_as_a_program_and_then_the_extra_that_it_asks_
     _run("python3", "-m", "venv", tmp_path / "tools")
     _run(tmp_path / "tools/bin/pip", "install", "-q", tool)
     places = {name: str(tmp_path / name) for name in ("PIPX_HOME", "PIPX_BIN_DIR", "UV_TOOL_DIR", "UV_TOOL_BIN_DIR")}
-    variables = {**preloaded.environment(), **places, "PATH": f"{tmp_path}/tools/bin:{preloaded.environment()['PATH']}"}
+    variables = {
+        **preloaded.given_environment(),
+        **places,
+        "PATH": f"{tmp_path}/tools/bin:{preloaded.given_environment()['PATH']}",
+    }
     install = "pipx install" if tool == "pipx" else "uv tool install"
     _run("sh", "-c", f'{install} "$0"', build("wheel") / WHEEL, variables=variables)
     place = tmp_path / ("PIPX_BIN_DIR" if tool == "pipx" else "UV_TOOL_BIN_DIR") / "musicsvc"

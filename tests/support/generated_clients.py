@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.preloaded import given_environment
+
 CLIENTS = Path(__file__).resolve().parents[1] / "clients"
 PYTHON = CLIENTS / ".venv" / "bin"
 MODULES = CLIENTS / "node_modules"
@@ -37,7 +39,11 @@ class GeneratedClient:
 
     async def _run(self, *command: str | Path) -> str:
         process = await asyncio.create_subprocess_exec(
-            *map(str, command), cwd=self.folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+            *map(str, command),
+            cwd=self.folder,
+            env=given_environment(),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
         )
         out, err = await process.communicate()
         assert process.returncode == 0, (out, err)
@@ -79,6 +85,6 @@ def require_node() -> str:
 
 
 def _generate(folder: Path, *command: str | Path) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=given_environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.stdout, done.stderr)
     return done.stdout + done.stderr

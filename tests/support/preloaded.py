@@ -175,3 +175,9 @@ def early() -> dict[str, str]:
 def environment() -> dict[str, str]:
     """Return the variables of this process."""
     return dict(os.environ)  # noqa: TID251 - for another process
+
+
+def given_environment() -> dict[str, str]:
+    """Return the variables of this process for other programs, without the empty certificates of tests/conftest.py."""
+    empty = ("SSL_CERT_FILE", os.devnull)
+    return {name: value for name, value in environment().items() if (name, value) != empty}

@@ -48,9 +48,10 @@ class Reader:
         self.folder = folder
         self._demo = demo
         self._installs = installs
+        given = preloaded.given_environment()
         offline = {} if installs else {"HOME": str(folder), "npm_config_offline": "true"}
-        path = f"{Path(sys.executable).parent}{os.pathsep}{preloaded.environment()['PATH']}"
-        self._environment = preloaded.environment() | offline | variables | {"PATH": path}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{given['PATH']}"
+        self._environment = given | offline | variables | {"PATH": path}
 
     def follow(self, page: str, heading: str) -> None:
         """Save the files below a heading and run its commands, which must print what the page shows."""
