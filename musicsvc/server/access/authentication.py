@@ -192,7 +192,7 @@ class Authenticator:
         return entry if self._freshness.holds(entry[1], counted=False) else None
 
     async def _identify(self, header: str, call: Call) -> CachedIdentity:
-        value = _token_of(header)
+        value = token_of(header)
         if value is None or not tokens.well_formed(value):
             return STRANGER
         digest, stamp = tokens.digest(value), self._freshness.now()
@@ -227,7 +227,7 @@ class Authenticator:
             self._used = {token: at for token, at in self._used.items() if due.get(token) != at}
 
 
-def _token_of(header: str) -> str | None:
+def token_of(header: str) -> str | None:
     """Return the token in an Authorization header, or None if the header has no text that can be a token."""
     scheme, value = header[: len(SCHEME)], header[len(SCHEME) :]
     return value if scheme.lower() == SCHEME and tokens.plausible(value) else None

@@ -209,7 +209,7 @@ class Dispatcher:
         call.route, values = found
         subject = call.route.subject
         resource = None if subject is None else subject.resource(*values.values())
-        return Head(request.raw_path, call.route, values, peer, _credentials(request), resource, cross_origin)
+        return Head(request.raw_path, call.route, values, peer, credentials_of(request), resource, cross_origin)
 
     def _peer(self, request: BaseRequest) -> Peer:
         return self._peers.resolve(_remote_address(request), request.headers, tls=request.secure)
@@ -258,7 +258,7 @@ def _apology(call: Call) -> Failure:
     return Failure(f"An internal error occurred. Report request {call.request_id} to the operator.")
 
 
-def _credentials(request: BaseRequest) -> str | None:
+def credentials_of(request: BaseRequest) -> str | None:
     """Return the Authorization header, or None. Several headers are joined, which makes them invalid."""
     lines = request.headers.getall(hdrs.AUTHORIZATION, None)
     return None if lines is None else ",".join(lines)

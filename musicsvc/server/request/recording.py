@@ -16,10 +16,11 @@ from aiohttp.web import BaseRequest, RequestKey, RequestPayloadError, StreamResp
 from musicsvc.clock import Clock
 from musicsvc.errors import Failure, Malformed
 from musicsvc.redaction import redact, redact_json
-from musicsvc.server.access.authentication import SCHEME
+from musicsvc.server.access.authentication import token_of
 from musicsvc.server.demo.faults import Break, Injection
 from musicsvc.server.demo.journal import CUT, Contents, Ender, Journal, SentToken
 from musicsvc.server.request.bodies import Bodies
+from musicsvc.server.request.dispatch import credentials_of
 from musicsvc.server.request.exchange import Exchange
 from musicsvc.server.responses.large import Encoded, encode
 from musicsvc.server.responses.responses import Reply
@@ -73,18 +74,19 @@ class Recorder:
         """Begin the record of a request if it is one to the API. Its token is found now, before the request ends it."""
         if exchange.path == API or exchange.path.startswith(f"{API}/"):
             exchange.request[RECORD] = record = Record()
-            if (header := exchange.request.headers.get(hdrs.AUTHORIZATION)) is not None:
-                record.token = await self._token(header, exchange.call.at)
+            if (header := credentials_of(exchange.request)) is not None:
+                record.token = await self._token(token_of(header), exchange.call.at)
 
-    async def _token(self, header: str, now: int) -> SentToken:
-        value = header[len(SCHEME) :].strip() if header.lower().startswith(SCHEME) else ""
+    async def _token(self, value: str | None, now: int) -> SentToken:
+        if value is None:
+            return SentToken("unknown")
         found = None
         if tokens.well_formed(value):
             digest = tokens.digest(value)
             with suppress(Failure):
                 found = await asyncio.wrap_future(self._store.read(lambda: tokens.identify(digest)))
         if found is None:
-            return SentToken("unknown", value[-4:] if tokens.plausible(value) else None)
+            return SentToken("unknown", value[-4:])
         refusal = "revoked" if found.revoked else "expired" if now >= found.expires_at else None
         named = found.token_id, found.token_name, found.scope, found.user_id, found.display_name
         return SentToken(refusal, value[-4:], *named)

@@ -1,0 +1,50 @@
+"""Removal of secrets from texts and JSON values."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from musicsvc.redaction import redact, redact_json
+from musicsvc.store.accounts import tokens
+
+TOKEN = "msvc_Kd93hGq2ZxYw7TnBv5LmRf8PsJc4Qe6Ua1Xo0iHtWgNzCDEF"
+WORD = TOKEN[5:]
+TEXT = st.text(max_size=9)
+WRITTEN = [TOKEN, f"Bearer {WORD}", f"?token={WORD}&", f"/reports/{WORD}"]
+SECRET = st.builds("{}{}{}".format, TEXT, st.sampled_from(WRITTEN), TEXT)
+NAMED = st.builds(
+    lambda name, value: {name: value},
+    st.sampled_from(["password", "Push_Token", "clientSecret", "user[password]", "Set-Cookie"]),
+    st.sampled_from([WORD, [WORD], {"a": WORD}]),
+)
+VALUE = st.recursive(
+    SECRET | NAMED | st.integers() | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT | SECRET, inner, max_size=3),
+    max_leaves=9,
+)
+
+
+def test_the_token_has_the_length_of_a_real_one() -> None:
+    assert len(TOKEN) >= tokens.LENGTH
+
+
+@given(VALUE)
+def test_no_secret_is_left_in_a_json_value(value: Any) -> None:
+    assert WORD not in json.dumps(redact_json(value))
+
+
+@given(VALUE, st.integers(1, 9))
+def test_no_secret_is_left_in_json_that_is_cut(value: Any, missing: int) -> None:
+    text = json.dumps(value, ensure_ascii=False)
+    assert WORD not in redact(text[:-missing])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["/api/v1/tokens/4", '{"name": "Token Ring", "client_id": "a"}', "?page=2&tokens=3", "a cookie jar", "password"],
+)
+def test_other_texts_stay_as_they_are(text: str) -> None:
+    assert redact(text) == text
