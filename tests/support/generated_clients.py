@@ -31,23 +31,16 @@ class GeneratedClient:
 
     async def run(self, script: Path, *arguments: str) -> str:
         """Run a script of Python or TypeScript that uses the client; return what it prints."""
-        copied = Path(shutil.copy(script, self.folder))
-        if script.suffix == ".py":
-            return await self._run(PYTHON / "python", copied, *arguments)
-        await self._run(require_node(), MODULES / "typescript/bin/tsc", *TYPESCRIPT, copied)
-        return await self._run(require_node(), copied.with_suffix(".js"), *arguments)
+        done = await asyncio.to_thread(execute, self.folder, *self.prepare(script), *arguments)
+        return done.stdout
 
-    async def _run(self, *command: str | Path) -> str:
-        process = await asyncio.create_subprocess_exec(
-            *map(str, command),
-            cwd=self.folder,
-            env=given_environment(),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        out, err = await process.communicate()
-        assert process.returncode == 0, (out, err)
-        return out.decode()
+    def prepare(self, script: Path, *others: Path) -> tuple[str | Path, Path]:
+        """Copy a script, and those that it imports, beside the client. Return the command that runs it."""
+        copied, *_ = [Path(shutil.copy(each, self.folder)) for each in (script, *others)]
+        if script.suffix == ".py":
+            return PYTHON / "python", copied
+        execute(self.folder, require_node(), MODULES / "typescript/bin/tsc", *TYPESCRIPT, copied)
+        return require_node(), copied.with_suffix(".js")
 
 
 def generate_python(document: Mapping[str, Any], folder: Path) -> GeneratedClient:
@@ -57,7 +50,7 @@ def generate_python(document: Mapping[str, Any], folder: Path) -> GeneratedClien
     (folder / "options.yml").write_text("post_hooks: []\n")  # which would only format the code
     options = ("--meta", "none", "--config", "options.yml", "--output-path", "generated")
     command = (PYTHON / "openapi-python-client", "generate", "--path", "openapi.json", *options)
-    return GeneratedClient(folder, _generate(folder, *command))
+    return _generate(folder, *command)
 
 
 def generate_typescript(document: Mapping[str, Any], folder: Path) -> GeneratedClient:
@@ -67,7 +60,7 @@ def generate_typescript(document: Mapping[str, Any], folder: Path) -> GeneratedC
     (folder / "node_modules").symlink_to(MODULES)
     (folder / "package.json").write_text('{"type": "module"}')
     command = (node, MODULES / "openapi-typescript/bin/cli.js", "openapi.json", "-o", "schema.ts")
-    return GeneratedClient(folder, _generate(folder, *command))
+    return _generate(folder, *command)
 
 
 def require_python() -> None:
@@ -84,7 +77,13 @@ def require_node() -> str:
     return node
 
 
-def _generate(folder: Path, *command: str | Path) -> str:
+def execute(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder; it must succeed."""
     done = subprocess.run(command, cwd=folder, env=given_environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, (done.stdout, done.stderr)
-    return done.stdout + done.stderr
+    return done
+
+
+def _generate(folder: Path, *command: str | Path) -> GeneratedClient:
+    done = execute(folder, *command)
+    return GeneratedClient(folder, done.stdout + done.stderr)

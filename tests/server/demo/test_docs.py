@@ -116,3 +116,9 @@ def test_the_quickstart_installs_the_generators_of_the_tests_and_begins_as_the_r
     assert npm.split()[2:] == [f"{name}@{version}" for name, version in pinned.items()]
     assert f"'{python.split()[-1]}'" in (CLIENTS / "install").read_text("utf-8")
     assert blocks(QUICKSTART, "Start a demo")[0] in (DOCS.parent / "README.md").read_text("utf-8")
+
+
+def test_the_guide_shows_the_client_that_survives_in_the_tests() -> None:
+    for language, suffix in (("python", "py"), ("ts", "ts")):
+        (shown,) = blocks(TESTING, "A client that survives", language)
+        assert shown in (CLIENTS / f"resilient.{suffix}").read_text("utf-8")

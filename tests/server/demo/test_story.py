@@ -1,0 +1,179 @@
+"""Two people build a playlist with generated clients, which know nothing but the document, and survive each fault."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from musicsvc.server.routes.route import V1
+from tests.support.demo import NOW, Demo, running_demo
+from tests.support.generated_clients import CLIENTS, PYTHON, execute, generate_python, generate_typescript
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.only_on("sqlite"),  # a demo has its own database, whatever store the run uses
+]
+SIGNING_IN = ("POST auth/login", "POST auth/register")
+SIGNED_IN = (
+    "GET search",
+    "GET tracks",
+    "GET playlists",
+    "POST playlists",
+    "DELETE playlists/{id}",
+    "GET playlists/{id}/tracks",
+    "POST playlists/{id}/tracks/add",
+    "POST playlists/{id}/tracks/move",
+    "GET playlists/{id}/collaborators",
+    "POST playlists/{id}/invite",
+    "GET playlists/invitations",
+    "POST playlists/{id}/accept-invite",
+    "POST plays",
+    "POST producer-intelligence/insights/export/json",
+)
+CALLS = SIGNING_IN + SIGNED_IN
+REFUSED = {  # the calls whose refusal a person sees
+    "401-expired": SIGNING_IN,  # the others have a new token afterwards
+    "401-revoked": SIGNING_IN,
+    "403": CALLS,
+    "404": CALLS,
+    "409": CALLS,
+    "413": CALLS,
+    "422": SIGNED_IN,  # there is no such account yet
+}
+WAITING = ("429", "503")
+SURVIVED = (
+    *("500", "cut", "reset", "truncate=half", "lost-response", "duplicate"),
+    *("slow=20ms", "slow=lognormal(9ms,0.5)", "dribble=10x2ms"),
+)
+MYPY = (PYTHON / "mypy", "--strict", "--follow-imports=silent")
+PASSWORD = "three romances for violin"
+PATIENCE = 60  # seconds; a busy machine is slow
+
+
+@dataclass(frozen=True)
+class Story:
+    """A program that uses a generated client. `language`: the suffix of its file."""
+
+    language: str
+    folder: Path
+    command: tuple[str | Path, ...]
+
+    def tell(self, demo: Demo, words: str = "maple", patience: int = PATIENCE) -> dict[str, Any]:
+        """Let two people build a playlist; return what they have seen."""
+        arguments = (demo.root, words, NOW, str(patience))
+        told: dict[str, Any] = json.loads(execute(self.folder, *self.command, *arguments).stdout)
+        told["plays"].sort()
+        return told
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    with running_demo(tmp_path_factory.mktemp("demo"), MUSICSVC_DEMO_PASSWORD=PASSWORD) as demo:
+        yield demo
+
+
+@pytest.fixture(scope="module")
+def document(demo: Demo) -> dict[str, Any]:
+    found: dict[str, Any] = demo.get("openapi.json").json
+    return found
+
+
+@pytest.fixture(scope="module", params=["py", "ts"])
+def story(request: pytest.FixtureRequest, document: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """Generate a client; check the types of the program that uses it."""
+    language: str = request.param
+    generate = {"py": generate_python, "ts": generate_typescript}[language]
+    client = generate(document, tmp_path_factory.mktemp(language))
+    programs = [CLIENTS / f"{name}.{language}" for name in ("story", "resilient")]
+    command = client.prepare(*programs)
+    if language == "py":
+        execute(client.folder, *MYPY, "story.py")
+    return Story(language, client.folder, command)
+
+
+def expected(demo: Demo, words: str = "maple") -> dict[str, Any]:
+    """Return what the two people see without a fault, found without a generated client."""
+    tracks = demo.get(f"search?q={words}").json["tracks"] + demo.get("tracks?perPage=100").json["pagination"]["data"]
+    names = {track["id"]: track["name"] for track in tracks}
+    first, second, third, fourth, fifth = [*names][:5]
+    playlist = [fifth, first, second, third, fourth]
+    figures = demo.post("producer-intelligence/insights/export/json", {}).json["data"]["rows"]
+    assert first in {row["track_id"] for row in figures}
+    return {
+        "found": [*names.values()],
+        "playlist": [playlist, playlist],
+        "collaborators": ["ben"],
+        "reported": 5,
+        "plays": sorted([row["track_id"], row["plays_total"] + (row["track_id"] in playlist)] for row in figures),
+        "left": [playlist["name"] for playlist in demo.get("playlists").json["pagination"]["data"]],
+    }
+
+
+def tell_with(
+    fault: str, story: Story, demo: Demo, calls: tuple[str, ...] = CALLS, patience: int = PATIENCE
+) -> dict[str, Any]:
+    """Return what the two people see if the next of each of these calls has the fault. Leave the demo as it was."""
+    assert demo.post("/demo/reset").status == 200
+    for call in calls:
+        method, path = call.split()
+        rule = {"match": {"method": method, "route": f"{V1}/{path}"}, "fault": fault, "count": 1}
+        assert demo.post("/demo/faults", rule).status == 201
+    told = story.tell(demo, patience=patience)
+    assert [rule["match"] for rule in demo.get("/demo/faults").json["faults"] if not rule["injected"]] == []
+    assert demo.post("/demo/reset").status == 200
+    return told
+
+
+def refusal(demo: Demo, story: Story, document: dict[str, Any], call: str, fault: str) -> list[Any]:
+    """Return the status and the message of a refused call. Only documented statuses have one in Python."""
+    method, path = call.split()
+    refused = demo.ask(method, path.replace("{id}", "1"), fault=fault)
+    documented = str(refused.status) in document["paths"][f"{V1}/{path}"][method.lower()]["responses"]
+    known = documented or story.language == "ts"
+    return [refused.status, refused.json["message"] if known else f"HTTP status {refused.status}"]
+
+
+@pytest.fixture(scope="module")
+def edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    folder = tmp_path_factory.mktemp("edge")
+    with running_demo(folder, "--world", "edge", MUSICSVC_DEMO_PASSWORD=PASSWORD) as demo:
+        yield demo
+
+
+@pytest.mark.parametrize(("world", "words"), [("demo", "maple"), ("edge", "caf")])
+def test_two_people_build_a_playlist(request: pytest.FixtureRequest, story: Story, world: str, words: str) -> None:
+    demo: Demo = request.getfixturevalue(world)
+    assert demo.post("/demo/reset").status == 200
+    seen = expected(demo, words)
+    assert story.tell(demo, words) == {**seen, "refused": [], "waited": 0}
+
+
+@pytest.mark.parametrize("fault", SURVIVED)
+def test_they_build_the_same_playlist_in_spite_of_a_fault_in_every_call(story: Story, demo: Demo, fault: str) -> None:
+    told = tell_with(fault, story, demo)
+    assert told == {**expected(demo), "refused": [], "waited": told["waited"]}
+
+
+@pytest.mark.parametrize("fault", WAITING)
+def test_they_wait_as_long_as_the_server_wants(story: Story, demo: Demo, fault: str) -> None:
+    told = tell_with(fault, story, demo)
+    wait = int(demo.get("albums", fault=fault).headers["Retry-After"])
+    assert told == {**expected(demo), "refused": [], "waited": wait * len(CALLS)}
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_they_see_why_a_request_is_refused_and_ask_again(
+    story: Story, demo: Demo, document: dict[str, Any], fault: str
+) -> None:
+    told = tell_with(fault, story, demo)
+    shown = [refusal(demo, story, document, call, fault) for call in REFUSED[fault]]
+    assert sorted(told.pop("refused")) == sorted(shown)
+    assert told == {**expected(demo), "waited": 0}
+
+
+def test_they_do_not_wait_for_a_response_without_end(story: Story, demo: Demo) -> None:
+    told = tell_with("slow=4s", story, demo, ("GET tracks", "POST playlists"), patience=2)
+    assert told == {**expected(demo), "refused": [], "waited": told["waited"]}
