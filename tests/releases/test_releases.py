@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -11,6 +12,7 @@ import pytest
 from musicsvc.clock import MovableClock
 from musicsvc.store import models, opening
 from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.catalog import artists, changes
 from musicsvc.store.schema import history, schema
 from tests.releases import kept, world
 from tests.releases.kept import Release
@@ -78,6 +80,19 @@ async def test_a_release_is_upgraded_in_one_step_and_answers_as_before(
             now = await kept.ask(client, world.TOKEN, [*answers["demo"]])
     assert sum(status == 200 for status, _ in answers["demo"].values()) > 100
     assert kept.lost(answers, now) == []
+
+
+@of_each
+def test_an_upgraded_database_numbers_changes_from_then_on(release: Release, place: Callable[[Release], str]) -> None:
+    url = place(release)
+    schema.upgrade(url)
+    with opening.connect(url) as store:
+        cursor = store.read(partial(changes.since, None)).result().cursor
+        for number in (1, 2):
+            store.write(partial(artists.verify, number, verified=True, now=world.NOW)).result()
+            store.write(partial(artists.verify, number, verified=False, now=world.NOW)).result()
+        rows = store.read(partial(changes.since, cursor)).result().rows
+    assert [(row.noun, row.id, row.change) for row in rows] == [("artist", n, "updated") for n in (1, 2)]
 
 
 @pytest.mark.only_on("sqlite")

@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from musicsvc.store import opening
+from musicsvc.store.catalog import changes
 from tests.faults import callers
 from tests.faults.callers import Account, Connection
 from tests.faults.nodes import Balancer, Traffic
 from tests.releases.builds import Builder, Version
 from tests.support.program import Program, until
 
-pytestmark = [pytest.mark.long, pytest.mark.only_on("postgres")]
+pytestmark = pytest.mark.long
 NODES = 3
 CALLERS = 6
 DELAY: Mapping[str, str] = {"MUSICSVC_SERVER__SHUTDOWN_DELAY": "1"}
@@ -32,6 +34,14 @@ from musicsvc.store import opening
 from tests.faults import callers
 with opening.connect("{{url}}") as store:
     print(json.dumps(store.write(lambda: callers.prepare({CALLERS}, Clock().now())).result()))
+"""
+
+ADD_ARTIST = """
+import json
+from musicsvc.store import opening
+from musicsvc.store.models import Artist
+with opening.connect("{url}") as store:
+    print(json.dumps(store.write(lambda: Artist.create(name="Old", created_at=1).id).result()))
 """
 
 
@@ -90,6 +100,7 @@ def url(new_database: Callable[..., str]) -> str:
     return new_database(migrated=False)
 
 
+@pytest.mark.only_on("postgres")
 def test_nodes_are_upgraded_one_by_one_and_no_request_fails(
     versions: tuple[Version, Version, bool],
     url: str,
@@ -119,3 +130,15 @@ def test_nodes_are_upgraded_one_by_one_and_no_request_fails(
         assert callers.faults(store, traffic.callers) == []
     record_property("acknowledged", traffic.acknowledged)
     record_property("read", traffic.read)
+
+
+def test_changes_by_the_program_of_the_first_release_are_listed(tmp_path: Path, url: str) -> None:
+    build = Builder(tmp_path, url)
+    old, new = build.released("0.1.0"), build("9.1.0")
+    old("init", "--json")
+    new("db", "upgrade", "--json")
+    with opening.connect(url) as store:
+        cursor = store.read(partial(changes.since, None)).result().cursor
+        made = old.evaluate(ADD_ARTIST.format(url=url))
+        (row,) = store.read(partial(changes.since, cursor)).result().rows
+    assert (row.noun, row.id, row.change) == ("artist", made, "created")

@@ -79,6 +79,8 @@ class HandlerRunner:
         except MissingReference:
             await self._require_account(call)
             raise
+        if route.settles:
+            await asyncio.sleep(self._store.lag)
         call.tally = route.tally(result) if route.tally else call.tally
         if route.call_render is not None and not isinstance(result, Download):
             draw = partial(route.call_render, sources | {"drawing": result})

@@ -79,7 +79,8 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", f"{V1}/artists/{{id}}/tracks", artists.list_tracks, PUBLIC, find=artist_store.get, query=Pages,
           answer=answers.Paged[catalog.Track], public_answer=answers.Paged[catalog.TrackPublic]),
     Route("GET", f"{V1}/search", search.index, query=CatalogQuery, extension=True, answer=Found),
-    Route("GET", f"{V1}/changes", changes.index, query=ChangesQuery, extension=True, answer=Changes),
+    Route("GET", f"{V1}/changes", changes.index, query=ChangesQuery, settles=True, extension=True,
+          answer=Changes),
     Route("GET", f"{V1}/genres", genres.index, PUBLIC, query=Pages, extension=True,
           answer=answers.Paged[catalog.Genre], public_answer=answers.Paged[catalog.Genre]),
 )

@@ -142,6 +142,7 @@ class Route:
     - `slow`: may take long, so only few such requests run at once.
     - `figures`: a page that computes figures: a few run at once, apart from exports. With `render`, that computes them.
     - `replica`: reads figures, which may be up to 5 seconds old, so a read replica may answer.
+    - `settles`: what the client reads after the response is at least as new, whatever process answers.
     - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
     - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
     - `demo`: exists in demo mode only.
@@ -177,6 +178,7 @@ class Route:
     slow: bool = False
     figures: bool = False
     replica: bool = False
+    settles: bool = False
     nests_tracks: bool = False
     no_store: bool = False
     constant: bool = False

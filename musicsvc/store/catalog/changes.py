@@ -26,8 +26,11 @@ UNKNOWN = (
     "Is no cursor of this database: it is malformed or of another database, or an older state was restored since. Begin"
     " again without since: take a cursor, then read the lists."
 )
-LAST = "SELECT coalesce(max(position), 0) FROM catalog_change"
-# The comment names further tables whose rows the triggers follow, so that cached responses end when these change.
+# The comment names the tables that the triggers follow, so that cached responses end when these change.
+LAST = """
+    SELECT coalesce(max(position), 0) FROM catalog_change
+    /* artist album track album_artist album_tag track_artist track_genre track_tag */
+"""
 SINCE = """
     SELECT c.kind, c.object, c.position, c.created > ?, coalesce(t.id, b.id, a.id), m.into_id
     FROM catalog_change c
@@ -35,7 +38,7 @@ SINCE = """
     LEFT JOIN album b ON c.kind = 2 AND b.id = c.object
     LEFT JOIN artist a ON c.kind = 3 AND a.id = c.object
     LEFT JOIN merged m ON m.kind = c.kind AND m.former_id = c.object AND m.into_id <> c.object
-    WHERE c.position > ? ORDER BY c.position LIMIT ? /* track_artist track_genre track_tag album_artist album_tag */
+    WHERE c.position > ? ORDER BY c.position LIMIT ?
 """
 EPOCH = "SELECT value FROM change_epoch WHERE id = 1"
 # Differs after a dump or an older state was restored, also into the same database, where the table has another number,

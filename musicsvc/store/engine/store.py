@@ -68,6 +68,7 @@ class Store(ABC):
     url: str
     workload: Workload
     parallel_reads: int = 1  # small reads that run best at the same time
+    lag: float = 0.0  # seconds for which other processes may take what they have read for current, after a commit
     replica: Replica | None = None
     connections: ConnectionUse | None = None  # on PostgreSQL
 

@@ -41,6 +41,19 @@ def test_a_snapshot_restores_the_data_and_the_time(own_demo: Demo) -> None:
     assert own_demo.get("/demo/clock").json["clock"]["now"][:16] == saved[:16]
 
 
+def test_cursors_from_before_a_restore_are_refused(own_demo: Demo) -> None:
+    save(own_demo, "cursors")
+    own_demo.post("artists", {"name": "Barbara Strozzi"})
+    cursor = own_demo.get("changes").json["cursor"]
+    restore(own_demo, "cursors")
+    for _ in range(2):  # also when there are as many changes again
+        assert own_demo.get(f"changes?since={cursor}").status == 422
+        own_demo.post("artists", {"name": "Isabella Leonarda"})
+    restored = own_demo.get("changes").json["cursor"]
+    restore(own_demo, "cursors")
+    assert own_demo.get(f"changes?since={restored}").status == 422
+
+
 def test_what_is_in_memory_after_a_restore_is_not_of_the_time_before(own_demo: Demo) -> None:
     """Both changes give the tables the same version."""
     save(own_demo, "two")

@@ -16,7 +16,7 @@ from psycopg import errors as pg
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.name_index import index_changed_names
-from musicsvc.store.engine.postgres.changes import ChangeWatch, default_folder, mark, marks_file
+from musicsvc.store.engine.postgres.changes import MAX_AGE, ChangeWatch, default_folder, mark, marks_file
 from musicsvc.store.engine.postgres.connections import CONNECTIONS, PATIENCE_SECONDS
 from musicsvc.store.engine.postgres.database import (
     ERRORS,
@@ -73,6 +73,7 @@ FILL = """
 
 class PostgresStore(Store):
     parallel_reads = READERS  # each waits for the server
+    lag = MAX_AGE + 0.1
 
     def __init__(
         self,

@@ -1,0 +1,226 @@
+"""A cursor of the changes of the catalog misses no change, and is refused by a database that is another one."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from musicsvc.errors import Invalid
+from musicsvc.store import opening
+from musicsvc.store.backups import create, restore
+from musicsvc.store.catalog import changes
+from musicsvc.store.catalog.changes import Changed
+from musicsvc.store.copying import connecting, copy
+from musicsvc.store.engine.sql import fetch, run, savepoint
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Album, Artist, Track
+from tests.conftest import NOW
+from tests.support.reported_plays import world
+
+ADD = "INSERT INTO artist (name, created_at, verified) VALUES (?, 1, FALSE)"
+RENAME = "UPDATE album SET name = ? WHERE id = 1"
+
+
+def add(store: Store, *names: str) -> None:
+    store.write(lambda: [Artist.create(name=name, created_at=NOW) for name in names]).result()
+
+
+def cursor(store: Store) -> str:
+    return store.read(partial(changes.since, None)).result().cursor
+
+
+def since(store: Store, given: str) -> list[Changed]:
+    """Return all changes after a cursor, read call by call."""
+    found, more = list[Changed](), True
+    while more:
+        rows, given, more = store.read(partial(changes.since, given)).result()
+        assert len(rows) <= changes.MOST
+        found += rows
+    return found
+
+
+def require_refused(store: Store, given: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        since(store, given)
+    assert "Begin again without since" in caught.value.errors["since"]
+
+
+@pytest.mark.only_on("postgres")
+def test_a_change_is_after_every_cursor_that_was_given_out_before_its_commit(store: Store) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        run(ADD, "Slow")
+        entered.set()
+        release.wait()
+
+    slowly = store.write(slow)
+    entered.wait()
+    add(store, "Quick")
+    first = cursor(store)
+    add(store, "Later")
+    second = cursor(store)
+    release.set()
+    slowly.result()
+    names = dict(store.read(partial(fetch, "SELECT id, name FROM artist")).result())
+    told = [[names[row.id] for row in since(store, given)] for given in (first, second)]
+    assert told == [["Later", "Slow"], ["Slow"]]
+
+
+@pytest.mark.only_on("postgres")
+@pytest.mark.slow
+def test_nothing_is_missed_while_many_transactions_overlap(store_url: str) -> None:
+    done = threading.Event()
+    followed: list[Changed] = []
+
+    def work(store: Store, number: int) -> None:
+        for turn in range(40):
+            names = [f"{number} {turn} {name}" for name in "abc"]
+
+            def unit(names: list[str] = names) -> None:
+                for name in names:
+                    run(ADD, name)
+                    fetch("SELECT pg_sleep(random() / 100)")
+                run(RENAME, names[0])
+
+            store.write(unit).result()
+
+    def follow(store: Store, given: str) -> None:
+        more = True
+        while more or not done.is_set():
+            last = done.is_set()
+            rows, given, more = store.read(partial(changes.since, given)).result()
+            followed.extend(rows)
+            more = more or not last
+
+    with opening.connect(store_url) as one, opening.connect(store_url) as other, ThreadPoolExecutor(7) as threads:
+        one.write(lambda: Album.create(name="Album", created_at=NOW)).result()
+        following = threads.submit(follow, other, cursor(one))
+        working = [threads.submit(work, (one, other)[number % 2], number) for number in range(6)]
+        for each in working:
+            each.result()
+        done.set()
+        following.result()
+        made = one.read(lambda: {row.id for row in Artist.select(Artist.id)}).result()
+    assert len(made) == 6 * 40 * 3
+    assert {row.id for row in followed if row.noun == "artist"} == made
+    assert sum(row.noun == "album" for row in followed) > 3
+
+
+def test_an_object_is_told_once_with_its_last_state(store: Store) -> None:
+    store.write(world).result()
+    before = cursor(store)
+    add(store, "New", "Gone")
+    store.write(lambda: Artist.update(name="Renamed").where(Artist.name == "New").execute()).result()
+    middle = cursor(store)
+    store.write(lambda: Artist.update(name="Again").where(Artist.name == "Renamed").execute()).result()
+    store.write(lambda: Artist.delete().where(Artist.name == "Gone").execute()).result()
+    assert since(store, before) == [Changed("artist", 3, "created", None), Changed("artist", 4, "deleted", None)]
+    assert since(store, middle) == [Changed("artist", 3, "updated", None), Changed("artist", 4, "deleted", None)]
+    assert since(store, cursor(store)) == []
+
+
+def test_what_is_rolled_back_is_no_change(store: Store) -> None:
+    before = cursor(store)
+
+    def unit() -> None:
+        with suppress(ZeroDivisionError), savepoint():
+            run(ADD, "Never")
+            raise ZeroDivisionError
+        run(ADD, "Ever")
+
+    store.write(unit).result()
+    (row,) = since(store, before)
+    assert store.read(lambda: Artist.get_by_id(row.id).name).result() == "Ever"
+
+
+def test_more_changes_than_fit_come_in_several_calls(store: Store) -> None:
+    before = cursor(store)
+    add(store, *map(str, range(2 * changes.MOST + 1)))
+    found = since(store, before)
+    assert [row.id for row in found] == [*range(1, 2 * changes.MOST + 2)]
+    assert {row.change for row in found} == {"created"}
+    first = store.read(partial(changes.since, before)).result()
+    assert (len(first.rows), first.has_more) == (changes.MOST, True)
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("UPDATE track SET likes_count = 7, reposts_count = 8, edited_at = 9, fingerprint_status = 'failed'", []),
+        ("UPDATE track SET name = name", []),
+        ("INSERT INTO track_plays (track_id, plays) VALUES (1, 5)", []),
+        ("UPDATE artist SET description = 'x', manager_id = NULL", []),
+        ("UPDATE artist SET name = 'x' WHERE id = 1", ["artist 1"]),
+        ("UPDATE album SET image = 'https://img.test/a.png'", ["album 1", "track 2"]),  # track 1 has one of its own
+        ("UPDATE track SET album_id = 1 WHERE id = 3", ["album 1", "track 3"]),
+        ("UPDATE track_artist SET position = 5 WHERE track_id = 2 AND artist_id = 1", ["track 2"]),
+        ("UPDATE track_artist SET track_id = 1 WHERE artist_id = 2 AND track_id = 3", ["track 1", "track 3"]),
+        ("DELETE FROM artist WHERE id = 1", ["artist 1", "track 1", "track 2"]),
+        ("DELETE FROM album", ["album 1", "track 1", "track 2"]),
+        ("DELETE FROM track WHERE id = 2", ["album 1", "track 2"]),
+    ],
+)
+def test_what_the_api_shows_is_told_and_counters_are_not(store: Store, statement: str, told: list[str]) -> None:
+    store.write(world).result()
+    store.write(lambda: Track.update(image="https://img.test/own.png").where(Track.id == 1).execute()).result()
+    before = cursor(store)
+    store.write(partial(run, statement)).result()
+    assert sorted({f"{row.noun} {row.id}" for row in since(store, before)}) == told
+
+
+@pytest.mark.only_on("sqlite")
+def test_a_cursor_from_before_a_restore_is_refused_even_when_there_are_newer_changes(
+    file: Path, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{file}"
+    with opening.connect(url) as store:
+        add(store, "Kept")
+        backup = create.create(file, tmp_path / "backup.db").file
+        add(store, "Lost")
+        before = cursor(store)
+    restore.restore(backup, file, now=NOW)
+    with opening.connect(url) as store:
+        require_refused(store, before)
+        add(store, "Other", "Another")
+        require_refused(store, before)
+        assert since(store, cursor(store)) == []
+
+
+def test_a_copy_refuses_cursors_and_gives_out_its_own(
+    store_url: str, new_database: Callable[..., str], tmp_path: Path
+) -> None:
+    targets = {new_database(migrated=False), f"sqlite:///{tmp_path / 'copy' / 'musicsvc.db'}"}
+    with opening.connect(store_url) as store:
+        add(store, "One", "Two")
+        before = cursor(store)
+    for target in targets:
+        with connecting.connect(store_url) as source:
+            assert copy.copy(source, target).complete
+        with opening.connect(target) as copied:
+            require_refused(copied, before)
+            own = cursor(copied)
+            add(copied, "Three", "Four", "Five")
+            assert [row.id for row in since(copied, own)] == [3, 4, 5]
+            require_refused(copied, before)
+
+
+@pytest.mark.only_on("postgres")
+def test_the_same_rows_in_another_database_refuse_a_cursor(store: Store, new_database: Callable[..., str]) -> None:
+    before = cursor(store)
+    epoch = "SELECT value FROM change_epoch"
+    with opening.connect(new_database()) as other:
+        same = [opened.read(partial(fetch, epoch)).result() for opened in (store, other)]
+        assert same[0] == same[1]
+        require_refused(other, before)
+
+
+def test_a_cursor_beyond_the_last_change_is_refused(store: Store) -> None:
+    add(store, "One", "Two")
+    before = cursor(store)
+    store.write(lambda: run("DELETE FROM catalog_change WHERE position = 2")).result()
+    require_refused(store, before)
