@@ -28,7 +28,7 @@ class RetriesSafely(Point):
 
     name = "retries"
     title = "Retries without duplicates"
-    remedy = "Give each play a client_id. Before another POST is sent again, look if the first one has created it."
+    remedy = "Give each play a client_id. Before you repeat another POST, look whether the first one has created it."
     occasion = "Let the client create a playlist or report a play; the first of each gets no response."
 
     def __init__(self) -> None:

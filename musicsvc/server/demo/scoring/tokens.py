@@ -22,7 +22,7 @@ class StopsWithDeadTokens(Point):
 
     name = "dead-token"
     title = "Stops using a dead token"
-    remedy = "After a 401 with error_description expired or revoked, ask for a new token, and send the old one no more."
+    remedy = "After a 401 with error_description expired or revoked, ask for a new token, and stop sending the old one."
     occasion = 'Let its token expire: POST /demo/clock {"advance": "91d"}, or inject the fault 401-revoked.'
 
     def __init__(self) -> None:
