@@ -18,6 +18,7 @@ from musicsvc.server.demo.scoring.point import GRACE_SECONDS
 from musicsvc.wording import escape_controls
 from tests.support.demo import Demo, running_demo
 from tests.support.good_client import GoodClient
+from tests.support.program import run as run_program
 
 pytestmark = [
     pytest.mark.slow,
@@ -275,3 +276,51 @@ def test_each_bad_client_loses_exactly_its_point(scored: Demo, point: str) -> No
             assert f"{request['number']}. {request['method']} {request['target']}" in printed
             assert escape_controls(request["curl"]) in printed
             assert request["curl"] in (failure.text or "")
+
+
+def test_a_card_begins_without_tests_and_a_reset_begins_another_one(scored: Demo) -> None:
+    untested = dict.fromkeys(POINTS, "not tested")
+    (suite,) = ET.parse(scored.folder / "card.xml").getroot()  # noqa: S314 - our own file
+    assert (suite.get("tests"), suite.get("skipped")) == ("8", "8")
+    rules = scored.get("/demo/faults").json["faults"]
+    assert [rule["fault"] for rule in rules] == ["429", "503", "lost-response", "lost-response"]
+    assert scored.ask("DELETE", "/demo/faults").status == 200
+    assert scored.get("albums?limit=2").status == 200
+    card = scored.get("/demo/score").json["card"]
+    assert (card["score"], card["requests"], states(card)) == (0, 1, untested | {"fields": "failed"})
+    assert scored.post("/demo/snapshots/here/restore").status == 404
+    assert scored.post("/demo/reset").status == 200
+    card = scored.get("/demo/score").json["card"]
+    assert (card["score"], card["requests"], states(card)) == (0, 0, untested)
+    assert [rule["fault"] for rule in scored.get("/demo/faults").json["faults"]] == [rule["fault"] for rule in rules]
+
+
+def test_names_that_xml_does_not_allow_are_escaped_in_the_file(scored: Demo) -> None:
+    name = "\ufffe\x7f\x85 ]]> & <\U0001d11e>"
+    assert scored.post("artists", {"name": name, "nickname": name}).status == 201
+    printed, suite = end(scored)
+    (failure,) = suite.iter("failure")
+    assert name.replace("\ufffe", "\\ufffe") in (failure.text or "")
+    assert "Report card: 0 %, 0 of 8 points passed, 1 request\n" in printed
+    assert all(str(case.get("message")) in printed for case in suite.iter("skipped"))
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (("--score",), 2, "--now, --speed, --world and --score are for the demo. Add --demo."),
+        (("--demo", "--junit", "card.xml"), 2, "--junit writes the report card. Add --demo --score."),
+        (("--demo", "--score", "--junit", "."), 1, "is not a regular file. Name a file to write."),
+        (("--demo", "--score", "--junit", "missing/card.xml"), 1, "missing/card.xml"),
+    ],
+)
+def test_wrong_options_are_refused_before_the_demo_starts(options: tuple[str, ...], code: int, message: str) -> None:
+    refused = run_program("serve", "--port", "0", *options)
+    assert (refused.returncode, refused.stdout) == (code, "")
+    assert message in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_demo_without_score_has_no_card(shared_demo: Demo) -> None:
+    assert shared_demo.get("/demo/score").status == 404
+    assert shared_demo.get("/demo/faults").json["faults"] == []

@@ -1,7 +1,7 @@
 """The point of clients that send a POST again only if that is harmless."""
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 from cachetools import LRUCache
 
@@ -39,21 +39,18 @@ class RetriesSafely(Point):
         if seen.entry.method == "GET":
             self._look(seen)
         elif seen.entry.method == "POST":
-            plays = [*plays_of(seen)]
-            keys = [play.content for play in plays] if plays else _key_of(seen)
-            harmless = bool(plays) and all(play.client_id for play in plays)
-            self._see_post(seen, [(seen.client, key) for key in keys], harmless=harmless)
+            plays = {(seen.client, play.key): play.client_id is not None for play in plays_of(seen)}
+            self._see_post(seen, plays or {(seen.client, key): False for key in _keys_of(seen)})
 
-    def _see_post(self, seen: Observed, keys: list[tuple[str, Hashable]], *, harmless: bool) -> None:
-        repeated = next((found for key in keys if (found := self._unknown.get(key)) is not None), None)
-        if repeated is not None and harmless:
-            self.passed = True
-        elif repeated is not None:
-            self.accuse("sent a POST again that may have been executed, and that nothing identifies", seen, repeated)
-        for key in keys:
-            self._unknown.pop(key, None)
-            if seen.lost or (seen.entry.status or 0) == FAILED:
-                self._unknown[key] = seen.entry
+    def _see_post(self, seen: Observed, keys: Mapping[tuple[str, Hashable], bool]) -> None:
+        """Judge a POST. `keys`: what it creates, and if each of that may be sent twice."""
+        repeated = [(harmless, self._unknown.pop(key)) for key, harmless in keys.items() if key in self._unknown]
+        harmful = [entry for harmless, entry in repeated if not harmless]
+        if harmful:
+            self.accuse("sent a POST again that may have been executed, and that nothing identifies", seen, harmful[0])
+        self.passed |= bool(repeated)
+        if seen.lost or seen.entry.status == FAILED:
+            self._unknown.update(dict.fromkeys(keys, seen.entry))
 
     def _look(self, seen: Observed) -> None:
         """Note that the client has looked if what it may have created exists."""
@@ -80,7 +77,7 @@ def _created(entry: Entry) -> str:
     return next(segment for segment in reversed(segments) if segment not in ACTIONS)
 
 
-def _key_of(seen: Observed) -> list[Hashable]:
+def _keys_of(seen: Observed) -> list[Hashable]:
     """Return the identity of a request that creates something."""
     if seen.entry.route is None or _last(seen.entry) in HARMLESS:
         return []
