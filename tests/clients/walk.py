@@ -25,7 +25,7 @@ assert isinstance(made, OnePlaylist), made
 tracks = [track.id for album in albums for track in album.tracks][:3]
 added = playlists_add_tracks.sync(made.playlist.id, client=client, body=TracksIn(ids=tracks))
 assert isinstance(added, OnePlaylist), added
-held = playlists_list_tracks.sync(made.playlist.id, client=client, per_page=2)
+held = playlists_list_tracks.sync(made.playlist.id, client=client, perPage=2)
 assert isinstance(held, PagedTrack), held
 print(
     json.dumps(

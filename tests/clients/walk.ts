@@ -25,7 +25,7 @@ const made = found(await client.POST("/api/v1/playlists", { body: { name: "Gener
 const path = { id: made.playlist.id };
 const ids = albums.flatMap((album) => album.tracks.map((track) => track.id)).slice(0, 3);
 const added = found(await client.POST("/api/v1/playlists/{id}/tracks/add", { params: { path }, body: { ids } }));
-const held = found(await client.GET("/api/v1/playlists/{id}/tracks", { params: { path, query: { per_page: 2 } } }));
+const held = found(await client.GET("/api/v1/playlists/{id}/tracks", { params: { path, query: { perPage: 2 } } }));
 console.log(
   JSON.stringify({
     albums: albums.map((album) => album.id),

@@ -11,7 +11,7 @@ from musicsvc.server.demo.scoring.observed import SAFE, Observed, members
 from musicsvc.server.demo.scoring.point import Point
 
 EDGE = "edge"
-MOST_VALUES = 50_000
+MOST_VALUES = 20_000
 MOST_ROWS = 5_000
 LONGEST = 300  # characters of a text that is remembered
 SHOWN = 40

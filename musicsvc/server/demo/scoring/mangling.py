@@ -14,6 +14,7 @@ NULLS = {"null", "none", "nil", "nan", "undefined", "(null)", "<null>"}
 NOT_AN_ID = re.compile(r"-?[0-9]+(\.[0-9]+)?(e\+?[0-9]+)?|.*\[object.*|-?inf(inity)?", re.IGNORECASE)
 TRUNCATED = 100  # characters of a text that is cut by a limit, not on purpose
 REPLACEMENT = "\ufffd"
+SPECIAL = frozenset("<>&\"'")
 
 
 def mangled_ids(number: int) -> set[int]:
@@ -32,6 +33,8 @@ def is_no_id(text: str) -> bool:
 
 def mangled_texts(text: str) -> set[str]:
     """Return what a text becomes in clients that do not keep it as it is."""
+    if text.isascii() and text.isprintable() and SPECIAL.isdisjoint(text):
+        return set()
     return {each.strip() for each in _mangled(text)} - {text, ""}
 
 
