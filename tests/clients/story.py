@@ -148,7 +148,7 @@ class App:
 def find_tracks(app: App, words: str) -> list[Track]:
     """Return the tracks that the search finds, and after them all others."""
     found = app.read(Found, lambda: search_index.sync_detailed(client=app.client, q=words)).tracks
-    listed = app.read_all(PagedTrack, lambda page: tracks_index.sync_detailed(client=app.client, page=page, per_page=7))
+    listed = app.read_all(PagedTrack, lambda page: tracks_index.sync_detailed(client=app.client, page=page, perPage=7))
     return [*{track.id: track for track in (*found, *listed)}.values()]
 
 
@@ -172,7 +172,7 @@ def create_playlist(app: App) -> Playlist:
 
 
 def list_tracks(app: App, playlist: int) -> list[int]:
-    call = partial(playlists_list_tracks.sync_detailed, playlist, per_page=3)
+    call = partial(playlists_list_tracks.sync_detailed, playlist, perPage=3)
     return [track.id for track in app.read_all(PagedTrack, lambda page: call(client=app.client, page=page))]
 
 

@@ -95,7 +95,7 @@ class App {
 async function findTracks(app: App): Promise<Track[]> {
   const found = await app.read(() => app.client.GET("/api/v1/search", { params: { query: { q: words } } }));
   const listed = await app.readAll((page) =>
-    app.client.GET("/api/v1/tracks", { params: { query: { page, per_page: 7 } } }),
+    app.client.GET("/api/v1/tracks", { params: { query: { page, perPage: 7 } } }),
   );
   return [...new Map([...found.tracks, ...listed].map((track) => [track.id, track])).values()];
 }
@@ -116,7 +116,7 @@ async function createPlaylist(app: App): Promise<Playlist> {
 
 async function listTracks(app: App, id: number): Promise<number[]> {
   const tracks = await app.readAll((page) =>
-    app.client.GET("/api/v1/playlists/{id}/tracks", { params: { path: { id }, query: { page, per_page: 3 } } }),
+    app.client.GET("/api/v1/playlists/{id}/tracks", { params: { path: { id }, query: { page, perPage: 3 } } }),
   );
   return tracks.map((track) => track.id);
 }
