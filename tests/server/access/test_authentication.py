@@ -171,6 +171,16 @@ async def used(store: Store, clock: MovableClock) -> AsyncIterator[tuple[Client,
         yield holder, lambda: store.read(lambda: tokens.get(1).last_used_at).result()
 
 
+async def test_last_use_is_not_written_by_the_request_and_at_the_end_at_last(
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 600)
+    async with used(store, clock) as (client, last_used):
+        assert (await client.get(PRIVATE)).status == 200
+        assert last_used() is None
+    assert store.read(lambda: tokens.get(1).last_used_at).result() == clock.now()
+
+
 async def test_last_use_is_written_in_the_background_at_most_once_a_minute(
     store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,7 +188,6 @@ async def test_last_use_is_written_in_the_background_at_most_once_a_minute(
     first = clock.now()
     async with used(store, clock) as (client, last_used):
         assert (await client.get(PRIVATE)).status == 200
-        assert last_used() is None
         await until(lambda: last_used() == first)
         clock.advance(59 * SECOND)
         assert (await client.get(PRIVATE)).status == 200
