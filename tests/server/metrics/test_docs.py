@@ -1,23 +1,20 @@
 """docs/metrics.md: its commands run, and its tables name every metric and every field."""
 
 import json
-import os
 import re
 import shlex
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
 import pytest
 
-from tests.support.program import until
+from tests.support import preloaded
+from tests.support.program import Program
 from tests.support.prometheus import read
-from tests.support.reserved_port import reserved_port
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
@@ -27,15 +24,12 @@ NAMED = {name for row in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for na
 (EXAMPLE,) = map(json.loads, re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL))
 
 
-@pytest.fixture
-def port(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """Yield the port that the commands of the page use in this test."""
+@pytest.fixture(autouse=True)
+def settings(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
     monkeypatch.setenv("MUSICSVC_DATA_DIR", str(tmp_path / "folder"))
     monkeypatch.setenv("MUSICSVC_BACKUPS__EVERY_HOURS", "0")  # the first one is logged after three seconds
-    with reserved_port() as port:
-        monkeypatch.setenv("MUSICSVC_SERVER__PORT", str(port))
-        yield port
+    monkeypatch.setenv("MUSICSVC_SERVER__PORT", "0")
 
 
 def lines(block: int) -> list[list[str]]:
@@ -45,38 +39,26 @@ def lines(block: int) -> list[list[str]]:
 
 
 @contextmanager
-def running(line: list[str], port: int, err: Path) -> Iterator[None]:
+def running(line: list[str], folder: Path) -> Iterator[Program]:
     """Run the server that the command of the page starts."""
     given = [part for part in line if re.match(r"[A-Z_]+=", part)]
     program, *arguments = line[len(given) :]
     assert program == "musicsvc"
-    environment = os.environ | dict(part.split("=", 1) for part in given)  # noqa: TID251 - handed on
-    command = [sys.executable, "-m", program, *arguments]
-    with err.open("wb") as file, subprocess.Popen(command, cwd=ROOT, env=environment, stderr=file) as process:
-        try:
-            until(lambda: answers(port) or process.poll() is not None)
-            yield
-        finally:
-            process.terminate()
-            process.wait(20)
+    start = partial(preloaded.start, variables=dict(part.split("=", 1) for part in given))
+    with Program(folder, *arguments, start=start) as server:
+        yield server
 
 
-def answers(port: int) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-        return True
-    return False
-
-
-def get(url: str, port: int) -> str:
-    with urlopen(url.replace(":8080", f":{port}")) as answer:  # noqa: S310 - the server that was just started
+def get(url: str, server: Program) -> str:
+    with urlopen(url.replace("http://127.0.0.1:8080", server.root)) as answer:  # noqa: S310 - the server that was just started
         return str(answer.read().decode())
 
 
-def test_the_table_names_every_figure_that_is_told(port: int, tmp_path: Path) -> None:
+def test_the_table_names_every_figure_that_is_told(tmp_path: Path) -> None:
     serve, (curl, silently, url) = lines(0)
-    with running(serve, port, tmp_path / "err"):
+    with running(serve, tmp_path) as server:
         assert (curl, silently) == ("curl", "-s")
-        found = {name for name, _ in read(get(url, port))}
+        found = {name for name, _ in read(get(url, server))}
     figures = {re.sub(r"_(bucket|sum|count)$", "", name) for name in found if name.startswith("musicsvc_")}
     assert all(name.startswith(("musicsvc_", "process_")) for name in found)
     told = {name for name in NAMED if name.startswith("musicsvc_")}
@@ -89,11 +71,11 @@ def test_the_table_names_every_figure_that_is_told(port: int, tmp_path: Path) ->
     assert told - figures <= sometimes | {"musicsvc_requests_total"}
 
 
-def test_the_example_of_a_line_is_what_a_request_leaves(port: int, tmp_path: Path) -> None:
+def test_the_example_of_a_line_is_what_a_request_leaves(tmp_path: Path) -> None:
     (serve,) = lines(1)
-    with running(serve, port, tmp_path / "err"):
-        get("http://127.0.0.1:8080/api/v1/albums", port)
-    _, line, _ = (tmp_path / "err").read_text("utf-8").splitlines()
+    with running(serve, tmp_path) as server:
+        get("http://127.0.0.1:8080/api/v1/albums", server)
+    _, line, _ = server.err.splitlines()
     found: dict[str, Any] = json.loads(line)
     assert list(found) == list(EXAMPLE)
     assert {name: type(value) for name, value in found.items()} == {name: type(EXAMPLE[name]) for name in EXAMPLE}
