@@ -43,6 +43,7 @@ from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from musicsvc.store.security import security_events
 from tests.conftest import NOW
 from tests.support import play_counts
+from tests.support.examples import examples
 from tests.support.reported_plays import SPANS, TODAY, account, report, world
 from tests.support.undoing import require_sound
 
@@ -237,7 +238,7 @@ STEPS_OF = {5: move, 6: move, 7: bring, 10: merge, 11: merge, 12: undo}
 
 
 @given(steps=STEPS)
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_whatever_is_deleted_edited_and_merged_figures_equal_a_recount(
     new_database: Callable[[], str], steps: list[tuple[int, int]]
 ) -> None:

@@ -25,6 +25,7 @@ from musicsvc.store.models import (
     TrackArtist,
 )
 from tests.conftest import NOW
+from tests.support.examples import examples
 from tests.support.import_files import Rows, import_file
 from tests.support.merges import FIRST_PAGE, contents, merge
 from tests.support.undoing import AT, DAY, LABEL, OPTIONS, require_sound, undone
@@ -119,7 +120,7 @@ def test_files_that_are_imported_again_after_merges_find_all_and_change_nothing(
 
 
 @given(rows=some.lists(ROWS, min_size=2, max_size=8, unique_by=KEYS), chance=some.randoms(use_true_random=False))
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_whatever_is_imported_and_merged_the_same_file_brings_nothing_new(
     new_database: Callable[[], str], tmp_path: Path, rows: Rows, chance: Any
 ) -> None:

@@ -31,6 +31,7 @@ from musicsvc.store.models import (
 from musicsvc.store.plays import retention
 from musicsvc.store.plays.rollups import counts, withdrawal
 from tests.conftest import NOW
+from tests.support.examples import examples
 from tests.support.import_files import Import, Rows, import_file
 from tests.support.undoing import AT, DAY, FAN, LABEL, OPTIONS, dump, quiet, require_sound, undone
 
@@ -104,7 +105,7 @@ def world(store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("world")
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batch=some.lists(IMPORTS, min_size=1, max_size=4), order=some.randoms(use_true_random=False))
 def test_whatever_is_imported_and_undone_in_any_order_the_state_is_as_before(
     store: Store, imported: Import, batch: list[tuple[str, Rows]], order: Any

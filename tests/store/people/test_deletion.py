@@ -28,6 +28,7 @@ from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import blocks
 from tests.conftest import NOW
+from tests.support.examples import examples
 from tests.support.import_files import import_file
 from tests.support.reported_plays import account, figures, report, world
 from tests.support.undoing import LABEL, OPTIONS, require_sound
@@ -92,7 +93,7 @@ class Play:
 
 
 @given(steps=STEPS)
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_figures_stay_whoever_is_deleted_or_erased_and_equal_a_recount(
     new_database: Callable[[], str], steps: list[tuple[int, int]]
 ) -> None:
