@@ -59,6 +59,7 @@ def ask(bare: Run) -> Json:
     return lambda *arguments: json.loads(bare(*arguments, "--json").stdout)
 
 
+@pytest.mark.slow
 def test_a_copy_to_sqlite_and_back_equals_the_database(
     bare: Run,
     ask: Json,

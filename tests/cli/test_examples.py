@@ -100,6 +100,7 @@ def test_every_example_that_asks_a_server_runs(run: Run, tmp_path: Path, monkeyp
             run(*(part.replace("8080", port) for part in arguments), "--timeout", "30s")
 
 
+@pytest.mark.slow
 @pytest.mark.only_on("sqlite")
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if each.removeprefix("musicsvc ").startswith(ENDLESS)])
 def test_every_example_that_does_not_end_by_itself_runs_until_ctrl_c(run: Run, folder: Path, example: str) -> None:

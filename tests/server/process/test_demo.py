@@ -108,6 +108,7 @@ def test_variables_fix_the_token_and_the_password_of_a_demo(folder: Path, monkey
         assert program.end(signal.SIGINT) == 0
 
 
+@pytest.mark.slow
 def test_the_addresses_of_a_demo_have_the_base_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUSICSVC_SERVER__BASE_PATH", "/music")
     with Program(folder, "serve", "--demo", "--port", "0") as program:

@@ -95,6 +95,7 @@ def test_the_sample_of_musicbrainz_goes_in_without_map(
     assert (dump(store), again.refused) == (before, done.refused)
 
 
+@pytest.mark.slow
 def test_songs_of_spotify_go_in_without_map_from_a_workbook_as_from_csv(
     store: Store, shared_data: Find, tmp_path: Path
 ) -> None:
