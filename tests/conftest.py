@@ -1,5 +1,6 @@
 """Fixtures and options of all tests: a store of the chosen kind, a clock, the shared data."""
 
+import atexit
 import gc
 import os
 from collections.abc import Callable, Iterator
@@ -80,7 +81,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     preloaded.close()
-    gc.unfreeze()  # duckdb reports objects that are not freed at the end
+    atexit.register(gc.unfreeze)  # duckdb reports objects that are not freed at the end
     if server := config.stash.get(SERVER, None):
         server.stop()
 
@@ -104,7 +105,6 @@ def pytest_collection(session: pytest.Session) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     """Exclude what is imported by now from garbage collection, which takes a tenth of the time otherwise."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
 
