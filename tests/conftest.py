@@ -189,17 +189,11 @@ def file(store_url: str) -> Path:
 
 
 @pytest.fixture
-def store(store_url: str) -> Iterator[Store]:
-    """Open a store on a new, migrated database."""
+def store(template: databases.Template, store_url: str) -> Iterator[Store]:
+    """Open a store on a new, migrated database with a log of calls."""
+    template.make_log(store_url)
     with opening.connect(store_url) as opened:
         yield opened
-
-
-@pytest.fixture
-def logged_store(template: databases.Template, store: Store) -> Store:
-    """The store, with the log of calls that a server would make."""
-    template.make_log(store.url)
-    return store
 
 
 @pytest.fixture
@@ -253,9 +247,9 @@ def typescript_client(tmp_path_factory: pytest.TempPathFactory) -> GeneratedClie
 
 
 @pytest.fixture
-def start_server(aiohttp_client: AiohttpClient, logged_store: Store, clock: MovableClock) -> StartServer:
+def start_server(aiohttp_client: AiohttpClient, store: Store, clock: MovableClock) -> StartServer:
     """Starts servers, by default over the store and the clock of the test, that end with the test."""
-    opened, stopped = logged_store, clock
+    opened, stopped = store, clock
 
     async def start(
         settings: Settings | None = None, *, store: Store | None = None, clock: Clock | None = None

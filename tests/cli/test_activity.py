@@ -175,12 +175,12 @@ def test_filters_select_rows(ask: Json, options: list[str], expected: list[str])
     assert [row.get("kind") or row["request_id"] for row in ask("activity", *options)] == expected
 
 
-def test_without_a_log_nothing_is_printed_or_created(ask: Json, run: Run, store: Store) -> None:
+def test_without_a_log_nothing_is_printed_or_created(ask: Json, run: Run, store_url: str) -> None:
     assert ask("activity") == []
     assert run("activity").stdout == ""
 
-    if store.url.startswith("sqlite:///"):
-        assert not Path(store.url.removeprefix("sqlite:///")).with_name("activity.db").exists()
+    if store_url.startswith("sqlite:///"):
+        assert not Path(store_url.removeprefix("sqlite:///")).with_name("activity.db").exists()
 
 
 @pytest.mark.only_on("sqlite")

@@ -77,9 +77,9 @@ def made(prefilled: databases.Filled[Catalog]) -> Catalog:
 
 
 @pytest.fixture
-async def ask(logged_store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
+async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
     """A client with the manager's token that checks every answer against the OpenAPI document."""
-    async with running(logged_store, clock) as client:
+    async with running(store, clock) as client:
         yield CheckedClient(client._session, client.root, made.token)
 
 

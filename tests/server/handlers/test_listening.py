@@ -71,8 +71,8 @@ def world(prefilled: databases.Filled[TimedWorld], store: Store) -> TimedWorld:
 
 
 @pytest.fixture
-async def client(logged_store: Store, clock: MovableClock, world: TimedWorld) -> AsyncIterator[Client]:
-    async with running(logged_store, clock) as client:
+async def client(store: Store, clock: MovableClock, world: TimedWorld) -> AsyncIterator[Client]:
+    async with running(store, clock) as client:
         yield client.holding(world.made.token)
 
 

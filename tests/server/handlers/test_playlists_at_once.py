@@ -18,14 +18,14 @@ PENDING = 10**16
 
 
 @pytest.fixture
-async def crowd(logged_store: Store, clock: MovableClock) -> AsyncIterator[list[Person]]:
+async def crowd(store: Store, clock: MovableClock) -> AsyncIterator[list[Person]]:
     """Create accounts, each with its own connection."""
     async with (
-        running(logged_store, clock) as anonymous,
+        running(store, clock) as anonymous,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
     ):
         client = Client(session, anonymous.root)
-        yield [join(client, logged_store, clock, f"person{number}") for number in range(CLIENTS)]
+        yield [join(client, store, clock, f"person{number}") for number in range(CLIENTS)]
 
 
 def invite_all(store: Store, playlist: int, people: list[Person], state: str) -> None:

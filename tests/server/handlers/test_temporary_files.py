@@ -33,9 +33,9 @@ def no_system_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def token(logged_store: Store, clock: MovableClock) -> str:
+def token(store: Store, clock: MovableClock) -> str:
     """The token of an account that manages 1,500 tracks."""
-    account, token = person(logged_store, clock, "many@label.test")
+    account, token = person(store, clock, "many@label.test")
 
     def fill() -> None:
         artist = Artist.create(name="Prolific", manager=account, created_at=0).id
@@ -43,7 +43,7 @@ def token(logged_store: Store, clock: MovableClock) -> str:
         bulk.insert(Track, ("id", "name", "duration", "created_at"), [(each, "n" * 200, 1, 0) for each in ids])
         bulk.insert(TrackArtist, ("track", "artist", "position"), [(each, artist, 0) for each in ids])
 
-    logged_store.write(fill).result()
+    store.write(fill).result()
     return token
 
 
@@ -53,29 +53,29 @@ def folder_of(store: Store, settings: Settings) -> Path:
 
 @pytest.mark.usefixtures("no_system_folder")
 async def test_large_exports_need_no_folder_of_the_system(
-    logged_store: Store, clock: MovableClock, token: str, tmp_path: Path
+    store: Store, clock: MovableClock, token: str, tmp_path: Path
 ) -> None:
     settings = Settings(data_dir=tmp_path)
-    async with running(logged_store, clock, settings) as anonymous:
+    async with running(store, clock, settings) as anonymous:
         client = anonymous.holding(token)
         text = await client.post(f"{INSIGHTS}/export/csv", {})
         assert len(text.body) > spooled.IN_MEMORY
         assert len(list(csv.reader(io.StringIO(text.body.decode(), newline="")))) == 1 + TRACKS
         book = await client.post(f"{INSIGHTS}/export/xlsx", {})
         assert openpyxl.load_workbook(io.BytesIO(book.body))["tracks"].max_row == 1 + TRACKS
-        folder = folder_of(logged_store, settings)
+        folder = folder_of(store, settings)
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert list(folder.iterdir()) == []
 
 
 @pytest.mark.usefixtures("no_system_folder")
 async def test_an_export_is_unavailable_where_the_data_folder_cannot_be_written_either(
-    logged_store: Store, clock: MovableClock, token: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    store: Store, clock: MovableClock, token: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = Settings(data_dir=tmp_path)
-    async with running(logged_store, clock, settings) as anonymous:
+    async with running(store, clock, settings) as anonymous:
         client = anonymous.holding(token)
-        folder = folder_of(logged_store, settings)
+        folder = folder_of(store, settings)
         folder.write_text("a file in its place, which also root cannot write into")
         for form in ("csv", "xlsx"):
             with caplog.at_level(logging.WARNING):
@@ -97,9 +97,9 @@ with scratch.folder(pathlib.Path(sys.argv[1])) as made:
 
 
 @pytest.fixture
-def writer(logged_store: Store, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def writer(store: Store, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that writes temporary files into the folder of the servers."""
-    folder = folder_of(logged_store, Settings(data_dir=tmp_path))
+    folder = folder_of(store, Settings(data_dir=tmp_path))
     line = [sys.executable, "-c", WRITER, str(folder)]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
         yield process
@@ -107,17 +107,17 @@ def writer(logged_store: Store, tmp_path: Path) -> Iterator[subprocess.Popen[str
 
 
 async def test_a_server_removes_the_files_of_processes_that_were_killed(
-    logged_store: Store, clock: MovableClock, tmp_path: Path, writer: subprocess.Popen[str]
+    store: Store, clock: MovableClock, tmp_path: Path, writer: subprocess.Popen[str]
 ) -> None:
     settings = Settings(data_dir=tmp_path)
-    parent = folder_of(logged_store, settings)
+    parent = folder_of(store, settings)
     assert writer.stdout is not None
     made = writer.stdout.readline().strip()
     with scratch.folder(parent) as own:
-        async with running(logged_store, clock, settings):
+        async with running(store, clock, settings):
             assert {str(each) for each in parent.iterdir()} == {made, str(own)}  # in use
         writer.kill()
         writer.wait()
-        async with running(logged_store, clock, settings):
+        async with running(store, clock, settings):
             assert list(parent.iterdir()) == [own]
     assert list(parent.iterdir()) == []

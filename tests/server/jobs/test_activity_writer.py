@@ -156,8 +156,10 @@ async def test_a_call_that_no_database_accepts_is_lost_alone_and_reported(store:
 
 @sqlite
 async def test_calls_that_are_not_written_before_the_end_are_counted_in_the_log(
-    store: Store, clock: MovableClock, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    store: Store, clock: MovableClock, tmp_path: Path, file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    activity_log.default_file(file).unlink()
+
     def fault(operation: str, file: str) -> None:
         if operation == "write" and file.startswith("activity"):
             raise disk.error(apsw.SQLITE_FULL)

@@ -178,6 +178,8 @@ def test_a_log_that_cannot_be_read_is_a_problem(store: Store, tmp_path: Path) ->
 def test_a_missing_file_is_created_and_the_files_of_the_log_are_for_their_owner_alone(
     store: Store, tmp_path: Path
 ) -> None:
+    default = activity_log.default_file(Path(store.url.removeprefix("sqlite:///")))
+    default.unlink()
     file = tmp_path / "other disk" / "calls.db"
     with activity_log.build(store.url, file) as log:
         log.prepare()
@@ -186,7 +188,7 @@ def test_a_missing_file_is_created_and_the_files_of_the_log_are_for_their_owner_
         modes = {path.name: path.stat().st_mode & 0o777 for path in (file.parent, *file.parent.iterdir())}
     assert {file.name, f"{file.name}-wal", f"{file.name}.lock"} < set(modes)
     assert (modes.pop(file.parent.name), set(modes.values())) == (0o700, {0o600})
-    assert not (Path(store.url.removeprefix("sqlite:///")).parent / "activity.db").exists()
+    assert not default.exists()
 
 
 @sqlite
