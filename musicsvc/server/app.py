@@ -139,7 +139,9 @@ class App:
         return {
             "store": self._store,  # for handlers that run outside of a transaction
             "activity_log": log,
-            "check_installation": partial(doctor.check, settings, settings.data_dir / "config.toml"),
+            "check_installation": partial(
+                doctor.check, settings, settings.data_dir / "config.toml", beside=self._store
+            ),
             "backup_folder": settings.backup_folder,
             "create_backup": partial(backup_scheduler.create_now, self._store.url, settings.backup_folder),
             "temporary": self._temporary,

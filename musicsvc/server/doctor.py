@@ -12,6 +12,7 @@ from musicsvc.server.process import resources
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.doctor import Finding, database, failed, files, ok, problem, warning
+from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of, without_password
 
 SOON, URGENT = 14 * DAY, 3 * DAY
@@ -21,18 +22,19 @@ WIDEST = {4: 8, 6: 16}  # by IP version: the shortest prefix that can still be o
 FEW_CONNECTIONS = 1_000
 
 
-def check(settings: Settings, config_file: Path, *, now: int) -> Iterator[Finding]:
-    """Yield the results of all checks of the installation. `config_file`: the settings file, which may not exist."""
+def check(settings: Settings, config_file: Path, *, now: int, beside: Store | None = None) -> Iterator[Finding]:
+    """Yield the results of all checks of the installation. `config_file`: the settings file, which may not exist.
+
+    `beside`: the store that this process has open. On PostgreSQL the checks use its connections.
+    """
     path = path_of(settings.store_url)
     yield database.check_clock(now)
-    found = database.check_database(settings.store_url, now=now)
+    found = database.check_database(settings.store_url, now=now, beside=beside)
     yield from found
     if path is not None or not any(finding.check == "database" for finding in found):
-        yield from check_log(settings, path)
-        if settings.database_read_url:
-            yield from _attempt(
-                "read replica", lambda: [database.check_replica(settings.store_url, settings.database_read_url)]
-            )
+        yield from check_log(settings, path, beside)
+        if read_url := settings.database_read_url:
+            yield from _attempt("read replica", lambda: [database.check_replica(settings.store_url, read_url, beside)])
     yield from _attempt("permissions", lambda: files.check_permissions(*_private_files(settings, config_file, path)))
     if path is not None:
         yield from _of_files(settings, path, now)
@@ -78,15 +80,15 @@ def _of_files(settings: Settings, path: Path, now: int) -> Iterator[Finding]:
     yield from _attempt("leftovers", lambda: files.check_leftovers(path, folder))
 
 
-def check_log(settings: Settings, path: Path | None) -> Iterator[Finding]:
-    """Yield the results of the checks of the activity log."""
+def check_log(settings: Settings, path: Path | None, beside: Store | None = None) -> Iterator[Finding]:
+    """Yield the results of the checks of the activity log. `beside`: as in `check`."""
     unwritable = files.check_log_file(_log(settings, path)) if path is not None else []
     if unwritable:
         yield from unwritable
         return
     hint = "The server renames the file when it starts, and creates a new activity log."
     try:
-        wrong = activity_log.problems(settings.store_url, settings.activity.file)
+        wrong = activity_log.problems(settings.store_url, settings.activity.file, beside=beside)
     except (Damaged, activity_log.Outdated) as failure:
         found = failed("activity log", failure, hint)
         yield warning(found.check, found.finding, found.hint)

@@ -4,6 +4,7 @@ import os
 import re
 import resource
 import ssl
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,45 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from musicsvc import config
-from musicsvc.clock import SECOND, parse
+from musicsvc.clock import SECOND, Clock, parse
 from musicsvc.config import Server
 from musicsvc.errors import Failure
 from musicsvc.server import doctor as exposure
 from musicsvc.server.network import tls
+from musicsvc.store import opening
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.doctor import Finding, Level, ok, problem, warning
+from tests.support.postgres import limited_role
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
 NOW = parse("2026-12-01T12:00:00Z")
+
+
+@pytest.mark.only_on("postgres")
+def test_the_checks_of_a_server_need_no_connection_beside_its_own(store_url: str, tmp_path: Path) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    now = Clock().now()
+    with limited_role(store_url, 8) as url, opening.connect(url) as store, ExitStack() as closing:
+        others: list[Any] = []
+        store.write(lambda: None).result()
+        with suppress(psycopg.OperationalError):  # the role has no more
+            while len(others) < 8:
+                others.append(closing.enter_context(psycopg.connect(url)))
+        assert len(others) < 8
+        settings = config.Settings(database_url=url, data_dir=tmp_path)
+        wrong, right = (
+            {each.check for each in exposure.check(settings, tmp_path / "none", now=now, beside=beside) if is_of(each)}
+            for beside in (None, store)
+        )
+    assert wrong == {"database"}
+    assert {"pragmas", "schema", "counts", "activity log"} <= right
+    assert "database" not in right
+
+
+def is_of(found: Finding) -> bool:
+    """Return whether the finding is about the database or the log in it."""
+    return found.check in {"database", "pragmas", "schema", "counts", "activity log"}
 
 
 @pytest.mark.only_on("sqlite")

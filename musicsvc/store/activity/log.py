@@ -184,12 +184,12 @@ def check(url: str, file: Path | None = None) -> list[str]:
     return [f"activity log: {line}" for line in found]
 
 
-def problems(url: str, file: Path | None = None) -> list[str]:
-    """Return the problems of the activity log.
+def problems(url: str, file: Path | None = None, *, beside: Store | None = None) -> list[str]:
+    """Return the problems of the activity log. `beside`: the open store of the database, whose connections it uses.
 
     Raises Damaged or Outdated if the next start of the server repairs the log, Failure if it cannot be read.
     """
-    with build(url, file) as log:
+    with build(url, file, beside=beside) as log:
         return log.read(schema_problems).result() if log.open_existing() else []
 
 

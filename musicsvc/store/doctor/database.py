@@ -26,22 +26,29 @@ SET_CLOCK = "Set the clock, best by NTP: the expiry of tokens and the days of fi
 MAX_LINES = 3
 
 
-def check_database(url: str, *, now: int) -> list[Finding]:
-    """Check the database, which may be missing, damaged or of another schema version."""
+def check_database(url: str, *, now: int, beside: Store | None = None) -> list[Finding]:
+    """Check the database, which may be missing, damaged or of another schema version.
+
+    `beside`: the store that this process has open. On PostgreSQL the checks use its connections.
+    """
     found = [_sqlite_version()] if path_of(url) else []
     try:
-        with open_unchecked(url) as store:
+        with _opened(url, beside) as store:
             found += _check_open(store, now)
     except Failure as failure:
         found.append(failed("database", failure, "Check database_url, and that the PostgreSQL server runs."))
     return found
 
 
-def check_replica(url: str, read_url: str) -> Finding:
-    """Check that figures are read from the read replica at `read_url`."""
+def _opened(url: str, beside: Store | None) -> Store:
+    return open_unchecked(url) if beside is None or path_of(url) else beside.beside()
+
+
+def check_replica(url: str, read_url: str, beside: Store | None = None) -> Finding:
+    """Check that figures are read from the read replica at `read_url`. `beside`: as in `check_database`."""
     from musicsvc.store.engine.postgres import standby  # noqa: PLC0415 - loads the driver only if used
 
-    with open_unchecked(url) as store:
+    with _opened(url, beside) as store:
         problem = standby.problem(read_url, store, schema.fault)
     if problem is None:
         return ok("read replica", "The read replica has what the primary has.")
