@@ -90,12 +90,10 @@ def test_units_that_need_a_locked_table_do_not_delay_others(store: Store, admin:
     with admin.transaction():
         admin.execute("LOCK TABLE tag IN ACCESS EXCLUSIVE MODE")
         locked = [store.read(_tags) for _ in range(9)] + [store.write(_tag(f"tag {number}")) for number in range(7)]
-        began = time.monotonic()
         for number in range(9):
             genre = f"genre {number}"
             store.write(lambda: Genre.insert(name=genre, display_name=genre).execute()).result(PATIENCE)  # noqa: B023 - done at once
             assert store.read(Genre.select().count).result(PATIENCE) == number + 1
-        assert time.monotonic() - began < 3
         assert not any(one.done() for one in locked)
 
     for one in locked:
