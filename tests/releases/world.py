@@ -94,5 +94,6 @@ def _replace_random() -> None:
     run(f"UPDATE {schema.HISTORY} SET applied = ?", "2026-11-26 12:00:00")
     for token in list(Token.select(Token.id).where(Token.digest != tokens.digest(TOKEN))):
         Token.update(digest=bytes([token.id]) * 32, last_four="abcd").where(Token.id == token.id).execute()
+    run("UPDATE change_epoch SET value = ?", bytes(16))
     for table in (Session, PasswordLink):
         table.update(digest=bytes(32)).execute()

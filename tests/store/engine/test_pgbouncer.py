@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from musicsvc.store import opening
+from musicsvc.store.catalog import changes
 from musicsvc.store.engine.sql import fetch, stream_rows
-from musicsvc.store.models import Tag
+from musicsvc.store.models import Artist, Tag
 from musicsvc.store.schema import history, schema
 from tests.support.pgbouncer import pooled
 
@@ -32,6 +33,17 @@ def test_a_database_is_created_and_used_through_a_pooler(pooled_url: str) -> Non
             store.write(partial(Tag.create, name=f"tag {number}")).result()
         tags = [store.read(lambda: list(stream_rows("SELECT name FROM tag ORDER BY id"))) for _ in range(20)]
         assert [len(each.result()) for each in tags] == [20] * 20
+
+
+def test_changes_of_the_catalog_are_numbered_through_a_pooler(pooled_url: str) -> None:
+    schema.upgrade(pooled_url)
+
+    with opening.connect(pooled_url) as store:
+        begin = store.read(partial(changes.since, None)).result().cursor
+        for number in range(9):
+            store.write(partial(Artist.create, name=f"artist {number}", created_at=1)).result()
+        rows = store.read(partial(changes.since, begin)).result().rows
+    assert [(row.id, row.change) for row in rows] == [(number, "created") for number in range(1, 10)]
 
 
 def test_every_transaction_has_its_timeouts_through_a_pooler(pooled_url: str) -> None:
