@@ -14,7 +14,7 @@ from musicsvc.server.responses.large import ALBUMS
 from musicsvc.server.routes.route import INSIGHTS, V1, Access, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import Pages
-from musicsvc.store.catalog import albums, artists, tracks
+from musicsvc.store.catalog import albums, artists, changes, tracks
 from musicsvc.store.engine.store import Store
 from musicsvc.store.insights.listening import MOST_ALBUMS
 from musicsvc.store.messaging import notifications
@@ -39,6 +39,7 @@ PAGED = [route for route in ROUTES if route.query is not None and issubclass(rou
 UNPAGED: Mapping[str, Any] = {
     f"GET {V1}/users/search?query=fan&limit={{rows}}": None,
     f"GET {V1}/search?q=a": None,
+    f"GET {V1}/changes?since={{cursor}}": None,
     f"GET {V1}/albums/{{album}}?with=genres,tags": None,
     f"GET {V1}/tracks/{{track}}": None,
     f"GET {V1}/collections/{{collection}}": None,
@@ -113,7 +114,10 @@ async def test_an_answer_of_many_rows_takes_as_many_queries_as_one_of_one_row(
     uncached: Client, store: Store, clock: MovableClock
 ) -> None:
     world = worlds.World(uncached.root, clock.now())
-    owners = [store.write(partial(add_owner, world, rows)).result() for rows in (1, MANY)]
+    many, one = (
+        store.write(partial(add_owner, world, rows)).result() for rows in (MANY, 1)
+    )  # one has changes after many
+    owners = one, many
     found = {}
     for asked, body in UNPAGED.items():
         found[asked] = [
@@ -133,6 +137,7 @@ async def count(store: Store, client: Client, asked: str, body: Any = None) -> i
 
 def add_owner(world: World, rows: int) -> dict[str, Any]:
     """Create an account with this many of each object, played and shared with another artist; in a unit of work."""
+    cursor = changes.since(None).cursor
     accounts = [worlds.add_account(world, f"fan {rows} {each}") for each in range(rows)]
     token, owner = accounts[0]
     others = [artists.create(f"Artist {each}", None, None, now=world.now, actor=owner).id for each in range(rows)]
@@ -157,4 +162,4 @@ def add_owner(world: World, rows: int) -> dict[str, Any]:
     subjects = {"artist": main, "album": records[0], "track": made[0], "collection": collection}
     against = ",".join(map(str, records[1 : MOST_ALBUMS + 1]))
     periods = {"timeframe": "90d", "period": "90-days"} if rows == 1 else {"timeframe": "1y", "period": "1-year"}
-    return subjects | periods | {"token": token, "rows": rows, "against": against}
+    return subjects | periods | {"token": token, "rows": rows, "against": against, "cursor": cursor}
