@@ -32,12 +32,13 @@ LAST = """
     /* artist album track album_artist album_tag track_artist track_genre track_tag */
 """
 SINCE = """
-    SELECT c.kind, c.object, c.position, c.created > ?, coalesce(t.id, b.id, a.id), m.into_id
+    SELECT c.kind, c.object, c.position, c.created > ?, coalesce(t.id, b.id, a.id), (
+        SELECT max(into_id) FROM merged WHERE kind = c.kind AND former_id = c.object AND into_id <> c.object
+    )
     FROM catalog_change c
     LEFT JOIN track t ON c.kind = 1 AND t.id = c.object
     LEFT JOIN album b ON c.kind = 2 AND b.id = c.object
     LEFT JOIN artist a ON c.kind = 3 AND a.id = c.object
-    LEFT JOIN merged m ON m.kind = c.kind AND m.former_id = c.object AND m.into_id <> c.object
     WHERE c.position > ? ORDER BY c.position LIMIT ?
 """
 EPOCH = "SELECT value FROM change_epoch WHERE id = 1"

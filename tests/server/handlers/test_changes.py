@@ -183,6 +183,19 @@ async def test_a_merged_object_names_the_one_that_has_its_place(client: Client, 
     assert mirror.objects["track", track]["artists"] == [2]
 
 
+async def test_what_was_merged_twice_is_one_change(client: Client, store: Store) -> None:
+    artist, album, track = await make(client)
+    body = {"name": "e", "duration": 2, "artists": [artist]}
+    other, last = [(await client.post("tracks", body | more)).json["track"]["id"] for more in ({"album_id": album}, {})]
+    mirror = Mirror(client)
+    await mirror.begin()
+    merge(store, "track", other, track)  # takes the album, so that track is found as it was before, too
+    merge(store, "track", track, last)
+    seen = await mirror.follow()
+    assert sorted(seen) == ["album 1 updated", *(f"track {each}" for each in ("1 merged", "2 merged", "3 updated"))]
+    assert mirror.merged == {("track", other): last, ("track", track): last}
+
+
 @pytest.mark.parametrize(
     "cursor", ["", "x", "%C3%A9", "AAAA", "3q2-777vEjQAAAAAAAAAKg", "3q2-777vEjQAAAAAAAAAKg%3D%3D", "A" * 3000]
 )
