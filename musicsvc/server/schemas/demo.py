@@ -221,7 +221,7 @@ class CardViolation(Answer):
     """A fault of a client in words, and the requests that show it, oldest first."""
 
     text: str = Field(examples=["came back before the 2 s of Retry-After"])
-    client: str = Field(examples=["token 1"], description="The id of its token; without one, its User-Agent.")
+    client: str = Field(examples=["token 1 (laptop)"], description="Its token; without one, its User-Agent.")
     requests: list[CardRequest]
 
 

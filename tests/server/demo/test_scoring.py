@@ -309,7 +309,7 @@ def faults(requests: Sequence[Sent], token: int) -> list[tuple[str, str]]:
         (verdict.point.name, violation.text)
         for verdict in verdicts
         for violation in verdict.violations
-        if violation.client == f"token {token}"
+        if violation.client == f"token {token} (t)"
     ]
 
 

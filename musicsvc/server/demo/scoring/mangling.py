@@ -13,6 +13,7 @@ CLAMPED = {2**31 - 1, 2**32 - 1}
 NULLS = {"null", "none", "nil", "nan", "undefined", "(null)", "<null>"}
 NOT_AN_ID = re.compile(r"-?[0-9]+(\.[0-9]+)?(e\+?[0-9]+)?|.*\[object.*|-?inf(inity)?", re.IGNORECASE)
 TRUNCATED = 100  # characters of a text that is cut by a limit, not on purpose
+TELLING = 4  # characters of a damaged text that nobody sends by chance
 REPLACEMENT = "\ufffd"
 SPECIAL = frozenset("<>&\"'")
 
@@ -35,7 +36,7 @@ def mangled_texts(text: str) -> set[str]:
     """Return what a text becomes in clients that do not keep it as it is."""
     if text.isascii() and text.isprintable() and SPECIAL.isdisjoint(text):
         return set()
-    return {each.strip() for each in _mangled(text)} - {text, ""}
+    return {form for each in _mangled(text) if len(form := each.strip()) >= TELLING} - {text}
 
 
 def _mangled(text: str) -> Iterator[str]:

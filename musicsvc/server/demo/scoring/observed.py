@@ -36,7 +36,8 @@ class Observed:
     def client(self) -> str:
         """The client: its token, or if it has none, its User-Agent."""
         if (token := self.entry.token) is not None:
-            return f"token {token.id or token.last_four}"
+            known = token.id is not None
+            return f"token {token.id} ({token.name})" if known else f"unknown token …{token.last_four}"
         return self.entry.headers.get("User-Agent", NO_CLIENT)
 
     @cached_property
