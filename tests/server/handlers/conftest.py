@@ -1,11 +1,18 @@
-"""Fixtures for tests of endpoints: accounts on the server that the tests of a module share."""
+"""Fixtures for tests of endpoints: accounts on a server that a module shares, and a server with a module's catalog."""
 
+import copy
+from collections.abc import AsyncIterator
 from itertools import count
 
 import pytest
 
-from tests.support.playlist_world import People
+from musicsvc.clock import MovableClock
+from musicsvc.store.engine.store import Store
+from tests.support import databases
+from tests.support.listening_world import Catalog
+from tests.support.playlist_world import CheckedClient, People
 from tests.support.playlist_world import people as new_people
+from tests.support.serving import Client, running
 from tests.support.shared_server import Shared
 
 NUMBERS = count()
@@ -15,3 +22,16 @@ NUMBERS = count()
 def people(shared: Shared) -> People:
     """Three accounts that no other test knows."""
     return new_people(*shared, domain=f"people{next(NUMBERS)}.test")
+
+
+@pytest.fixture
+def made(prefilled: databases.Filled[Catalog]) -> Catalog:
+    """The ids of the objects in the test's copy of the module's database."""
+    return copy.deepcopy(prefilled.made)
+
+
+@pytest.fixture
+async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
+    """A client with the manager's token that checks every answer against the OpenAPI document."""
+    async with running(store, clock) as client:
+        yield CheckedClient(client._session, client.root, made.token)

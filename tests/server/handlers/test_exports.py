@@ -1,11 +1,10 @@
 """Exports: their form, their scope, cells without formulas, and slow clients."""
 
-import copy
 import csv
 import errno
 import io
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -27,8 +26,7 @@ from musicsvc.store.plays.periods import SLOT
 from tests.conftest import NOW
 from tests.support import databases, export_files
 from tests.support.listening_world import ALBUMS, TRACKS, Catalog, catalog
-from tests.support.playlist_world import CheckedClient
-from tests.support.serving import Answer, Client, person, running
+from tests.support.serving import Answer, Client, person
 
 FIGURES = "plays_total,plays_period,listeners_total,listeners_period,likes,reposts,plays_change,listeners_change"
 OF_TRACK = "isrc,upc,album,label,release_date"
@@ -69,18 +67,6 @@ def prefilled(
 
     with databases.filled(template, tmp_path_factory.mktemp("exports"), fill) as filled:
         yield filled
-
-
-@pytest.fixture
-def made(prefilled: databases.Filled[Catalog]) -> Catalog:
-    return copy.deepcopy(prefilled.made)
-
-
-@pytest.fixture
-async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
-    """A client with the manager's token that checks every answer against the OpenAPI document."""
-    async with running(store, clock) as client:
-        yield CheckedClient(client._session, client.root, made.token)
 
 
 async def export(client: Client, name: str, body: Any = None) -> Answer:

@@ -1,7 +1,6 @@
 """The insights endpoints: figures equal recomputed ones, the insights body everywhere, realtime in every process."""
 
-import copy
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -17,8 +16,7 @@ from tests.conftest import NOW
 from tests.support import databases
 from tests.support.listening_world import Catalog, share_tracks, two_years
 from tests.support.pdf_text import printed
-from tests.support.playlist_world import CheckedClient
-from tests.support.serving import Client, person, running
+from tests.support.serving import Client, person
 
 
 @pytest.fixture(scope="module")
@@ -32,18 +30,6 @@ def prefilled(
 
     with databases.filled(template, tmp_path_factory.mktemp("insights"), fill) as filled:
         yield filled
-
-
-@pytest.fixture
-def made(prefilled: databases.Filled[Catalog]) -> Catalog:
-    return copy.deepcopy(prefilled.made)
-
-
-@pytest.fixture
-async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
-    """A client of the manager's, whose every answer is held to the document."""
-    async with running(store, clock) as client:
-        yield CheckedClient(client._session, client.root, made.token)
 
 
 async def data(client: Client, path: str) -> Any:
