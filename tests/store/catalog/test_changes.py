@@ -219,6 +219,24 @@ def test_the_same_rows_in_another_database_refuse_a_cursor(store: Store, new_dat
         require_refused(other, before)
 
 
+@pytest.mark.only_on("postgres")
+@pytest.mark.slow
+def test_a_standby_that_becomes_the_primary_refuses_a_cursor() -> None:
+    from tests.support.replication import replicated  # noqa: PLC0415 - needs psycopg
+
+    with replicated() as servers:
+        with opening.connect(servers.url) as store:
+            add(store, "One")
+            before = cursor(store)
+        servers.on_standby("SELECT pg_promote()")
+        servers.on_standby("CHECKPOINT")  # as the server itself does soon
+        with opening.connect(servers.read_url) as store:
+            require_refused(store, before)
+            own = cursor(store)
+            add(store, "Two")
+            assert [row.change for row in since(store, own)] == ["created"]
+
+
 def test_a_cursor_beyond_the_last_change_is_refused(store: Store) -> None:
     add(store, "One", "Two")
     before = cursor(store)
