@@ -39,6 +39,7 @@ class Sent:
     returned: Mapping[str, str] | None = None
     after: float = 1.0
     token: int = 1
+    last_four: str = "abcd"
     scope: str = "read-write"
     ended_by: Ender | None = None
 
@@ -85,7 +86,7 @@ def _entry(sent: Sent, number: int, now: float) -> Entry:
         ended_by=sent.ended_by,
         injection=None,
         request_id="r",
-        token=SentToken(None, "abcd", sent.token, "t", sent.scope, 1, "Ada"),
+        token=SentToken(None, sent.last_four, sent.token, "t", sent.scope, 1, "Ada"),
         headers=sent.headers or {},
         body=None,
         size=0,
@@ -164,6 +165,9 @@ def test_a_list_is_read_to_its_end_by_those_who_have_begun() -> None:
     assert failed(first, second, broken, other) == {"paging": 1}
     assert passed(first, second, broken, third, other) >= {"paging"}
     assert passed(first, second, replace(third, status=304), other) >= {"paging"}
+    longer = get(first.target, answer=page(1, 4))
+    assert failed(first, second, third, longer, other) == {}  # who has read it all may look for news
+    assert failed(first, second, third, first, second, other) == {"paging": 1}
 
 
 def test_a_post_without_a_response_is_repeated_only_if_that_is_harmless() -> None:
@@ -177,7 +181,9 @@ def test_a_post_without_a_response_is_repeated_only_if_that_is_harmless() -> Non
     assert failed(lost("POST", like, None), post(like, None)) == {}
     added = f"{PLAYLISTS}/7/tracks/add"
     assert failed(lost("POST", added, {"ids": [1]}), post(added, {"ids": [1]})) == {"retries": 1}
-    assert failed(lost("POST", added, {"ids": [1]}), get(f"{PLAYLISTS}/7/tracks"), post(added, {"ids": [1]})) == {}
+    for seen, violations in ((f"{PLAYLISTS}/7/tracks", 0), (f"{PLAYLISTS}/7", 0), (f"{PLAYLISTS}/8", 1), (ALBUMS, 1)):
+        found = failed(lost("POST", added, {"ids": [1]}), get(seen), post(added, {"ids": [1]}))
+        assert found.get("retries", 0) == violations, seen
     assert failed(lost("POST", PLAYS, plays(None)), post(PLAYS, plays(None))) == {"retries": 1}
     assert passed(lost("POST", PLAYS, plays("a")), post(PLAYS, plays("a"))) >= {"retries", "plays"}
 
@@ -204,6 +210,7 @@ def test_a_token_is_dead_after_a_401_that_says_so() -> None:
     assert passed(REFUSED) >= {"dead-token"}
     assert failed(REFUSED, get(TRACKS)) == {"dead-token": 1}
     assert failed(REFUSED, get(TRACKS, after=0.05), get(TRACKS, token=2)) == {}
+    assert failed(REFUSED, get(TRACKS, last_four="efgh")) == {}  # the same token with a new value
     unknown = {"WWW-Authenticate": 'Bearer error="invalid_token", error_description="unknown"'}
     assert failed(replace(REFUSED, returned=unknown), get(TRACKS)) == {}
 
@@ -218,6 +225,9 @@ def test_a_play_is_lost_once_its_client_has_gone_on() -> None:
     assert passed(loss, post(PLAYS, plays("a", "b"), token=2), other, other, other) >= {"plays"}
     assert failed(loss, post(PLAYS, plays("c", "d"))) == failed(loss, post(PLAYS, plays(None, None))) == {"plays": 2}
     assert failed(loss, post(PLAYS, plays("a", "b")), post(PLAYS, plays("c", "d"))) == {}  # it had a response
+    assert failed(loss, post(PLAYS, plays("c", "d"), token=2)) == {}  # another client
+    at_once = plays("a")["plays"] + plays("b")["plays"]  # two listeners without a name
+    assert failed(lost("POST", PLAYS, {"plays": at_once}), post(PLAYS, {"plays": at_once})) == {}
 
 
 def test_values_of_the_edge_world_are_kept_as_they_were_given() -> None:

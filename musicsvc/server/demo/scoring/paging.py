@@ -52,7 +52,10 @@ class PagesToTheEnd(Point):
         if entry.method != "GET" or (page := seen.page) is None:
             return
         rest = frozenset(pair for pair in seen.query if pair[0] != "page")
-        walk = self._walks.setdefault((seen.client, seen.path, rest), Walk(entry))
+        key = (seen.client, seen.path, rest)
+        walk = self._walks.get(key)
+        if walk is None or (page.number == 1 and walk.begun and not walk.missing()):
+            self._walks[key] = walk = Walk(entry)  # who has read it all and looks for news, begins again
         walk.newest, walk.last = entry, page.last
         if page.number <= page.last:
             walk.pages.add(page.number)

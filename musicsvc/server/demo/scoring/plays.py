@@ -63,7 +63,7 @@ class LosesNoPlay(Point):
     name = "plays"
     title = "Loses no play"
     remedy = "Keep each play with its client_id until a response to POST /plays arrives, and send it again until then."
-    occasion = "Let the client report a play; the first report of each token gets no response."
+    occasion = "Let the client report a play; the first one gets no response."
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class LosesNoPlay(Point):
             if seen.lost and play.key not in self._lost:
                 self._find_twin(play, seen)
                 loss = Loss(play, seen.entry, seen.client, before + 1)
-                self._lost[play.key] = self._by_content[play.content] = loss
+                self._lost[play.key] = self._by_content[seen.client, play.content] = loss
             elif play.key in self._lost:
                 if seen.succeeded:
                     self._settle(self._lost[play.key])
@@ -87,14 +87,15 @@ class LosesNoPlay(Point):
                 self._find_twin(play, seen)
 
     def _find_twin(self, play: Play, seen: Observed) -> None:
-        """Find a lost play that is the same as this one but for the client id."""
-        if (loss := self._by_content.get(play.content)) is not None:
+        """Find a lost play of an earlier request of the client that is the same as this one but for the client id."""
+        loss = self._by_content.get((seen.client, play.content))
+        if loss is not None and loss.entry is not seen.entry:
             self._settle(loss)
             self.accuse("sent a play again with another client_id, so it is counted twice", seen, loss.entry)
 
     def _settle(self, loss: Loss) -> None:
         self._lost.pop(loss.play.key, None)
-        self._by_content.pop(loss.play.content, None)
+        self._by_content.pop((loss.client, loss.play.content), None)
 
     def forget(self) -> None:
         self._lost.clear()

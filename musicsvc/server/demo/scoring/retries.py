@@ -23,7 +23,7 @@ class RetriesSafely(Point):
 
     The outcome is unknown after a lost response and after a 500. A report of plays may be sent again if each play has
     a `client_id`. For other requests that create something, there is no such id, so a client first looks if it exists:
-    it reads a list of such objects, or searches.
+    it reads a list of such objects or the object that has them, or searches.
     """
 
     name = "retries"
@@ -57,9 +57,9 @@ class RetriesSafely(Point):
         if not seen.arrived or (seen.entry.status or FAILED) >= 400:  # noqa: PLR2004 - the first status of errors
             return
         for key, entry in [*self._unknown.items()]:
-            noun = f"/{_created(entry)}"
+            shows = f"/{_created(entry)}" in seen.path or entry.target.startswith(f"{seen.path}/")
             ours = key[0] == seen.client and seen.entry.began > entry.ended
-            if ours and (noun in seen.path or seen.path.endswith("/search")):
+            if ours and (shows or seen.path.endswith("/search")):
                 del self._unknown[key]
                 self.passed = True
 

@@ -32,13 +32,14 @@ class StopsWithDeadTokens(Point):
     def see(self, seen: Observed) -> None:
         if seen.entry.token is None:
             return
-        refused = self._dead.get(seen.client)
+        value = seen.client, seen.entry.token.last_four  # a regenerated token has the same id
+        refused = self._dead.get(value)
         if refused is not None and came_after(seen, refused[0]):
             self.accuse(f"sent a token again after a 401 that said it is {refused[1]}", seen, refused[0])
         reason = REASON.search(seen.entry.response_headers.get("WWW-Authenticate", ""))
         if seen.entry.status == UNAUTHORIZED and reason is not None and seen.arrived:
             self.passed = True
-            self._dead.setdefault(seen.client, (seen.entry, reason[1]))
+            self._dead.setdefault(value, (seen.entry, reason[1]))
 
     def forget(self) -> None:
         self._dead.clear()
