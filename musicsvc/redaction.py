@@ -4,19 +4,22 @@ import re
 from typing import Any
 
 HIDDEN = "***"
-NAME = r"[\w.%\[\]-]*(?:password|passwd|secret|token|signature|cookie|authorization|api_?key)(?:\]|%5d)?"
+WORD = "(?:password|passwd|secret|token|signature|cookie|authorization|api[_-]?key)"
+END = r"(?:\]|%5d)?"
+NAME = rf"[\w.%\[\]-]*{WORD}{END}"
 SECRETS = re.compile(
-    r"(msvc(?:_|%5f))[0-9a-z]+"
+    r"(msvc(?:_|%(?:25)*5f))[0-9a-z]+"
     r"|(bearer(?:\s|\+|%20)+)[^\s&\"']+"
-    r"|(/(?:password|reports|previews)/)[\w.-]+"
+    r"|((?:/|%2f)(?:password|reports|previews)(?:/|%2f))[\w.-]+"
     rf'|("{NAME}"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[\[{{].*|[^\s"\[{{,}}\]][^",}}\]]*)'  # in JSON that is not valid
-    rf"|((?:^|[?&;]){NAME}=)[^&\s\"']+"  # a parameter of a query or a form
+    rf"|((?:^|[?&;]\s*){NAME}=)[^&\s\"']+"  # a parameter of a query, a form or a header
     r"|(cookie:[ \t]*)[^\r\n]+",
     re.IGNORECASE | re.DOTALL,
 )
 # Without one of them, a text has no secret.
-SIGNS = ("msvc", "bearer", "passw", "/reports/", "/previews/", "secret", "token", "signature", "cookie",
-         "authorization", "apikey", "api_key")  # fmt: skip
+SIGNS = ("msvc", "bearer", "passw", "/reports/", "/previews/", "%2freports", "%2fpreviews", "secret", "token",
+         "signature", "cookie", "authorization", "apikey", "api_key", "api-key")  # fmt: skip
+LEFT = re.compile(rf"({WORD})(?!{END}[\"']?\s*[:=]\s*\*\*\*).*", re.IGNORECASE | re.DOTALL)
 SECRET_NAME = re.compile(NAME, re.IGNORECASE)
 
 
@@ -26,6 +29,13 @@ def redact(text: str) -> str:
     if not any(sign in lowered for sign in SIGNS):
         return text
     return SECRETS.sub(lambda found: "".join(part or "" for part in found.groups()) + HIDDEN, text)
+
+
+def redact_unknown(text: str) -> str:
+    """Return a text in an unknown notation without secrets: nothing is left after the name of one that it still has."""
+    without_nulls = text.replace("\0", "")  # of UTF-16
+    redacted = LEFT.sub(rf"\1{HIDDEN}", redact(without_nulls))
+    return text if redacted == without_nulls else redacted
 
 
 def redact_json(value: Any) -> Any:

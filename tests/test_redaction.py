@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsvc.redaction import redact, redact_json
+from musicsvc.redaction import redact, redact_json, redact_unknown
 from musicsvc.store.accounts import tokens
 
 TOKEN = "msvc_Kd93hGq2ZxYw7TnBv5LmRf8PsJc4Qe6Ua1Xo0iHtWgNzCDEF"
@@ -40,6 +40,38 @@ def test_no_secret_is_left_in_a_json_value(value: Any) -> None:
 def test_no_secret_is_left_in_json_that_is_cut(value: Any, missing: int) -> None:
     text = json.dumps(value, ensure_ascii=False)
     assert WORD not in redact(text[:-missing])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{{'name': 'a', 'password': '{WORD}'}}",
+        f"name: a\npassword: {WORD}\n",
+        f"<login><password>{WORD}</password></login>",
+        f'--b\r\nContent-Disposition: form-data; name="password"\r\n\r\n{WORD}\r\n--b--',
+        f'{{"password": "{WORD}"}}'.encode("utf-16").decode(errors="replace"),
+    ],
+)
+def test_no_secret_is_left_in_a_text_in_an_unknown_notation(text: str) -> None:
+    assert WORD not in redact_unknown(text).replace("\0", "")
+
+
+def test_a_form_loses_its_secrets_only() -> None:
+    assert redact_unknown("a=1&user%5Bpassword%5D=b&c=2") == "a=1&user%5Bpassword%5D=***&c=2"
+    assert redact_unknown("a\0b") == "a\0b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"?api-key={WORD}",
+        f"?x={TOKEN.replace('_', '%255F')}",
+        f"?next=%2Freports%2F{WORD}",
+        f"text/plain; token={WORD}",
+    ],
+)
+def test_no_secret_is_left_in_a_url_or_a_header(text: str) -> None:
+    assert WORD not in redact(text)
 
 
 @pytest.mark.parametrize(

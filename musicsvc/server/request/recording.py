@@ -15,7 +15,7 @@ from aiohttp.web import BaseRequest, RequestKey, RequestPayloadError, StreamResp
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Failure, Malformed
-from musicsvc.redaction import redact, redact_json
+from musicsvc.redaction import redact, redact_json, redact_unknown
 from musicsvc.server.access.authentication import token_of
 from musicsvc.server.demo.faults import Break, Injection
 from musicsvc.server.demo.journal import CUT, Contents, Ender, Journal, SentToken
@@ -167,7 +167,7 @@ def _readable(raw: bytes) -> tuple[bytes, bool]:
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(), True
     except (Malformed, RecursionError, ValueError):
         pass
-    return redact(raw[:LONGEST].decode(errors="replace")).encode(), False
+    return redact_unknown(raw[:LONGEST].decode(errors="replace")).encode(), False
 
 
 def _content(reply: Reply | None) -> bytes | None:
