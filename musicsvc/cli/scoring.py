@@ -48,7 +48,7 @@ class Scoring:
         """Print the card, and write the file. Raises OSError if that is not possible."""
         report = self._card.report()
         for line in _lines(report, self._origin):
-            self._session.echo(line)
+            self._session.echo(line, always=True)
         if self._junit is not None:
             self._write(self._junit, report)
 

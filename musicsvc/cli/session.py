@@ -104,9 +104,9 @@ class Session:
         settings = self.settings()
         activity_log.create(settings.direct_url, settings.activity.file)
 
-    def echo(self, message: str) -> None:
-        """Print a message on stderr, unless `--quiet` is set."""
-        if not self.quiet:
+    def echo(self, message: str, *, always: bool = False) -> None:
+        """Print a message on stderr, unless `--quiet` is set and `always` is not."""
+        if always or not self.quiet:
             try:
                 typer.echo(escape_controls(message), file=sys.stderr)
             except OSError:

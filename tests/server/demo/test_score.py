@@ -306,6 +306,12 @@ def test_names_that_xml_does_not_allow_are_escaped_in_the_file(scored: Demo) -> 
     assert all(str(case.get("message")) in printed for case in suite.iter("skipped"))
 
 
+def test_a_quiet_demo_prints_its_card_all_the_same(tmp_path: Path) -> None:
+    with running_demo(tmp_path, "--score", "--quiet", "--world", "one") as demo:
+        assert demo.program.end(signal.SIGTERM) == 0
+        assert demo.program.err.startswith("Report card: 0 %")
+
+
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
