@@ -10,7 +10,6 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 
 if TYPE_CHECKING:
-    from musicsvc.config import Settings
     from musicsvc.store.accounts.password_links import NewLink
 
 EVERY_ADDRESS = ("0.0.0.0:", "[::]:")
@@ -19,14 +18,14 @@ EVERY_ADDRESS = ("0.0.0.0:", "[::]:")
 def link_json(session: Session, link: "NewLink | None") -> JSON:
     """Return the link's address and expiry for the output of `--json`, null if there is no link."""
     return {
-        "password_link": link and link.url(_root(session.settings())[0]),
+        "password_link": link and link.url(session.root()[0]),
         "password_link_expires_at": link and output.format_time(link.expires_at),
     }
 
 
 def print_link(session: Session, email: str, link: "NewLink") -> None:
     """Print the address alone on stdout, so that it can be piped. In a terminal, add a hint on stderr."""
-    root, found = _root(session.settings())
+    root, found = session.root()
     hints = [] if found else [f"No running server was found: the link has the address of the settings, {root}."]
     if root.partition("://")[2].startswith(EVERY_ADDRESS):
         hints.append("The server listens on every address: replace the one in the link by the name of its machine.")
@@ -35,16 +34,3 @@ def print_link(session: Session, email: str, link: "NewLink") -> None:
     if hints:
         session.echo(" ".join(hints))
     typer.echo(link.url(root))
-
-
-def _root(settings: "Settings") -> tuple[str, bool]:
-    """Return the service's address: the public one, the running server's or, with False, that of the settings."""
-    from musicsvc.networks import root_url
-    from musicsvc.store.engine.sqlite import file_locks
-    from musicsvc.store.engine.url import path_of
-
-    if settings.hosted:
-        return root_url(settings.server), True
-    path = path_of(settings.store_url)
-    running = None if path is None else file_locks.served_at(path)
-    return running or root_url(settings.server), running is not None

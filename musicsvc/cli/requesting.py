@@ -58,7 +58,7 @@ def _tiers(text: str | None) -> Sequence[str]:
     return [name for name in TIERS if name in names]
 
 
-Word = Annotated[str, typer.Argument(metavar="[METHOD]", help="Default: GET, or POST with --data.", show_default=False)]
+Word = Annotated[str, typer.Argument(metavar="METHOD", help="Default: GET, or POST with --data.", show_default=False)]
 PathArgument = Annotated[
     str | None, typer.Argument(metavar="PATH", help="Such as /api/v1/albums?perPage=2.", callback=_path)
 ]
@@ -79,7 +79,7 @@ As = Annotated[
 )
 def request(
     context: typer.Context,
-    method: Word,
+    method: Word = "",
     path: PathArgument = None,
     user: UserOption = None,
     data: Data = None,
@@ -231,9 +231,7 @@ class _Asked:
 
     def _curl(self, *, authorized: bool) -> str:
         """Return the request as a command line; the token is the variable TOKEN."""
-        from musicsvc.networks import root_url
-
-        url = root_url(self._settings.server) + self._target
+        url = self._session.root()[0] + self._target
         body = None if self._body is None else self._body.decode()
         return curl.command(self._method, url, authorized=authorized, body=body, file=self._curl_file)
 

@@ -75,6 +75,19 @@ class Session:
             self.echo_once(f"Warning: {', '.join(unknown)}: no such setting, ignored. musicsvc config show lists all.")
         return settings
 
+    def root(self) -> tuple[str, bool]:
+        """Return the service's address: the public one, the running server's or, with False, that of the settings."""
+        from musicsvc.networks import root_url
+        from musicsvc.store.engine.sqlite import file_locks
+        from musicsvc.store.engine.url import path_of
+
+        settings = self.settings()
+        if settings.hosted:
+            return root_url(settings.server), True
+        path = path_of(settings.store_url)
+        running = None if path is None else file_locks.served_at(path)
+        return running or root_url(settings.server), running is not None
+
     @contextmanager
     def store(self) -> "Iterator[Store]":
         """Open the database for the `with` block. Raises Failure unless its schema is current."""

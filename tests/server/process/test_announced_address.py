@@ -1,4 +1,4 @@
-"""The address of a running server in password links, and the line of the log when a server stops."""
+"""The address of a running server in password links and lines for curl, and the line of the log when a server stops."""
 
 import re
 import signal
@@ -71,6 +71,16 @@ def test_announced_addresses_and_links_have_the_base_path(
     program = serve()
     assert f"listens on {program.root}/label/music (API documentation: {program.root}/label/music/docs)" in program.err
     assert link() == (f"{program.root}/label/music", "")
+
+
+def test_the_line_for_curl_of_a_request_reaches_the_server_that_runs(
+    serve: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSICSVC_SERVER__BASE_PATH", "/music")
+    for start in (lambda: "http://127.0.0.1:8765", lambda: serve().root):
+        root = start()
+        done = run_in_process(["request", "/api/v1/genres"])
+        assert done.stdout.splitlines()[-1] == f"curl -i {root}/music/api/v1/genres"
 
 
 def test_the_address_of_a_server_is_left_out_where_its_file_cannot_be_written(tmp_path: Path) -> None:
