@@ -62,7 +62,7 @@ def run(
             # Start the clock only now, so that the token does not expire while the sample data is loaded.
             clock.set(start)
             if scoring is not None:
-                scoring.root = root
+                scoring.announce(root)
             _announce(session, root, token, password, further)
 
         serving.serve(settings, clock, announce, demo=demo)

@@ -24,14 +24,14 @@ NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Scoring:
-    """The report card of a demo. `root`: the URL of the server, known once it listens."""
+    """The report card of a demo, on the command line."""
 
     def __init__(self, session: Session, world: str, junit: Path | None) -> None:
         """`world`: the name of the demo's data. `junit`: the file to write, too."""
         self._session = session
         self._junit = junit
         self._card = Card(document.document(), world)
-        self.root = ""
+        self._origin = ""
 
     def begin(self, demo: DemoState) -> None:
         """Write the file, in which nothing is tested yet, and let the demo score its clients.
@@ -44,17 +44,21 @@ class Scoring:
             self._write(self._junit, self._card.report())
         demo.score(self._card, self._end)
 
+    def announce(self, root: str) -> None:
+        """Note the URL of the server, which listens now."""
+        self._origin = "{0.scheme}://{0.netloc}".format(urlsplit(root))
+        self._session.echo(f"The demo scores its clients: {root}/demo/score shows the card that it prints at the end.")
+
     def _end(self) -> None:
-        """Print the card, and write the file. Raises OSError if that is not possible."""
+        """Print the card, and write the file."""
         report = self._card.report()
         for line in _lines(report, self._origin):
             self._session.echo(line, always=True)
         if self._junit is not None:
-            self._write(self._junit, report)
-
-    @property
-    def _origin(self) -> str:
-        return "{0.scheme}://{0.netloc}".format(urlsplit(self.root))
+            try:
+                self._write(self._junit, report)
+            except OSError as error:
+                self._session.echo(f"Error: {self._junit} cannot be written: {error.strerror}.", always=True)
 
     def _write(self, junit: Path, report: Report) -> None:
         with open_output(junit.absolute()) as file:

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import count, takewhile
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -310,6 +311,16 @@ def test_a_quiet_demo_prints_its_card_all_the_same(tmp_path: Path) -> None:
     with running_demo(tmp_path, "--score", "--quiet", "--world", "one") as demo:
         assert demo.program.end(signal.SIGTERM) == 0
         assert demo.program.err.startswith("Report card: 0 %")
+
+
+def test_a_file_that_cannot_be_written_at_the_end_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cards").mkdir()
+    with running_demo(tmp_path, "--score", "--world", "one", "--junit", str(tmp_path / "cards" / "card.xml")) as demo:
+        rmtree(tmp_path / "cards")
+        assert demo.program.end(signal.SIGINT) == 0
+        assert f"Error: {tmp_path}/cards/card.xml cannot be written: No such file or directory." in demo.program.err
+        assert "Report card: 0 %" in demo.program.err
+        assert "Traceback" not in demo.program.err
 
 
 @pytest.mark.parametrize(

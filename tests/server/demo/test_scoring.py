@@ -28,7 +28,10 @@ MOMENT = 0.001  # seconds that a request takes
 
 @dataclass(frozen=True)
 class Sent:
-    """A request and its response. `after`: seconds since the one before; `token`: the id of its token."""
+    """A request and its response. `after`: seconds since the one before; `token`: the id of its token.
+
+    `advanced`: seconds by which the clock of the demo was moved before it.
+    """
 
     method: str
     target: str
@@ -38,6 +41,7 @@ class Sent:
     headers: Mapping[str, str] | None = None
     returned: Mapping[str, str] | None = None
     after: float = 1.0
+    advanced: float = 0.0
     token: int = 1
     last_four: str = "abcd"
     scope: str = "read-write"
@@ -60,10 +64,11 @@ def openapi() -> Any:
 
 def card_of(*requests: Sent, world: str = "edge") -> Card:
     """Return the card of these requests, one after the other."""
-    card, now = Card(openapi(), world), 1000.0
+    card, now, demo = Card(openapi(), world), 1000.0, 5000.0
     for number, each in enumerate(requests, 1):
         now += each.after
-        card.ended(_entry(each, number, now), Contents(_bytes(each.body), _bytes(each.answer)))
+        demo += each.after + each.advanced
+        card.ended(_entry(each, number, now, demo), Contents(_bytes(each.body), _bytes(each.answer)))
     return card
 
 
@@ -71,12 +76,12 @@ def _bytes(value: Any) -> bytes | None:
     return value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
 
 
-def _entry(sent: Sent, number: int, now: float) -> Entry:
+def _entry(sent: Sent, number: int, now: float, demo: float) -> Entry:
     route, _ = ROUTER.match(sent.method, sent.target.partition("?")[0])
     return Entry(
         number=number,
-        at=int(now * SECOND),
-        ended_at=int((now + MOMENT) * SECOND),
+        at=int(demo * SECOND),
+        ended_at=int((demo + MOMENT) * SECOND),
         began=now,
         ended=now + MOMENT,
         method=sent.method,
@@ -149,6 +154,8 @@ def test_a_client_without_requests_has_nothing_tested() -> None:
 def test_only_a_request_before_the_time_of_a_refusal_came_too_early() -> None:
     assert failed(LIMITED, get(TRACKS, after=1)) == failed(LIMITED, get(ALBUMS, after=0.01)) == {"retry-after": 1}
     assert passed(LIMITED, get(TRACKS, after=2)) >= {"retry-after"}
+    assert passed(LIMITED, get(TRACKS, after=0.2, advanced=2)) >= {"retry-after"}
+    assert passed(LIMITED, get(TRACKS, after=2, advanced=-100)) >= {"retry-after"}
     assert failed(LIMITED, get(TRACKS, after=0.05)) == {}  # it was on its way
     assert failed(LIMITED, get(TRACKS, after=1, token=2)) == {}
     assert failed(OVERLOADED, get(TRACKS, after=0.5)) == {}  # another endpoint
