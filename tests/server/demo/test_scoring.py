@@ -233,6 +233,9 @@ def test_a_play_is_lost_once_its_client_has_gone_on() -> None:
     assert failed(loss, post(PLAYS, plays("c", "d"))) == failed(loss, post(PLAYS, plays(None, None))) == {"plays": 2}
     assert failed(loss, post(PLAYS, plays("a", "b")), post(PLAYS, plays("c", "d"))) == {}  # it had a response
     assert failed(loss, post(PLAYS, plays("c", "d"), token=2)) == {}  # another client
+    for status, violations in ((422, 0), (403, 0), (503, 2), (429, 2), (401, 2)):
+        again = Sent("POST", PLAYS, status, plays("a", "b"))
+        assert failed(loss, again, other, other, other) == ({"plays": violations} if violations else {}), status
     at_once = plays("a")["plays"] + plays("b")["plays"]  # two listeners without a name
     assert failed(lost("POST", PLAYS, {"plays": at_once}), post(PLAYS, {"plays": at_once})) == {}
 

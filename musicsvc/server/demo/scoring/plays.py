@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 from cachetools import LRUCache
 
 from musicsvc.server.demo.journal import Entry
-from musicsvc.server.demo.scoring.observed import Observed
+from musicsvc.server.demo.scoring.observed import FAILED, Observed
 from musicsvc.server.demo.scoring.point import Point, Violation
 
 PLAYS = "/api/v1/plays"
 MOST_PLAYS = 10_000
 MOST_CLIENTS = 10_000
 ENOUGH = 3  # requests after which a client has gone on
+AGAIN = {401, 408, 429}  # refusals after which a client sends the same again
 
 
 class Play(NamedTuple):
@@ -41,6 +42,12 @@ def plays_of(seen: Observed) -> Iterator[Play]:
 
 def _content(row: dict[str, Any]) -> Hashable:
     return json.dumps([row.get("track_id"), row.get("played_at"), row.get("listener")])
+
+
+def _is_final(seen: Observed) -> bool:
+    """Return whether the client got the result of its report, if only that the plays are refused."""
+    status = seen.entry.status or FAILED
+    return seen.arrived and status < FAILED and status not in AGAIN
 
 
 class Loss(NamedTuple):
@@ -80,7 +87,7 @@ class LosesNoPlay(Point):
                 loss = Loss(play, seen.entry, seen.client, before + 1)
                 self._lost[play.key] = self._by_content[seen.client, play.content] = loss
             elif play.key in self._lost:
-                if seen.succeeded:
+                if _is_final(seen):
                     self._settle(self._lost[play.key])
                     self.passed = True
             else:
