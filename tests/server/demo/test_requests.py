@@ -247,6 +247,8 @@ def test_a_long_body_is_cut_and_read_from_a_file_by_curl(demo: Demo) -> None:
     assert found["body"] == '{"name": "' + "x" * (16 * 1024 - 10) + "…"
     assert found["body_bytes"] == 20_012
     assert "--json @body " in found["curl"]
+    raw_post(demo, "\xff\xfe")  # no text
+    assert "--json @body " in last(demo)["curl"]
 
 
 @pytest.mark.slow
