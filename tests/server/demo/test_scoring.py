@@ -180,6 +180,7 @@ def test_a_list_is_read_to_its_end_by_those_who_have_begun() -> None:
 def test_a_post_without_a_response_is_repeated_only_if_that_is_harmless() -> None:
     body = {"name": "Sunday"}
     assert failed(lost("POST", PLAYLISTS, body), post(PLAYLISTS, body)) == {"retries": 1}
+    assert failed(lost("POST", PLAYLISTS, body), *[post(PLAYLISTS, body)] * 2) == {"retries": 1}  # the second arrived
     assert passed(lost("POST", PLAYLISTS, body), get(PLAYLISTS), post(PLAYLISTS, body)) >= {"retries"}
     assert failed(lost("POST", PLAYLISTS, body), post(PLAYLISTS, {"name": "Monday"})) == {}
     assert failed(Sent("POST", PLAYLISTS, 503, body), post(PLAYLISTS, body)) == {}  # nothing was done
@@ -225,6 +226,8 @@ def test_a_token_is_dead_after_a_401_that_says_so() -> None:
 def test_a_play_is_lost_once_its_client_has_gone_on() -> None:
     loss, other = lost("POST", PLAYS, plays("a", "b")), get(ALBUMS)
     assert failed(loss, other, other) == {}
+    assert failed(loss, Sent("POST", PLAYS, 503, plays("a", "b")), other, other) == {"plays": 2}
+    assert failed(loss, lost("POST", PLAYS, plays("c", "d"))) == {"plays": 2}
     assert failed(loss, other, other, other) == {"plays": 2}
     assert failed(loss, other, other, other, post(PLAYS, plays("a"))) == {"plays": 1}
     assert passed(loss, other, other, other, post(PLAYS, plays("a", "b"))) >= {"plays"}
@@ -270,6 +273,7 @@ def test_values_that_were_not_given_are_not_judged() -> None:
         get("/api/v1/artists/4294967295"),
         get("/api/v1/artists/999"),
         patch(name="A new name"),
+        patch(name="A new name\ufffd"),
         patch(name="Cafe\u0301"),
         patch(description="d" * 20 + " and more"),
         patch(description=None),
@@ -277,6 +281,9 @@ def test_values_that_were_not_given_are_not_judged() -> None:
         get(f"{TRACKS}?page=9", answer=page(9, 1)),
     ):
         assert failed(replace(READ, token=2), new) == {}
+    twins = [ROW, ROW | {"id": LARGE % 2**32, "name": "Caf\u00e9 \U0001d11e"}]
+    both = replace(READ, answer={"artists": page(1, 1, *twins, total=2)["tracks"]})
+    assert failed(both, get(f"/api/v1/artists/{LARGE % 2**32}"), patch(name=twins[1]["name"])) == {}
     assert failed(READ, patch(name="A new name")) == failed(READ, patch(name=None)) == {}
 
 
