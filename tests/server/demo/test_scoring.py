@@ -183,6 +183,7 @@ def test_a_post_without_a_response_is_repeated_only_if_that_is_harmless() -> Non
     assert failed(lost("POST", PLAYLISTS, body), *[post(PLAYLISTS, body)] * 2) == {"retries": 1}  # the second arrived
     assert passed(lost("POST", PLAYLISTS, body), get(PLAYLISTS), post(PLAYLISTS, body)) >= {"retries"}
     assert failed(lost("POST", PLAYLISTS, body), post(PLAYLISTS, {"name": "Monday"})) == {}
+    assert failed(lost("POST", PLAYLISTS, body), post(PLAYLISTS, body, after=MOMENT / 2)) == {}  # it was on its way
     assert failed(Sent("POST", PLAYLISTS, 503, body), post(PLAYLISTS, body)) == {}  # nothing was done
     assert failed(Sent("POST", PLAYLISTS, 500, body), post(PLAYLISTS, body)) == {"retries": 1}
     like = f"{TRACKS}/7/like"
@@ -200,6 +201,8 @@ def test_a_response_is_got_in_vain_only_if_it_is_the_same() -> None:
     same, other = (get(ALBUMS, returned={"ETag": tag}) for tag in ('"a"', '"b"'))
     assert failed(same, same) == failed(same, other, same, other) == {}
     assert failed(same, same, same) == {"etags": 1}
+    at_once = replace(same, after=MOMENT / 2)
+    assert failed(same, at_once, same, at_once) == {}
     assert passed(same, replace(same, status=304)) >= {"etags"}
     assert passed(same, replace(other, headers={"If-None-Match": '"a"'})) >= {"etags"}
     assert failed(replace(same, ended_by="demo"), same, same) == {}
@@ -239,6 +242,7 @@ def test_a_play_is_lost_once_its_client_has_gone_on() -> None:
     for status, violations in ((422, 0), (403, 0), (503, 2), (429, 2), (401, 2)):
         again = Sent("POST", PLAYS, status, plays("a", "b"))
         assert failed(loss, again, other, other, other) == ({"plays": violations} if violations else {}), status
+    assert failed(loss, post(PLAYS, plays("c", "d"), after=MOMENT / 2)) == {}  # it was on its way
     at_once = plays("a")["plays"] + plays("b")["plays"]  # two listeners without a name
     assert failed(lost("POST", PLAYS, {"plays": at_once}), post(PLAYS, {"plays": at_once})) == {}
 

@@ -26,7 +26,8 @@ class Known:
 class UsesETags(Point):
     """A client that asks again for what it has sends the ETag in `If-None-Match`.
 
-    It may get the same response, unchanged, with the same ETag, once more, as after a restart, but not twice.
+    It may get the same response, unchanged, with the same ETag, once more, as after a restart, but not twice. Requests
+    that are on their way at the same time count once.
     """
 
     name = "etags"
@@ -53,6 +54,8 @@ class UsesETags(Point):
             self.passed |= known is not None and known.tag in entry.headers.get("If-None-Match", "")
             self._known[key] = Known(tag, entry)
             return
+        if entry.began < [known.first, *known.wasted][-1].ended:
+            return  # both were on their way
         known.wasted.append(entry)
         if len(known.wasted) == MOST_WASTED:
             self.accuse("got the same response again and again, without its ETag", seen, known.first, known.wasted[0])

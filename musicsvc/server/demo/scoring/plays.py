@@ -96,7 +96,7 @@ class LosesNoPlay(Point):
     def _find_twin(self, play: Play, seen: Observed) -> None:
         """Find a lost play of an earlier request of the client that is the same as this one but for the client id."""
         loss = self._by_content.get((seen.client, play.content))
-        if loss is not None and loss.entry is not seen.entry:
+        if loss is not None and seen.entry.began > loss.entry.ended:
             self._settle(loss)
             self.accuse("sent a play again with another client_id, so it is counted twice", seen, loss.entry)
 

@@ -44,7 +44,9 @@ class RetriesSafely(Point):
 
     def _see_post(self, seen: Observed, keys: Mapping[tuple[str, Hashable], bool]) -> None:
         """Judge a POST. `keys`: what it creates, and if each of that may be sent twice."""
-        repeated = [(harmless, self._unknown.pop(key)) for key, harmless in keys.items() if key in self._unknown]
+        began = seen.entry.began  # a request that was on its way repeats nothing
+        known = [key for key in keys if key in self._unknown and began > self._unknown[key].ended]
+        repeated = [(keys[key], self._unknown.pop(key)) for key in known]
         harmful = [entry for harmless, entry in repeated if not harmless]
         if harmful:
             self.accuse("sent a POST again that may have been executed, and that nothing identifies", seen, harmful[0])
