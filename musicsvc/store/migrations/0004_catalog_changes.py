@@ -43,13 +43,21 @@ SQLITE = f"""
     END
 """
 # On PostgreSQL a transaction notes its changes, and numbers them when it commits, while no other transaction does.
-# So positions are in the order of commits, and no transaction waits for one that is not committing.
+# So positions are in the order of commits, and no transaction waits for one that is not committing. It finds its notes
+# by an index: those of earlier ones are deleted, but stay in the table as long as an older snapshot, such as a backup.
 POSTGRES = f"""
-    CREATE UNLOGGED TABLE catalog_note (kind INTEGER NOT NULL, object BIGINT NOT NULL, created BOOLEAN NOT NULL);
-    CREATE FUNCTION number_catalog_changes() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = '10s' AS $$
+    CREATE UNLOGGED TABLE catalog_note (
+        kind INTEGER NOT NULL, object BIGINT NOT NULL, created BOOLEAN NOT NULL,
+        transaction XID8 NOT NULL DEFAULT pg_current_xact_id()
+    );
+    CREATE INDEX catalog_note_transaction ON catalog_note (transaction);
+    CREATE FUNCTION number_catalog_changes() RETURNS trigger LANGUAGE plpgsql
+        SET lock_timeout = '10s' SET enable_seqscan = off AS $$
     BEGIN
         PERFORM pg_advisory_xact_lock({0x43484E47});
-        WITH note AS (DELETE FROM catalog_note RETURNING kind, object, created)
+        WITH note AS (
+            DELETE FROM catalog_note WHERE transaction = pg_current_xact_id() RETURNING kind, object, created
+        )
         INSERT INTO catalog_change (kind, object, position, created)
             SELECT kind, object, place, CASE WHEN made THEN place END FROM (
                 SELECT kind, object, bool_or(created) AS made,

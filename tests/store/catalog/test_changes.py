@@ -111,6 +111,17 @@ def test_nothing_is_missed_while_many_transactions_overlap(store_url: str) -> No
     assert sum(row.noun == "album" for row in followed) > 3
 
 
+@pytest.mark.only_on("postgres")
+def test_a_commit_does_not_read_what_earlier_ones_left_until_a_vacuum(store: Store) -> None:
+    def unit() -> list[tuple[int, int]]:
+        run(ADD, "One")
+        run("SET CONSTRAINTS ALL IMMEDIATE")  # as the commit does
+        reads = "SELECT seq_scan, idx_scan FROM pg_stat_xact_user_tables WHERE relname = 'catalog_note'"
+        return [*map(tuple, fetch(reads))]
+
+    assert store.write(unit).result() == [(0, 1)]
+
+
 def test_an_object_is_told_once_with_its_last_state(store: Store) -> None:
     store.write(world).result()
     before = cursor(store)
