@@ -353,14 +353,24 @@ def test_a_client_is_judged_as_if_it_were_alone(order: list[int]) -> None:
     assert faults(mixed, 2) == faults(GOOD, 1) == []
 
 
-KEYS = (
-    *("plays", "track_id", "client_id", "id", "ids", "model_type", "name"),
-    *("data", "last_page", "current_page", "per_page", "total"),
-)
+KEYS = ("plays", "track_id", "client_id", "id", "ids", "model_type", "name", "data", "last_page")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS) | st.text(), inner, max_size=4),
     max_leaves=12,
+)
+NUMBERS = st.integers(1, 5)
+ROWS = st.fixed_dictionaries(
+    {"id": st.integers(1, 2**53), "model_type": st.sampled_from(["track", "album"]), "name": st.text() | st.none()}
+)
+PAGES = st.fixed_dictionaries(
+    {
+        "current_page": NUMBERS,
+        "last_page": NUMBERS,
+        "per_page": NUMBERS,
+        "total": st.integers(0, 20),
+        "data": st.lists(ROWS),
+    }
 )
 REQUESTS = st.builds(
     Sent,
@@ -368,7 +378,7 @@ REQUESTS = st.builds(
     target=st.sampled_from([PLAYS, PLAYLISTS, f"{PLAYLISTS}/%F0/tracks/add?a&a=%FF&=", TRACKS]),
     status=st.sampled_from([None, 201, 200, 400, 429, 500]),
     body=JSON | st.binary(max_size=9),
-    answer=JSON,
+    answer=st.none() | st.fixed_dictionaries({"track": ROWS}) | st.fixed_dictionaries({"pagination": PAGES}),
     returned=st.just({"Retry-After": "1e9", "RateLimit": "x", "ETag": ""}),
 )
 

@@ -56,9 +56,8 @@ class SurvivesEdgeValues(Point):
 
     def _faults(self, seen: Observed) -> Iterator[str]:
         yield from self._faults_of_path(seen)
-        page = seen.page
-        if page is not None and page.total and page.number == page.last + 1 and page.total % page.size == 0:
-            yield f"asked for page {page.number} after the last one, which is full"
+        if (page := seen.page) is not None and page.follows_full_one:
+            yield f"asked for page {page.current_page} after the last one, which is full"
         if seen.entry.method not in WRITING or seen.client not in self._given:
             return
         if seen.entry.status == BAD_REQUEST and seen.is_malformed:

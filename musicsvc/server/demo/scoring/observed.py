@@ -18,10 +18,15 @@ MOST_NODES = 50_000  # values of a body that are looked at
 class Page(NamedTuple):
     """The numbers of a page of a list."""
 
-    number: int
-    last: int
-    size: int
+    current_page: int
+    last_page: int
+    per_page: int
     total: int
+
+    @property
+    def follows_full_one(self) -> bool:
+        """Whether it is the page after the last one, which is full."""
+        return self.total > 0 and self.current_page == self.last_page + 1 and self.total % self.per_page == 0
 
 
 class Observed:
@@ -79,8 +84,8 @@ class Observed:
     def page(self) -> Page | None:
         """The page of the list that the client has received."""
         for part in self.answer.values() if isinstance(self.answer, dict) else ():
-            if isinstance(part, dict) and "data" in part and "last_page" in part:
-                return Page(part["current_page"], part["last_page"], part["per_page"], part["total"])
+            if isinstance(part, dict) and all(isinstance(part.get(name), int) for name in Page._fields):
+                return Page(*(part[name] for name in Page._fields))
         return None
 
     @property

@@ -54,11 +54,11 @@ class PagesToTheEnd(Point):
         rest = frozenset(pair for pair in seen.query if pair[0] != "page")
         key = (seen.client, seen.path, rest)
         walk = self._walks.get(key)
-        if walk is None or (page.number == 1 and walk.begun and not walk.missing()):
+        if walk is None or (page.current_page == 1 and walk.begun and not walk.missing()):
             self._walks[key] = walk = Walk(entry)  # who has read it all and looks for news, begins again
-        walk.newest, walk.last = entry, page.last
-        if page.number <= page.last:
-            walk.pages.add(page.number)
+        walk.newest, walk.last = entry, page.last_page
+        if page.current_page <= page.last_page:
+            walk.pages.add(page.current_page)
         self.passed |= walk.begun and not walk.missing()
 
     def forget(self) -> None:
