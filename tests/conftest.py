@@ -75,8 +75,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Return two more than the number of processors: tests wait for processes, for the disk and for time to pass."""
-    return (os.cpu_count() or 1) + 2
+    """Return one more than the number of processors, because many tests wait for a process or for time to pass."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
