@@ -4,12 +4,14 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, R
 
 PATIENCE = 20_000  # milliseconds
 ERROR = 400  # the first status of an error
+CANCELLED = "net::ERR_ABORTED"  # by the browser, such as for a picture of a part of the page that is replaced
 
 
 class Visit:
     """A context of the browser with one page.
 
-    `errors`: messages on its console. `foreign`: addresses outside of the root URL. `failed`: responses with an error.
+    `errors`: messages on its console. `foreign`: addresses outside of the root URL. `failed`: responses with an
+    error, and requests without a response.
     """
 
     def __init__(self, context: BrowserContext, root: str) -> None:
@@ -23,7 +25,7 @@ class Visit:
         context.on("console", self._note_message)
         context.on("weberror", lambda error: self.errors.append(str(error.error)))
         context.on("request", self._note_request)
-        context.on("requestfailed", lambda request: self.failed.append(request.url))
+        context.on("requestfailed", self._note_failure)
         context.on("response", self._note_response)
 
     def violations(self, axe: str) -> list[str]:
@@ -46,6 +48,10 @@ class Visit:
     def _note_request(self, request: Request) -> None:
         if not request.url.startswith((f"{self._root}/", "data:")):
             self.foreign.append(request.url)
+
+    def _note_failure(self, request: Request) -> None:
+        if request.failure != CANCELLED:
+            self.failed.append(f"{request.failure} {request.url}")
 
     def _note_response(self, response: Response) -> None:
         if response.status >= ERROR:
