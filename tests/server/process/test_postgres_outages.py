@@ -183,7 +183,7 @@ def test_a_full_disk_of_the_database_refuses_writes_and_is_not_ready(
             answer = ask(port, "GET", "/readyz")
             assert (answer.status, b"accepts no changes" in answer.body) == (503, True)
             assert ask(port, "GET", "/api/v1/genres", token).status == 200
-            assert "No space left on device" in program.err
+            until(lambda: "No space left on device" in program.err)
             disk.empty()
             assert ask(port, "GET", "/readyz").status == 200
             assert ask(port, "POST", PLAYLISTS, token, {"name": "after"}).status == 200
