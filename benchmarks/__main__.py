@@ -53,6 +53,7 @@ BENCHMARKS = (
     Benchmark("idle", "connections.py", "--only idle", f"--only idle --idle 200 {SHORT}"),
     Benchmark("unread", "connections.py", "--only unread", f"--only albums --scale 0.22 --readers 2 {SHORT}"),
     Benchmark("strangers", "strangers.py", "", "--only 'pictures|plays|links' --plays 1000 --seconds 0.5 --sessions 9"),
+    Benchmark("adverse", "adverse.py", "", "--only 'sign in|brackets|figures' --tracks 200 --seconds 0.5 --late 5"),
     Benchmark("large-bodies", "large_bodies.py", "", "--seconds 0.3 --only integers --late 5"),
 )
 

@@ -208,8 +208,11 @@ class Server:
 
     def memory(self, kind: str = "RssAnon") -> int:
         """Return the anonymous bytes (`VmRSS`: all) that its processes have in memory (Linux)."""
-        texts = [Path(f"/proc/{pid}/status").read_text("utf-8") for pid in processes(self.process.pid)]
-        return sum(int(re.findall(rf"{kind}:\s+(\d+)", text)[0]) * 1024 for text in texts)
+        total = 0
+        for pid in processes(self.process.pid):
+            with suppress(OSError, IndexError):  # it may end meanwhile
+                total += int(re.findall(rf"{kind}:\s+(\d+)", Path(f"/proc/{pid}/status").read_text("utf-8"))[0]) * 1024
+        return total
 
     def ask(self, method: str, path: str, body: object = None, token: str | None = None) -> Any:
         """Send a request. Return the JSON of its response."""

@@ -60,6 +60,10 @@ class Browser:
         connection.close()
         return page, response.getheader("Location", "")
 
+    def lines(self) -> list[str]:
+        """Return the lines of a head that sign in."""
+        return [f"{name}: {value}" for name, value in self._headers.items()]
+
     def token(self) -> str:
         page, _ = self.send("GET", "/import")
         return str(re.findall(r'name="form_token" value="([0-9a-f]+)"', page)[0])
@@ -70,9 +74,12 @@ class Browser:
         lines = (
             f"Track {turn} {row},Artist {turn} {row // 20},Album {row // 10},3:{row % 50 + 10}" for row in range(rows)
         )
-        content = "\n".join(("Title,Artist,Album,Duration", *lines)).encode()
+        return self.put("rows.csv", "\n".join(("Title,Artist,Album,Duration", *lines)).encode())
+
+    def put(self, name: str, content: bytes) -> str:
+        """Upload a file, and return the path of its page."""
         head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="form_token"\r\n\r\n{self.token()}\r\n'
-        head += f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="rows.csv"\r\n\r\n'
+        head += f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
         body = b"%b%b\r\n--%b--\r\n" % (head.encode(), content, BOUNDARY.encode())
         return self.send("POST", "/import", body, f"multipart/form-data; boundary={BOUNDARY}")[1]
 

@@ -346,8 +346,30 @@ def people(store: Store, count: int, open_sessions: int) -> Made:
     return store.write(write).result()
 
 
+RIVALS_TRACKS, RIVALS_ARTISTS = 60, 3
+
+
+def rivals(store: Store, count: int) -> Made:
+    """Two labels, the small one with few tracks and the large one with `count`, each name twice: their sessions."""
+
+    def write() -> Made:
+        token, found = _load(), {}
+        for name, size in (("small", RIVALS_TRACKS), ("large", count)):
+            manager = users.create(f"{name}@rivals.test", api_access=True, now=NOW)
+            found[name] = sessions.create(manager, address="127.0.0.1", agent="benchmark", now=NOW)
+            artists, tracks = bulk.ids(Artist, RIVALS_ARTISTS), bulk.ids(Track, size)
+            add(Artist, "id name manager created_at", ((each, f"{name} {each}", manager.id, NOW) for each in artists))
+            add(Track, "id name duration created_at", ((each, f"{name} {each // 2}", LENGTH, NOW) for each in tracks))
+            shares = ((each, artists[each % RIVALS_ARTISTS], 0) for each in tracks)
+            add(TrackArtist, "track artist position", shares)
+        return token, found
+
+    return store.write(write).result()
+
+
 WORLDS: dict[str, Callable[..., object]] = {
-    each.__name__: each for each in (small, catalog, mixed, figures, lists, collections, albums, cheats, links, people)
+    each.__name__: each
+    for each in (small, catalog, mixed, figures, lists, collections, albums, cheats, links, people, rivals)
 }
 
 if __name__ == "__main__":
