@@ -71,6 +71,7 @@ WHOLE: dict[str, Callable[[int], bytes]] = {
     "brackets": lambda size: b"[" * size,
     "objects in each other": lambda size: b'{"a":' * (size // 5),
     "an array": lambda size: b"[%s]" % b",".join([b"0"] * (size // 2 - 1)),
+    "strings that do not end": lambda size: b'{"a":%s%s' % (rb"\"" * (size // 3 - 4), b"," * (size // 3)),
     "an open string": lambda size: b'{"a":"%s' % (rb"\n" * (size // 2 - 4)),
 }
 

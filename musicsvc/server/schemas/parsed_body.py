@@ -12,44 +12,38 @@ from musicsvc.server.schemas.reading import REQUIRED, Errors, check, decode, par
 MAX_VALUES = 20_000
 TOO_MANY_VALUES = f"Must have at most {MAX_VALUES:,} values in total."
 SAMPLE = 5_000  # values of an oversized text that are still validated; more than any field accepts
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},]', re.DOTALL)
+# A sign outside of strings, with all strings before it, or the end of the text. A string without an end reaches there.
+# It always matches, and nothing is tried twice, so that all matches together look at each character once.
+SIGN = re.compile(r'[^"\[\]{},]*+(?:"[^"\\]*+(?:\\.?[^"\\]*+)*+"?[^"\[\]{},]*+)*+([\[\]{},]?)', re.DOTALL)
 CLOSING = {"[": "]", "{": "}"}
 
 
-def has_too_many_values(raw: bytes | bytearray) -> bool:
-    """Return whether the JSON text has more than MAX_VALUES values. Each object, array, item and member is counted."""
-    if len(raw) <= MAX_VALUES or _separators(raw) <= MAX_VALUES:
-        return False
-    # Some separators may be inside strings, so count only those outside.
-    unescaped = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if unescaped.count(b'"') > 4 * MAX_VALUES:  # a value has at most two strings, its key and itself
-        return True
-    outside = b"".join(unescaped.split(b'"')[::2])
-    return _separators(outside) > MAX_VALUES
+def first_values(text: str, most: int = MAX_VALUES, sample: int = SAMPLE) -> str | None:
+    """Return None if the JSON text has at most `most` values, else a text with its first `sample` values.
 
-
-def first_values(text: str) -> str:
-    """Return the JSON text cut after its first SAMPLE values, with all open objects and arrays closed."""
+    Each object, array, item and member is counted. All open objects and arrays are closed. If the text is not JSON,
+    None may be returned too: the parser refuses it, after at most that many values.
+    """
     closing: list[str] = []
-    values = 0
-    for token in TOKEN.finditer(text):
-        match token[0]:
+    values, cut = 0, None
+    for found in SIGN.finditer(text):
+        match found[1]:
             case "[" | "{" as bracket:
                 closing.append(CLOSING[bracket])
                 values += 1
-                if len(closing) > SAMPLE:
-                    return text[: token.end()]  # nested too deeply to be parsed
-            case "]" | "}":
-                del closing[-1:]
-            case "," if values >= SAMPLE:
-                return text[: token.start()] + "".join(reversed(closing))
+                if cut is None and len(closing) > sample:
+                    cut = text[: found.end()]  # nested too deeply to be parsed
+            case "]" | "}" if closing:
+                closing.pop()
             case ",":
+                if cut is None and values >= sample:
+                    cut = text[: found.start(1)] + "".join(reversed(closing))
                 values += 1
-    return text
-
-
-def _separators(raw: bytes | bytearray) -> int:
-    return sum(raw.count(sign) for sign in (b",", b"[", b"{"))
+            case _:
+                break  # at the end, or at a bracket that closes nothing
+        if values > most:
+            return text[: found.end()] if cut is None else cut
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +63,10 @@ class ParsedBody:
 def parse_body(schema: type[Body], raw: bytes | bytearray, context: Mapping[str, Any]) -> ParsedBody:
     """Parse the body and validate it with the schema. Raises Malformed if it is not valid JSON."""
     text = decode(raw)
-    if has_too_many_values(raw):
-        return ParsedBody(None, None, _errors_of_oversized(schema, text, context), None)
+    # A text of so few bytes, or with so few signs, is not looked at further.
+    may_be_oversized = len(raw) > MAX_VALUES and sum(map(raw.count, (b",", b"[", b"{"))) > MAX_VALUES
+    if may_be_oversized and (first := first_values(text)) is not None:
+        return ParsedBody(None, None, _errors_of_oversized(schema, first, context), None)
     sent = parse_json(text) if raw else _empty(schema)
     model, errors = check(schema, sent, context)
     return ParsedBody(sent, model, errors, schema.get_resource(sent, errors))
@@ -82,8 +78,8 @@ def _empty(schema: type[Body]) -> dict[str, Any]:
     return {}
 
 
-def _errors_of_oversized(schema: type[Body], text: str, context: Mapping[str, Any]) -> Errors:
-    """Map fields to errors for a body with too many values. Check only its first values; ignore missing fields."""
-    _, errors = check(schema, parse_json(first_values(text)), context)
+def _errors_of_oversized(schema: type[Body], first: str, context: Mapping[str, Any]) -> Errors:
+    """Map fields to errors for a body with too many values, of which only the first are checked, none for missing."""
+    _, errors = check(schema, parse_json(first), context)
     present = {name: message for name, message in errors.items() if message != REQUIRED}
     return {"body": TOO_MANY_VALUES} | present

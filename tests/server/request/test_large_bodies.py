@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from musicsvc.clock import MovableClock
 from musicsvc.server.network.connection_limits import MAX_FRAMING
 from musicsvc.server.request.bodies import MAX_CHUNKS
-from musicsvc.server.schemas.parsed_body import MAX_VALUES, SAMPLE, first_values, has_too_many_values
+from musicsvc.server.schemas.parsed_body import MAX_VALUES, SAMPLE, first_values
 from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
 from tests.support.raw_connection import chunked, connected, request
@@ -46,17 +47,91 @@ async def test_signs_within_strings_are_no_values(client: Client) -> None:
 def test_each_member_may_have_two_strings() -> None:
     for members in (MAX_VALUES, MAX_VALUES + 1):
         text = json.dumps({str(number): ",[{" for number in range(members)})
-        assert has_too_many_values(text.encode()) == (members > MAX_VALUES)
+        assert (first_values(text) is not None) == (members > MAX_VALUES)
 
 
 @pytest.mark.parametrize("surplus", [0, 1, 2])
 def test_an_oversized_text_is_cut_after_exactly_so_many_values(surplus: int) -> None:
-    for value in ([0] * SAMPLE, {str(number): "],{[" for number in range(SAMPLE)}):
-        more = value + [0] * surplus if isinstance(value, list) else value | dict.fromkeys("abc"[:surplus], 0)
-        assert json.loads(first_values(json.dumps(more))) == value
-    nested = [[0, {}, 0]] * (SAMPLE // 5 + surplus)  # five values each, after two
-    assert json.loads(first_values(json.dumps({"a": nested}))) == {"a": [*nested[: SAMPLE // 5 - 1], [0, {}]]}
-    assert first_values("[" * (SAMPLE + surplus)) == "[" * (SAMPLE + bool(surplus))  # too deep to be parsed
+    more = MAX_VALUES + surplus
+    assert json.loads(first_values(json.dumps([0] * (more + 1))) or "") == [0] * SAMPLE
+    members = {str(number): "],{[" for number in range(more + 1)}
+    assert json.loads(first_values(json.dumps(members)) or "") == dict(list(members.items())[:SAMPLE])
+    nested = [[0, {}, 0]] * more  # five values each, after two
+    assert json.loads(first_values(json.dumps({"a": nested})) or "") == {"a": [*nested[: SAMPLE // 5 - 1], [0, {}]]}
+    assert first_values("[" * (more + 1)) == "[" * (SAMPLE + 1)  # too deep to be parsed
+
+
+def outside(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the characters outside of strings, each with its place."""
+    inside = escaped = False
+    for place, char in enumerate(text):
+        if escaped:
+            escaped = False
+        elif inside and char == "\\":
+            escaped = True
+        elif char == '"':
+            inside = not inside
+        elif not inside:
+            yield place, char
+
+
+def plain_first_values(text: str, most: int, sample: int) -> str | None:
+    """Return what `first_values` returns, from one look at each character."""
+    begun, values, cut = "", 0, None
+    for place, char in outside(text):
+        if char in "]}" and not begun:
+            return None
+        if char in "]}":
+            begun = begun[:-1]
+        if char == "," and values >= sample and cut is None:
+            cut = text[:place] + begun[::-1].translate(str.maketrans("[{", "]}"))
+        begun += char if char in "[{" else ""
+        if len(begun) > sample and cut is None:
+            cut = text[: place + 1]
+        values += char in ",[{"
+        if values > most:
+            return text[: place + 1] if cut is None else cut
+    return None
+
+
+PIECES = [
+    '"',
+    '"',
+    "\\",
+    '\\"',
+    "[",
+    "{",
+    "]",
+    "}",
+    ",",
+    ",",
+    ":",
+    "0",
+    " ",
+    "\n",
+    "é",
+    "🎵",
+    '"a"',
+    '"a":',
+    "[]",
+    '{"a":0}',
+]
+
+
+def test_texts_are_counted_and_cut_as_a_plain_count_does() -> None:
+    random = Random(36)
+    found = 0
+    for _ in range(10_000):
+        pieces = random.sample(PIECES, random.randint(1, 6))
+        text = "".join(random.choices(pieces, k=random.randint(0, 60)))
+        if random.random() < 0.5:  # JSON
+            text = json.dumps({"a": [text] * random.randint(0, 9), "b": [{text: text}, [[]] * random.randint(0, 9)]})
+        most = random.randint(1, 30)
+        sample = random.randint(1, most)
+        first = first_values(text, most, sample)
+        assert first == plain_first_values(text, most, sample), (text, most, sample)
+        found += first is not None
+    assert 2_000 < found < 8_000  # both kinds were tried
 
 
 @pytest.mark.parametrize(
