@@ -10,6 +10,7 @@ from aiohttp import HttpVersion11, hdrs
 from aiohttp.web import BaseRequest, RequestPayloadError
 
 from musicsvc.errors import Malformed, Overloaded, TooLarge, TooSlow, UnsupportedMedia
+from musicsvc.server.request import parameters
 from musicsvc.server.request.executors import Executors, Work
 from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.pages.form import Form, parse_form
@@ -22,8 +23,9 @@ PROMPT_ARRIVALS = 64  # pieces of a body that are read as soon as they arrive
 PAUSE_SECONDS = 0.05  # between pieces after the first PROMPT_ARRIVALS
 MAX_HELD = 32 * 1024 * 1024  # bytes, for all bodies in progress together
 SMALL = 16 * 1024  # bytes; smaller bodies are parsed on the event loop and are ignored by MAX_HELD
-JSON_KIND = re.compile(r"application/(json|[a-z0-9.-]+\+json)", re.IGNORECASE)
-CHARSETS = {"utf-8", "utf8", "us-ascii"}  # accepted names; the charset may be omitted
+JSON_KIND = re.compile(r"application/(json|[a-z0-9.-]+\+json)")
+UTF_8 = "utf-8"  # unless the header has another one
+CHARSETS = {UTF_8, "utf8", "us-ascii"}  # accepted names
 
 
 class Bodies:
@@ -105,16 +107,18 @@ def _counted(size: int) -> int:
 
 
 def _require_json(request: BaseRequest) -> None:
-    if not JSON_KIND.fullmatch(request.content_type):
+    kind, given = parameters.parse(request.headers.get(hdrs.CONTENT_TYPE, ""))
+    if not JSON_KIND.fullmatch(kind):
         raise UnsupportedMedia("Send JSON, with Content-Type: application/json.")
-    if request.charset is not None and request.charset.lower() not in CHARSETS:
+    if given.get("charset", UTF_8).lower() not in CHARSETS:
         raise Malformed("Send JSON in UTF-8.")
 
 
 def _require_form(request: BaseRequest) -> None:
-    if request.content_type.lower() != "application/x-www-form-urlencoded":
+    kind, given = parameters.parse(request.headers.get(hdrs.CONTENT_TYPE, ""))
+    if kind != "application/x-www-form-urlencoded":
         raise UnsupportedMedia("Send the form, with Content-Type: application/x-www-form-urlencoded.")
-    if request.charset is not None and request.charset.lower() not in CHARSETS:
+    if given.get("charset", UTF_8).lower() not in CHARSETS:
         raise Malformed("Send the form in UTF-8.")
 
 

@@ -5,19 +5,22 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from musicsvc.errors import Malformed
+from musicsvc.server.request import parameters
 
 LONGEST_HEAD = 8 * 1024
 BOUNDARY = re.compile(r"[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]")
-DISPOSITION = re.compile(r"^content-disposition:[ \t]*form-data[ \t]*;(.*)$", re.IGNORECASE | re.MULTILINE)
-PARAMETER = re.compile(r';?[ \t]*(name|filename)="((?:[^"\\]|\\.)*)"', re.IGNORECASE)
 NOT_VALID = "The form is not valid multipart/form-data."
 
 
 class Part(NamedTuple):
-    """The head of a part: the name of its field, and the name of its file if it has one."""
+    """The head of a part: the name of its field, and the name of its file if it has one.
+
+    `size`: the bytes of the head and of the boundary before it.
+    """
 
     name: str
     filename: str | None
+    size: int
 
 
 class FormData:
@@ -76,13 +79,23 @@ class FormData:
             raise Malformed(NOT_VALID) from None
         del self._buffer[: end + 4]
         self._in_head = False
-        line = DISPOSITION.search(head)
-        found = {name.lower(): _plain(value) for name, value in PARAMETER.findall(line[1] if line else "")}
+        found = _disposition(head)
         if "name" not in found:
             raise Malformed(NOT_VALID)
-        return Part(found["name"], found.get("filename"))
+        filename = _plain(found["filename"]) if "filename" in found else None
+        return Part(_plain(found["name"]), filename, len(self._delimiter) + end + 6)  # three ends of lines
+
+
+def _disposition(head: str) -> dict[str, str]:
+    """Return the parameters of the first Content-Disposition of a head, none if it is not that of a form."""
+    for line in head.split("\n"):
+        name, _, value = line.partition(":")
+        if name.lower() == "content-disposition":
+            kind, found = parameters.parse(value)
+            return found if kind == "form-data" else {}
+    return {}
 
 
 def _plain(text: str) -> str:
-    """Replace what browsers and other clients escape in names."""
-    return re.sub(r"\\(.)", r"\1", text).replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")
+    """Replace what browsers escape in names."""
+    return text.replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")

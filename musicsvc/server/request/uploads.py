@@ -13,6 +13,7 @@ from aiohttp import hdrs
 from aiohttp.web import BaseRequest, RequestPayloadError
 
 from musicsvc.errors import Malformed, TooLarge, TooSlow, Unavailable, UnsupportedMedia
+from musicsvc.server.request import parameters
 from musicsvc.server.request.bodies import send_continue
 from musicsvc.server.request.multipart import NOT_VALID, FormData, Part
 from musicsvc.server.schemas.fields import Body
@@ -31,7 +32,6 @@ WHOLE_SECONDS = 600.0  # at 32 MiB, half a megabit per second
 PIECE = 256 * 1024
 FILE = "file"  # the name of the field
 LONGEST_NAME = 200
-KIND = re.compile(r'multipart/form-data\s*;\s*boundary=("?)([^"]+)\1\s*', re.IGNORECASE)
 SUFFIXES = re.compile(r"(\.[a-z0-9]{1,8}){1,2}$", re.ASCII)
 TOO_LARGE = "The file is larger than 32 MiB. Pack it with gzip, split it, or import it on the server: musicsvc import."
 NO_FILE, EMPTY = "Choose a file.", "The file is empty."
@@ -129,7 +129,7 @@ class _Upload:
                 self._fields[self._part.name] += found
 
     def _begin(self, part: Part) -> None:
-        self.count(len(part.name) + len(part.filename or "") + 100)
+        self.count(part.size)
         if self._stored_as or part.name in self._fields:
             raise Malformed("The file must be the last field of the form, and no field may be repeated.")
         self._part = part
@@ -190,10 +190,10 @@ class _Upload:
 def _boundary(request: BaseRequest) -> str:
     if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
         raise UnsupportedMedia("Send the form without Content-Encoding.")
-    found = KIND.fullmatch(request.headers.get(hdrs.CONTENT_TYPE, ""))
-    if found is None:
+    kind, found = parameters.parse(request.headers.get(hdrs.CONTENT_TYPE, ""))
+    if kind != "multipart/form-data" or "boundary" not in found:
         raise UnsupportedMedia("Send the form with the file, with Content-Type: multipart/form-data.")
-    return found[2]
+    return found["boundary"]
 
 
 def _name(sent: str) -> str:

@@ -33,7 +33,7 @@ def parsed(body: bytes, cuts: Sequence[int]) -> list[tuple[str, str | None, byte
     for begin, end in zip([0, *ends], ends, strict=False):
         for each in form.feed(body[begin:end]):
             if isinstance(each, Part):
-                found.append((*each, b""))
+                found.append((each.name, each.filename, b""))
             elif found:
                 found[-1] = (*found[-1][:2], found[-1][2] + each)
     assert form.ended
@@ -66,6 +66,29 @@ def test_any_other_bytes_are_refused_or_left_open(pieces: list[bytes]) -> None:
 def test_a_boundary_that_is_not_allowed_is_refused(boundary: str) -> None:
     with pytest.raises(Malformed):
         FormData(boundary)
+
+
+@pytest.mark.parametrize(
+    ("head", "part"),
+    [
+        (b'CONTENT-DISPOSITION:form-data;NAME="a"', ("a", None)),
+        (b'X: y\r\nContent-Disposition: form-data ; filename="c;d\\"%22.csv"; name="a"', ("a", 'c;d"".csv')),
+        (b'Content-Disposition: form-data; name=a; filename*="e"', ("a", None)),
+        (b'Content-Disposition: form-data; name="a', None),
+        (b'Content-Disposition: attachment; name="a"', None),
+        (b'Content-Disposition: form-data; filename="name=\\"a\\""', None),
+        (b'Content-Type: form-data; name="a"', None),
+    ],
+)
+def test_a_head_names_the_field_and_counts_with_all_that_surrounds_it(
+    head: bytes, part: tuple[str, str | None] | None
+) -> None:
+    raw = b"--AaB03x\r\n%s\r\n\r\n" % head
+    if part is None:
+        with pytest.raises(Malformed):
+            list(FormData(BOUNDARY).feed(raw))
+    else:
+        assert [*FormData(BOUNDARY).feed(raw)] == [Part(*part, len(raw) + 2)]  # and the end of the line before
 
 
 def test_a_head_without_end_is_refused() -> None:

@@ -1,0 +1,27 @@
+"""Parse headers with parameters, such as `Content-Type: text/csv; charset="utf-8"` (RFC 9110, section 5.6.6)."""
+
+import re
+from typing import NamedTuple
+
+# A parameter and the `;` after it. It always matches, and gives nothing back: each character is looked at once.
+PARAMETER = re.compile(
+    r'\s*+([^\s;="]*+)(?:\s*+=\s*+(?:"([^"\\]*+(?:\\.[^"\\]*+)*+)("?+)|([^\s;"]*+)))?+[^;]*+;?+', re.DOTALL
+)
+ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+class Value(NamedTuple):
+    """The value of a header in lower case, and its parameters by their names in lower case."""
+
+    value: str
+    parameters: dict[str, str]
+
+
+def parse(header: str) -> Value:
+    """Parse a header. Parameters that are not valid are left out; of two with one name, the last one counts."""
+    value, _, rest = header.partition(";")
+    found = {}
+    for name, quoted, end, plain in PARAMETER.findall(rest):
+        if name and (end or plain):
+            found[name.lower()] = ESCAPED.sub(r"\1", quoted) if end else plain
+    return Value(value.strip().lower(), found)
