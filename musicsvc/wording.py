@@ -1,7 +1,16 @@
 """Format text for users: numbers with nouns, escaped control characters, and validation errors in plain words."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+SHOWN = 80  # characters of a text of unknown length, such as a heading
+# Spreadsheets may also run a line within a cell as a formula. The second sign of each pair is the full-width form.
+_SIGNS = r"[=\uff1d+\uff0b\-\uff0d@\uff20\t\r]"
+_LINE = r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))"
+_FORMULA = re.compile(f"{_LINE}(?={_SIGNS})")
+_QUOTED = re.compile(f"{_LINE}(?='*{_SIGNS})")
+_UNQUOTED = re.compile(f"{_LINE}'(?='*{_SIGNS})")
 
 _TYPES = {
     "int": "a whole number",
@@ -45,3 +54,23 @@ def explain_validation(error: Mapping[str, Any]) -> str:
     expected = (_TYPES.get(kind) or _TYPES.get(kind.partition("_")[0]) or "valid").format(**context)
     given = f", not {error['input']!r}" if isinstance(error["input"], str | int | float) else ""
     return f"must be {expected}{given}"
+
+
+def cut(text: str) -> str:
+    """Return the text, or its first SHOWN characters and an ellipsis if it is longer."""
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def defused(text: str) -> str:
+    """Return the text with a `'` before each line that a spreadsheet would take for a formula."""
+    return _FORMULA.sub("'", text)
+
+
+def quoted(text: str) -> str:
+    """Return the text defused in a way that `unquoted` takes back: a line with such a `'` already gets another one."""
+    return _QUOTED.sub("'", text)
+
+
+def unquoted(text: str) -> str:
+    """Take back what `quoted` did."""
+    return _UNQUOTED.sub("", text)

@@ -1,6 +1,5 @@
 """Write CSV and JSON files in pieces, so that memory does not grow with the number of rows."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +8,11 @@ from typing import Any
 import orjson
 
 from musicsvc.reports.columns import Column
+from musicsvc.wording import defused
 
 JSON = dict[str, Any]
 PIECE = 64 * 1024
 END = b"\r\n"  # RFC 4180
-# Spreadsheets may also run a line within a cell as a formula. The second sign of each pair is the full-width form.
-_FORMULA = re.compile(r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?=[=\uff1d+\uff0b\-\uff0d@\uff20\t\r])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +54,6 @@ def cell(value: object) -> str:
         return str(value)
     # Quotes keep a text in its cell, whichever separator a spreadsheet expects.
     return '"' + defused(value).replace('"', '""') + '"'
-
-
-def defused(text: str) -> str:
-    """Return the text with a `'` before each line that a spreadsheet would take for a formula."""
-    return _FORMULA.sub("'", text)
 
 
 def as_read_from_csv(row: Mapping[str, object]) -> dict[str, object]:

@@ -81,7 +81,7 @@ CASES = {
             ["2", "bpm must be a number", "One, two", "A", 'x "y"', "fast", ""],
             ["4", "the row has 2 cells, the header 4", "U", "A", "", "", ""],
             ["5", "the row has 6 cells, the header 4", "V", "A", "r", "9", "more;ev;en"],
-            ["6", "track is missing", "", "B", "=1+1", "", ""],
+            ["6", "track is missing", "", "B", "'=1+1", "", ""],
         ],
     ),
     "rows.jsonl": (

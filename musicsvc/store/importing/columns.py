@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure, Invalid
+from musicsvc.wording import cut
 
+MOST_LISTED = 50  # columns
 MAPPED, EXACT = "set by --map", "the name of the field"
 Parse = Callable[[Any], Any]
 
@@ -80,9 +82,9 @@ class Columns:
         for pair in pairs:
             column, sign, name = pair.rpartition("=")
             if not sign or not column:
-                raise Invalid({"--map": f"{pair!r} is not in the form column=field."})
+                raise Invalid({"--map": f"{cut(pair)!r} is not in the form column=field."})
             if name and name not in fields:
-                raise Invalid({"--map": f"There is no field {name!r}. The fields are {', '.join(fields)}."})
+                raise Invalid({"--map": f"There is no field {cut(name)!r}. The fields are {', '.join(fields)}."})
             if name in self.mapped.values() and not fields[name].several:
                 raise Invalid({"--map": f"Only one column can fill the field {name}."})
             self.mapped[column] = name
@@ -98,10 +100,12 @@ class Columns:
 
         `required`: for each such field, what else the user can do.
         """
-        listed = f"The columns are {', '.join(names)}."
+        more = len(names) - MOST_LISTED
+        listed = f"The columns are {', '.join(map(cut, names[:MOST_LISTED]))}{f' and {more:,} more' * (more > 0)}."
+        known = {*names}
         for column in self.mapped:
-            if column not in names:
-                raise Failure(f"There is no column {column!r}. {listed}")
+            if column not in known:
+                raise Failure(f"There is no column {cut(column)!r}. {listed}")
         found = {filled for name in names if (filled := self.field(name))}
         missing = [each for each in required if each not in found]
         if missing:

@@ -6,16 +6,18 @@ The guess depends on nothing else, so that a page can show it before an import.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import time, timedelta
 from functools import partial
-from itertools import islice
 from statistics import median
 from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing import headings, values
 from musicsvc.store.importing.columns import EXACT, MAPPED, Columns, Field, Guess, Parse, UnclearError
-from musicsvc.store.importing.files.records import Record
+from musicsvc.store.importing.files.records import Pause, Record, Step
+from musicsvc.wording import cut
 
 SAMPLE = 500  # rows
+SAMPLE_CELLS = 50_000
+SAMPLE_PIECES = 4  # between which the reader pauses: about 2 MiB
 SECONDS_BELOW = 10_000  # a median below is seconds: hardly a track takes ten seconds, or three hours
 TITLED = "track"  # a column of this name beside one with titles holds numbers
 EITHER_WAY: list[Parse] = [partial(values.dated, order=order) for order in ("DMY", "MDY")]
@@ -47,10 +49,11 @@ def guess(
     Raises Failure for dates that may be in either of two orders, unless `date_format` says which.
     """
     found = {column: (field, MAPPED) for column, field in mapped.items()}
+    keys = {name: headings.keys(name) for name in names}
     for field in fields:
         if field in mapped.values():
             continue
-        for column in _candidates(names, field, synonyms.get(field, ""), found):
+        for column in _candidates(keys, field, synonyms.get(field, ""), found):
             exact = column == field
             if column not in found and (exact or _fits(rows, column, field, fields[field])):
                 found[column] = (field, EXACT if exact else f"a name for {field}")
@@ -63,25 +66,25 @@ def guess(
     return guesses
 
 
-def _candidates(names: Sequence[str], field: str, synonyms: str, taken: Collection[str]) -> list[str]:
-    """Return the columns that may fill a field, the best first."""
-    if field in names and field not in taken and not _is_number_of(names, field):
+def _candidates(keys: Mapping[str, Sequence[str]], field: str, synonyms: str, taken: Collection[str]) -> list[str]:
+    """Return the columns that may fill a field, the best first. `keys`: see `headings.keys`, by column."""
+    is_titled = not {"title", "titel", "name"}.isdisjoint(key for each in keys.values() for key in each)
+
+    def is_number(column: str) -> bool:
+        """Return True if a column `Track` stands beside `Title`, as music players export them: the track's number."""
+        return is_titled and "".join(headings.words(column)) == TITLED
+
+    if field in keys and field not in taken and not is_number(field):
         return [field]
     ranks = {key: rank for rank, key in enumerate(headings.known(field, synonyms))}
-    if field == "track_number" and _is_number_of(names, TITLED):
+    if field == "track_number" and is_number(TITLED):
         ranks["track"] = len(ranks)
     found = []
-    for place, column in enumerate(names):
-        own = [ranks[key] for key in headings.keys(column) if key in ranks]
-        if own and column not in taken and not (field == TITLED and _is_number_of(names, column)):
+    for place, (column, forms) in enumerate(keys.items()):
+        own = [ranks[key] for key in forms if key in ranks]
+        if own and column not in taken and not (field == TITLED and is_number(column)):
             found.append((own[0], place, column))
     return [column for _, _, column in sorted(found)]
-
-
-def _is_number_of(names: Sequence[str], column: str) -> bool:
-    """Return True if a column `Track` stands beside `Title`, as music players export them: it is the track's number."""
-    keys = {key for name in names for key in headings.keys(name)}
-    return "".join(headings.words(column)) == TITLED and not keys.isdisjoint({"title", "titel", "name"})
 
 
 def _fits(rows: Rows, column: str, name: str, field: Field) -> bool:
@@ -147,18 +150,18 @@ def _order(column: str, cells: Sequence[tuple[int, Any]]) -> str | None:
         return "MDY"
     line, value, _ = next((each for each in found if each[2][0] != each[2][1]), found[0])
     raise UnclearError(
-        f"Line {line} has {value.strip()} in the column {column!r}: day and month can be either way round.",
+        f"Line {line} has {cut(value.strip())} in the column {cut(column)!r}: day and month can be either way round.",
         "Say which with --date-format DD/MM/YYYY or --date-format MM/DD/YYYY.",
     )
 
 
 def fit(
-    records: Iterator[Record],
+    steps: Iterator[Step],
     columns: Columns,
     names: Sequence[str] | None,
     synonyms: Mapping[str, str],
     form: str | None,
-) -> Iterator[Record]:
+) -> Iterator[Step]:
     """Guess from the first rows what the columns hold, and yield all rows. `names`: the columns, if they are known.
 
     `form`: the format of dates, if the user has set it.
@@ -166,18 +169,34 @@ def fit(
     first: list[Record] = []
     damage = None
     try:
-        first.extend(islice(records, SAMPLE))
+        first.extend(_sample(steps))
     except Failure as failure:  # raised again after the rows before it
         damage = failure
     sound = [record for record in first if record.fault is None and record.note is None]
     rows = Rows([record.line for record in sound], [record.values for record in sound])
-    names = list(dict.fromkeys(name for record in sound for name in record.values) if names is None else names)
+    names = list(dict.fromkeys(name for record in sound for name in record.values)) if names is None else names
     columns.use(guess(names, rows, columns.fields, synonyms, columns.mapped, form))
-    return _all(first, damage, records)
+    return _all(first, damage, steps)
 
 
-def _all(first: Sequence[Record], damage: Failure | None, rest: Iterator[Record]) -> Iterator[Record]:
-    yield from first
+def _sample(steps: Iterator[Step]) -> Iterator[Record]:
+    """Yield the first rows: up to SAMPLE of them, SAMPLE_CELLS or SAMPLE_PIECES, whichever comes first."""
+    rows = cells = pieces = 0
+    for step in steps:
+        if isinstance(step, Record):
+            yield step
+            rows += 1
+            cells += len(step.values)
+        elif step is Pause.FULL:
+            pieces += 1
+        if rows >= SAMPLE or cells >= SAMPLE_CELLS or pieces >= SAMPLE_PIECES:
+            return
+
+
+def _all(first: list[Record], damage: Failure | None, rest: Iterator[Step]) -> Iterator[Step]:
+    first.reverse()
+    while first:  # each is free once it is done
+        yield first.pop()
     if damage is not None:
         raise damage
     yield from rest

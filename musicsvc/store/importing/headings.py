@@ -9,6 +9,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from musicsvc.store.importing.files.records import LONGEST_HEADING
+
 CATALOG = {
     "external_id": (
         "track id, track uri, spotify track id, spotify uri, tc song id, song id, track custom id,"
@@ -101,21 +103,35 @@ UNITS |= dict.fromkeys(("min", "mm", "ss", "hh", "h", "m", "hhmmss", "mmss"), ""
 JOINTS = {"in", "the", "of"}
 WORD = re.compile(r"[^\W\d_]+|[0-9]+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-ASIDE = re.compile(r"[(\[].*?[)\]]|\*")
+OPENING, CLOSING = re.compile(r"[(\[*]"), re.compile(r"[)\]]")
 
 
 def words(heading: str) -> list[str]:
     """Return the words of a heading, whatever its case, accents and separators."""
-    text = CAMEL.sub(" ", unicodedata.normalize("NFKC", heading)).replace("#", " number ")
+    text = CAMEL.sub(" ", unicodedata.normalize("NFKC", heading[:LONGEST_HEADING])).replace("#", " number ")
     text = unicodedata.normalize("NFKD", text.casefold())
     return WORD.findall("".join(char for char in text if not unicodedata.combining(char)))
 
 
 def keys(heading: str) -> list[str]:
     """Return the forms of a heading that may be known, the best first: as it is, without an aside, without a unit."""
-    whole, short = words(heading), words(ASIDE.sub(" ", heading))
+    whole, short = words(heading), words(_without_asides(heading[:LONGEST_HEADING]))
     plain = [word for word in short if word not in UNITS and word not in JOINTS]
     return list(dict.fromkeys("".join(each) for each in (whole, short, plain) if each))
+
+
+def _without_asides(heading: str) -> str:
+    """Return the heading without stars and what stands in brackets, in a time that is linear in its length."""
+    parts, at = [], 0
+    while opening := OPENING.search(heading, at):
+        end = opening.end()
+        if opening[0] != "*":
+            if (closing := CLOSING.search(heading, end)) is None:
+                break
+            end = closing.end()
+        parts.append(heading[at : opening.start()])
+        at = end
+    return " ".join([*parts, heading[at:]])
 
 
 def unit(heading: str) -> str | None:

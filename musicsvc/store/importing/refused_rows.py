@@ -6,14 +6,14 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import time, timedelta
-from itertools import islice
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
 from musicsvc.store.importing.columns import Parse
-from musicsvc.store.importing.files.records import Reader, Record
+from musicsvc.store.importing.files.records import REFUSED, Pause, Reader, Record, Step
 from musicsvc.store.importing.summary import ImportSummary, Refusal
 from musicsvc.store.importing.values import clock_text, span
+from musicsvc.wording import quoted
 
 MOST_RANGES, MOST_NAMES = 12, 12  # maximum per line
 IN_MEMORY = 1 << 20  # bytes
@@ -66,7 +66,7 @@ class RefusedRows:
         read = [self._records.popleft() for _ in range(summary.rows - self._done)]
         cells = {(record.member, record.line): record.values for record in read}
         parsers = {each.column: each.parse for each in summary.columns}
-        for row in islice(summary.refused, self._added, None):
+        for row in summary.refused[self._added :]:
             values = {
                 column: _clock(value, parsers.get(column)) if isinstance(value, time | timedelta) else value
                 for column, value in cells[row.member, row.line].items()
@@ -76,20 +76,26 @@ class RefusedRows:
         self._added, self._done = len(summary.refused), summary.rows
 
     def write(self, file: IO[bytes]) -> None:
-        """Write the CSV file: the line number, the reason, and the unchanged cells of each row. Call this once."""
-        names = ["line", "reason"]
+        """Write the CSV file: the line number, the reason, and the cells of each row. Call this once.
+
+        A `'` before formulas keeps spreadsheets from running them. Reading the file takes it off again.
+        """
+        names = [*REFUSED]
+        taken = {*names}
         for column in self._columns:
-            while column in names:
+            while column in taken:
                 column += "_"  # noqa: PLW2901 - the file has a column of the same name
             names.append(column)
+            taken.add(column)
         self._rows.seek(0)
         with self._rows:
             text = io.TextIOWrapper(file, "utf-8", newline="")
             table = csv.writer(text, quoting=csv.QUOTE_ALL)
-            table.writerow(names)
+            table.writerow(map(quoted, names))
             for packed in self._rows:
                 line, reason, values = json.loads(packed)
-                table.writerow([line, reason, *(_text(values.get(column)) for column in self._columns)])
+                cells = [reason, *(_text(values.get(column)) for column in self._columns)]
+                table.writerow([line, *map(quoted, cells)])
             text.flush()
             text.detach()
 
@@ -109,10 +115,11 @@ class _Watched(Reader):
     def position(self) -> int:
         return self._reader.position
 
-    def __iter__(self) -> Iterator[Record]:
-        for record in self._reader:
-            self._records.append(record)
-            yield record
+    def steps(self) -> Iterator[Step]:
+        for step in self._reader.steps():
+            if not isinstance(step, Pause):
+                self._records.append(step)
+            yield step
 
     def close(self) -> None:
         self._reader.close()

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import guessing
 from musicsvc.store.importing.columns import Cells, Columns, Field
-from musicsvc.store.importing.files.records import Reader, Record
+from musicsvc.store.importing.files.records import Pause, Reader, Record, Step
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.security.security_events import Actor
@@ -156,7 +156,7 @@ def run(
     `on_progress` may raise an exception to end the import. `actor`: the part of the service that security events name.
     """
     with closing(kind):
-        records = guessing.fit(iter(reader), kind.columns, reader.columns, kind.synonyms, kind.options.date_format)
+        records = guessing.fit(reader.steps(), kind.columns, reader.columns, kind.synonyms, kind.options.date_format)
         if reader.columns is not None:
             kind.check(reader.columns)
         unused = kind.columns.unused(reader.columns or [])
@@ -180,9 +180,11 @@ def _load(kind: Kind[Any]) -> int | None:
     return user
 
 
-def _parsed(records: Iterable[Record], kind: Kind[Row]) -> Iterator[Row | Refusal | str]:
-    for record in records:
-        if record.note is not None:
+def _parsed(steps: Iterable[Step], kind: Kind[Row]) -> Iterator[Row | Refusal | str | Pause]:
+    for record in steps:
+        if isinstance(record, Pause):
+            yield record
+        elif record.note is not None:
             yield record.note
         elif record.fault is not None:
             yield Refusal(record.line, record.fault, (), record.member, kind.refused_as)
@@ -193,9 +195,16 @@ def _parsed(records: Iterable[Record], kind: Kind[Row]) -> Iterator[Row | Refusa
                 yield refused.at(record, kind.refused_as)
 
 
-def _batches(items: Iterable[Row | Refusal | str], size: int) -> Iterator[Batch[Row]]:
-    stream = iter(items)
-    while batch := list(islice(stream, size)):
+def _batches(items: Iterable[Row | Refusal | str | Pause], size: int) -> Iterator[Batch[Row]]:
+    """Yield batches of at most `size` rows, and of what was read up to a pause, which may be nothing."""
+    batch: Batch[Row] = []
+    for item in items:
+        if not isinstance(item, Pause):
+            batch.append(item)
+        if isinstance(item, Pause) or len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
         yield batch
 
 
@@ -226,6 +235,9 @@ class _Runner(Generic[Row]):
             self.on_progress(self.summary)
             began = time.monotonic()
             for batch in batches:
+                if not batch:
+                    self.on_progress(self.summary)
+                    continue
                 outcome = self.store.write(partial(self._write, batch, run)).result()
                 outcome.remember()
                 self._add(batch, outcome)
@@ -238,6 +250,7 @@ class _Runner(Generic[Row]):
         taken: list[Batch[Row]] = []  # from `batches`, not in the summary yet
         finished = False
         while not finished:
+            self._await(batches, taken)
             done: list[Outcome] = []
             try:
                 self.store.write(partial(self._try_some, batches, taken, done, start)).result()
@@ -251,6 +264,14 @@ class _Runner(Generic[Row]):
             if not finished:
                 time.sleep(max(PAUSE, self.pace.rest * (self.pace.trial or 0)))
 
+    def _await(self, batches: Iterator[Batch[Row]], taken: list[Batch[Row]]) -> None:
+        """Read until there is a row to try, outside of a transaction: nobody waits for a file that is read slowly."""
+        while not taken and (batch := next(batches, None)) is not None:
+            if batch:
+                taken.append(batch)
+            else:
+                self.on_progress(self.summary)
+
     def _try_some(
         self, batches: Iterator[Batch[Row]], taken: list[Batch[Row]], done: list[Outcome], start: Callable[[], int]
     ) -> None:
@@ -259,9 +280,10 @@ class _Runner(Generic[Row]):
         self.kind.forget()
         run, began = start(), time.monotonic()
         for batch in chain(tuple(taken), _taking(batches, taken)):
-            outcome = self._write(batch, run)
-            outcome.remember()
-            done.append(outcome)
+            if batch:
+                outcome = self._write(batch, run)
+                outcome.remember()
+                done.append(outcome)
             if time.monotonic() - began > (self.pace.trial or LONGEST_TRIAL):
                 raise _RolledBackError(finished=False)
         raise _RolledBackError(finished=True)
@@ -308,6 +330,8 @@ class _Runner(Generic[Row]):
 
 
 def _taking(batches: Iterator[Batch[Row]], taken: list[Batch[Row]]) -> Iterator[Batch[Row]]:
+    """Yield further batches. Those with rows are added to `taken`."""
     for batch in batches:
-        taken.append(batch)
+        if batch:
+            taken.append(batch)
         yield batch

@@ -18,6 +18,7 @@ LONGEST_DURATION = 86_400_000  # milliseconds
 DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[T ][0-9]{2}:[0-9:.]{2,}Z?)?)?)?")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 LONGEST_NUMBER = 40
+LONGEST_CACHED = 64  # characters
 NOTES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 NOTE = re.compile(r"([A-Ga-g])([#♯b♭]?)")
 SCALES = {"major": "Major", "maj": "Major", "1": "Major", "minor": "Minor", "min": "Minor", "0": "Minor"}
@@ -39,9 +40,9 @@ class Day(NamedTuple):
 
 
 def _caching(parse: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Return `parse` with a cache of texts, for columns with few values."""
+    """Return `parse` with a cache of short texts, for columns with few values."""
     cached = lru_cache(1024)(parse)
-    return lambda value: cached(value) if isinstance(value, str) else parse(value)
+    return lambda value: cached(value) if isinstance(value, str) and len(value) <= LONGEST_CACHED else parse(value)
 
 
 def is_blank(value: Any) -> bool:

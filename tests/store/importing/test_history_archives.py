@@ -9,7 +9,8 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.files.histories import archives
+from musicsvc.store.importing.files import histories
+from musicsvc.store.importing.files.records import Limits
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
@@ -65,7 +66,10 @@ def test_a_member_whose_data_are_broken_is_named(tmp_path: Path) -> None:
         read(write(tmp_path / "a.zip", bytes(whole)))
 
 
-def test_a_member_too_large_to_be_unpacked_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "LARGEST", 10)
-    with pytest.raises(Failure, match=r"a\.jsonl is larger than 10 bytes"):
-        read(write(tmp_path / "a.zip", packed(**{"a.jsonl": orjson.dumps(LISTEN)})))
+def test_a_member_too_large_to_be_unpacked_is_named(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.zip", packed(**{"a.jsonl": orjson.dumps(LISTEN)}))
+    with (
+        pytest.raises(Failure, match=r"a\.jsonl is larger than 10 bytes"),
+        histories.open_file(file, limits=Limits(history=10)) as reader,
+    ):
+        list(reader)

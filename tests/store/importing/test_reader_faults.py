@@ -14,8 +14,9 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.files.histories import archives, detection, documents
-from musicsvc.store.importing.files.parquet import ParquetReader
 from musicsvc.store.importing.files.records import Reader
+from musicsvc.store.importing.files.texts import CsvReader
+from musicsvc.store.importing.files.unpacking.parquet import connect
 from tests.store.importing.test_histories import CASES
 from tests.support.history_files import LISTEN, read, write
 from tests.support.open_files import open_files
@@ -99,11 +100,11 @@ def test_a_parquet_file_that_is_damaged_in_the_middle_is_one_sentence(parquet: P
     assert failed.value.message == f"{file} is damaged: it cannot be read after row {len(found)}."
 
 
-def test_parquet_is_read_within_bounds_and_without_downloads(parquet: Path) -> None:
-    with ParquetReader(parquet) as reader:
+def test_parquet_is_read_within_bounds_and_without_downloads(tmp_path: Path) -> None:
+    with connect(tmp_path) as connection:
         names = ("threads", "memory_limit", "autoinstall_known_extensions")
         query = ", ".join(f"current_setting('{name}')" for name in names)
-        assert reader._connection.execute(f"SELECT {query}").fetchone() == (1, "244.1 MiB", False)
+        assert connection.execute(f"SELECT {query}").fetchone() == (1, "244.1 MiB", False)
 
 
 @pytest.mark.parametrize("form", [None, "maloja", "rockbox"])
@@ -122,7 +123,7 @@ def test_a_disk_error_is_one_sentence(tmp_path: Path) -> None:
         detection.history_of(broken)
 
     file = write(tmp_path / "a.csv", "a,b\n" + "1,2\n" * 500_000)
-    with readers.CsvReader(file) as reader, file.open("ab") as for_writing:
+    with CsvReader(file) as reader, file.open("ab") as for_writing:
         os.dup2(for_writing.fileno(), reader._lines._file.fileno())
         with pytest.raises(Failure) as failed:
             list(reader)

@@ -167,7 +167,7 @@ def test_a_row_of_another_length_is_a_fault_of_its_own(written: Written) -> None
         (b"a,b,a\n", "line 1 names the column 'a' twice; rename one"),
         (b"a,b\n1,2\n\xff,2\n", "line 3 is not UTF-8"),
         ("a,b\n1,2\n".encode("utf-16")[:-1], "is damaged: it is not UTF-16 after line 1"),
-        (b"a,b\n" + b"1,2\n" * 3 + b"x" * 10_000_000 + b"\n", "line 5 is longer than 1,048,576 bytes"),
+        (b"x" * 10_000_000 + b"\n", "line 1 is longer than 1,048,576 bytes"),
         (b'a,b\n1,"2\n1,2\n1,2\n', "line 2 cannot be read as CSV"),
         (b'a,b\n1,"2\n' + b"1,2\n" * 100_000, "line 2 cannot be read as CSV"),
         (b'a,b\n1,2\n1,"2"x\n', "line 3 cannot be read as CSV"),

@@ -15,6 +15,7 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.files import readers
+from musicsvc.store.importing.files.records import TOO_LONG
 from musicsvc.store.importing.people.follows import Follows
 from musicsvc.store.importing.people.playlists import Playlists
 from musicsvc.store.importing.plays.plays import Plays
@@ -255,13 +256,14 @@ def test_a_workbook_that_claims_a_billion_cells_costs_no_memory_and_is_refused(t
         assert failure(bomb(tmp_path / "a.xlsx", row)) == MEMORY
 
 
-def test_a_row_of_more_than_a_million_characters_ends_the_import_with_its_number(tmp_path: Path) -> None:
+def test_a_row_of_more_than_a_million_characters_is_refused_with_its_number(tmp_path: Path) -> None:
     cell = "x" * 32_767  # the longest
-    file = write_xlsx(tmp_path / "a.xlsx", [range(33), [cell] * 32])
-    assert [line for line, _ in records(file)] == [2]
-    for above in (0, 1):
-        file = write_xlsx(tmp_path / "a.xlsx", [*([range(33)] * above), [cell] * 33])
-        assert failure(file) == f"{file}: row {above + 1} has more than 1,048,576 characters."
+    long = [cell] * 33
+    file = write_xlsx(tmp_path / "a.xlsx", [range(33), [cell] * 32, long, ["y"] * 33])
+    with readers.open_file(file) as reader:
+        assert [(record.line, record.fault) for record in reader] == [(2, None), (3, TOO_LONG), (4, None)]
+    file = write_xlsx(tmp_path / "a.xlsx", [long])
+    assert failure(file) == f"{file}: row 1 has more than 1,048,576 characters."
 
 
 def test_a_sheet_of_formulas_without_a_result_is_empty(tmp_path: Path) -> None:

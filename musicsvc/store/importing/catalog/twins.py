@@ -14,7 +14,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import guessing, headings
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.files.records import Reader
+from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.runner import ImportOptions
 
 NAMES_AT_ONCE = 5000
@@ -55,10 +55,11 @@ def _artists(reader: Reader, options: ImportOptions) -> Iterator[str]:
     """Yield the names of artists in the file. Invalid rows are skipped. At a damaged place, the iteration ends."""
     columns = Columns(rows.FIELDS, options.pairs)
     with suppress(Failure):
-        for record in guessing.fit(iter(reader), columns, reader.columns, headings.CATALOG, options.date_format):
-            if record.fault is None:
+        for record in guessing.fit(reader.steps(), columns, reader.columns, headings.CATALOG, options.date_format):
+            if isinstance(record, Record) and record.fault is None:
                 found = columns.read(record.values, options.blanks).values
-                yield from (*(found.get("artist") or ()), *(found.get("album_artist") or ()))
+                for names in (found.get("artist") or (), found.get("album_artist") or ()):
+                    yield from names if len(names) <= rows.MOST_ARTISTS else ()
 
 
 def _others_exist(email: str | None) -> bool:

@@ -3,15 +3,15 @@
 import gzip
 import mmap
 import re
-import zipfile
-import zlib
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.columns import UnclearError
-from musicsvc.store.importing.files.lines import BROKEN_GZIP, GZIP, UTF16, Lines, unreadable
+from musicsvc.store.importing.files import limited
+from musicsvc.store.importing.files.lines import BLANK, BROKEN_GZIP, GZIP, UTF16, Lines, unreadable
+from musicsvc.store.importing.files.records import LONGEST_ROW, NONE, Limits
 
 FORMATS = ("csv", "jsonl", "parquet", "xlsx", "xls", "ods")
 WORKBOOKS = ("xlsx", "xls", "ods")
@@ -19,7 +19,6 @@ SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl",
 SEPARATORS = ",;\t"
 HEAD = 4096  # bytes
 ZIPS = (b"PK\x03\x04", b"PK\x05\x06")  # with and without members
-BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)  # RuntimeError: it has a password
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 SHEET = "Open it in the program that made it, and save the table as CSV or as an Excel workbook."
 TABLE = "Import a table of the tracks instead."
@@ -60,13 +59,13 @@ BYTES = (  # patterns of the first bytes, none of which a table of text begins w
     (rb"\xfd7zXZ\0", Kind("a file compressed with xz", UNPACK)),
     (rb"\x28\xb5\x2f\xfd", Kind("a file compressed with Zstandard", UNPACK)),
 )
-MEMBERS = (  # of zip files: one that only this kind has
-    ("xl/workbook.xml", WORKBOOK),
-    ("xl/workbook.bin", WORKBOOK),
-    ("word/document.xml", Kind("a Word document", SHEET)),
-    ("ppt/presentation.xml", Kind("a presentation", SHEET)),
-    ("Index/Document.iwa", Kind("a document of Numbers, Pages or Keynote", SHEET)),
-)
+MEMBERS = {  # of zip files: one that only this kind has
+    "xl/workbook.xml": WORKBOOK,
+    "xl/workbook.bin": WORKBOOK,
+    "word/document.xml": Kind("a Word document", SHEET),
+    "ppt/presentation.xml": Kind("a presentation", SHEET),
+    "Index/Document.iwa": Kind("a document of Numbers, Pages or Keynote", SHEET),
+}
 STREAMS = (  # of OLE files, as they are named in their directory
     ("Workbook", OLD_WORKBOOK),
     ("Book", OLD_WORKBOOK),
@@ -82,14 +81,14 @@ MARKUP = (
 )
 
 
-def format_of(path: Path, form: str | None = None) -> str:
+def format_of(path: Path, form: str | None = None, limits: Limits = NONE) -> str:
     """Return the format of the file: what its bytes say, otherwise its name, otherwise its first line.
 
     `form`: the format that the user names. Raises Failure if the file is in another one, or in none.
     """
     if form is not None and form not in FORMATS:
         raise Failure(f"There is no format {form}. The formats are {', '.join(FORMATS)}.")
-    kind = kind_of(path)
+    kind = kind_of(path, limits)
     if kind is None:
         if form in WORKBOOKS:
             raise Failure(f"{path} is no workbook. Leave out --format {form}.")
@@ -101,12 +100,12 @@ def format_of(path: Path, form: str | None = None) -> str:
     return kind.form
 
 
-def kind_of(path: Path) -> Kind | None:
+def kind_of(path: Path, limits: Limits = NONE) -> Kind | None:
     """Return what the file is, or None for text. Raises Failure if it is damaged or no file."""
     if path.is_dir():
         raise Failure(f"{path} is a folder. Import the files in it one by one.")
     head, packed = head_of(path)
-    found = _by_bytes(path, head, packed=packed)
+    found = _by_bytes(path, head, limits, packed=packed)
     if found is not None and packed:
         return Kind(f"{found.what}, compressed with gzip", f"Unpack it first: gunzip {path.name}")
     return found
@@ -125,9 +124,9 @@ def head_of(path: Path, size: int = HEAD) -> tuple[bytes, bool]:
         raise unreadable(path, error) from None
 
 
-def _by_bytes(path: Path, head: bytes, *, packed: bool) -> Kind | None:
+def _by_bytes(path: Path, head: bytes, limits: Limits, *, packed: bool) -> Kind | None:
     if head[:4] in ZIPS:
-        return ARCHIVE if packed else _zipped(path)
+        return ARCHIVE if packed else _zipped(path, limits)
     if head.startswith(OLE):
         return OFFICE if packed else _office(path)
     for pattern, kind in BYTES:
@@ -143,16 +142,12 @@ def decoded(head: bytes) -> str:
     return head.decode(encoding, errors="replace")
 
 
-def _zipped(path: Path) -> Kind:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = set(archive.namelist())
-            declared = archive.read("mimetype")[:HEAD] if "mimetype" in names else b""
-    except BROKEN_ZIP:
-        raise Failure(f"{path} is damaged: it cannot be read as a zip file.") from None
-    if declared.startswith(b"application/vnd.oasis.opendocument."):
-        return OPEN_WORKBOOK if declared.rstrip().endswith(b".spreadsheet") else Kind("an OpenDocument file", SHEET)
-    return next((kind for member, kind in MEMBERS if member in names), ARCHIVE)
+def _zipped(path: Path, limits: Limits) -> Kind:
+    found = limited.ask("kinds", path, limits, members=[*MEMBERS])
+    declared: str = found["declared"]
+    if declared.startswith("application/vnd.oasis.opendocument."):
+        return OPEN_WORKBOOK if declared.rstrip().endswith(".spreadsheet") else Kind("an OpenDocument file", SHEET)
+    return MEMBERS[found["members"][0]] if found["members"] else ARCHIVE
 
 
 def _office(path: Path) -> Kind:
@@ -180,6 +175,12 @@ def _by_first_line(path: Path) -> str:
 
 
 def first_line(path: Path) -> str:
-    """Return the first line that is not blank, without leading and trailing spaces."""
+    """Return the first line that is not blank, without leading and trailing spaces. Raises Failure for many blanks."""
     with closing(Lines(path)) as lines:
-        return next(filter(None, map(str.strip, lines)), "")
+        for line in lines:
+            if text := line.strip():
+                return text
+            if lines.number > BLANK or lines.taken > LONGEST_ROW:
+                raise Failure(f"{path} begins with too many blank lines. Delete those before the headings.")
+            lines.begin_row()
+    return ""

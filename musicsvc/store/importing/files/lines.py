@@ -10,23 +10,33 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from musicsvc.errors import Failure
+from musicsvc.store.importing.files.records import LONGEST_ROW, NONE, Limits
 
 GZIP = b"\x1f\x8b"
-LONGEST_LINE = 1024 * 1024
+BLANK = 16 * 1024  # lines before the first one with a text
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 BROKEN_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 PART = 65_536  # bytes
+LINE = 16  # bytes that a line counts for in addition to its own, so that empty ones count too
+
+
+class TooLongError(Failure):
+    """A row is longer than LONGEST_ROW. The next line can be read."""
 
 
 class Lines:
-    """The lines of a plain or gzipped file, in UTF-8 or, with a byte order mark, in UTF-16.
+    """The lines of a plain or gzipped file, in UTF-8 or, with a byte order mark, in UTF-16, with their line breaks.
 
-    `position`: file bytes read. Raises Failure if the file cannot be read.
+    `position`: file bytes read. `taken`: unpacked bytes read, and LINE for each line. `number`: of the last line, from
+    1. Raises Failure if the file cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, limits: Limits = NONE) -> None:
         self.path = path
+        self._most = limits.text
+        self.taken = 0
+        self._row = 0  # bytes of the row so far
         try:
             self.size = path.stat().st_size
             self._file: BinaryIO = path.open("rb")
@@ -66,22 +76,40 @@ class Lines:
     def close(self) -> None:
         self._file.close()
 
+    def begin_row(self) -> int:
+        """Begin a row with the next line, and return the number of that line."""
+        self._row = 0
+        return self.number + 1
+
     def __iter__(self) -> Iterator[str]:
-        """Yield the lines with their line breaks. `number` is the number of the last line yielded, from 1."""
-        while raw := self._next():
-            self.number += 1
-            if len(raw) > LONGEST_LINE:
-                raise self.broken(f"is longer than {LONGEST_LINE:,} bytes")
-            if self.number == 1:
-                raw = raw.removeprefix(BYTE_ORDER_MARK)
-            try:
-                yield raw.decode()
-            except UnicodeDecodeError:
-                raise self.broken("is not UTF-8; save the file as CSV UTF-8, or as an Excel workbook") from None
+        return self
+
+    def __next__(self) -> str:
+        """Return the next line. Raises TooLongError if the row is too long with it; the next call goes on behind it."""
+        if not (raw := self._next()):
+            raise StopIteration
+        self.number += 1
+        self._count(raw)
+        self._row += len(raw)
+        if self._row > LONGEST_ROW:
+            while len(raw) > LONGEST_ROW and not raw.endswith(b"\n"):
+                self._count(raw := self._next())
+            raise TooLongError(self.broken(f"is longer than {LONGEST_ROW:,} bytes").message)
+        if self.number == 1:
+            raw = raw.removeprefix(BYTE_ORDER_MARK)
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            raise self.broken("is not UTF-8; save the file as CSV UTF-8, or as an Excel workbook") from None
+
+    def _count(self, raw: bytes) -> None:
+        self.taken += len(raw) + LINE
+        if self._most is not None and self.taken > self._most + LINE * self.number:
+            raise Failure(f"{self.path} has more than {self._most // 2**20:,} MiB of text, unpacked. Split it.")
 
     def _next(self) -> bytes:
         try:
-            return self._bytes.readline(LONGEST_LINE + 1)
+            return self._bytes.readline(LONGEST_ROW + 1)
         except BROKEN_GZIP:
             raise Failure(f"{self.path} is damaged: the gzip data end unexpectedly after line {self.number}.") from None
         except UnicodeDecodeError:

@@ -1,13 +1,21 @@
 """The interface of readers for all file formats, and the rows that they yield."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from musicsvc.errors import Failure
+from musicsvc.wording import cut
 
 LETTERS = 26
+LONGEST_HEADING = 255  # characters
+MOST_COLUMNS = 1000
+LONGEST_ROW = 1024 * 1024  # bytes, or characters of a workbook
+TOO_LONG = "the row is longer than 1 MiB"
+REFUSED = ("line", "reason")  # the first headings of a file of refused rows
+PIECE = 512 * 1024  # bytes between two pauses
 
 
 class Record(NamedTuple):
@@ -18,6 +26,35 @@ class Record(NamedTuple):
     fault: str | None = None  # why the row cannot be read
     note: str | None = None  # a key of summary.NOTES if the row is skipped
     member: str | None = None  # the name of its file within an archive
+
+
+class Pause(Enum):
+    """A place between two rows at which the import looks after other things.
+
+    FULL: about PIECE bytes were read since the last one, the same ones each time. IDLE: the next row takes a while.
+    """
+
+    FULL = "full"
+    IDLE = "idle"
+
+
+Step = Record | Pause
+
+
+class Limits(NamedTuple):
+    """What reading a file may take. None: any amount.
+
+    `text`: the bytes of unpacked text. `history`: those of a listening history, which is read as a whole. `seconds`: of
+    CPU, for a file that another process unpacks. `heed` is called while that process has not begun, and may raise.
+    """
+
+    text: int | None = None
+    history: int | None = None
+    seconds: int | None = None
+    heed: Callable[[], None] = lambda: None
+
+
+NONE = Limits()
 
 
 class Reader(ABC):
@@ -40,8 +77,12 @@ class Reader(ABC):
         return self
 
     @abstractmethod
+    def steps(self) -> Iterator[Step]:
+        """Yield the rows of the file, and pauses between them. A reader can be iterated only once."""
+
     def __iter__(self) -> Iterator[Record]:
-        """Yield the rows of the file. A reader can be iterated only once."""
+        """Yield the rows of the file."""
+        return (step for step in self.steps() if isinstance(step, Record))
 
     def close(self) -> None:  # noqa: B027 - a reader that loads the whole file has none open
         """Close the file."""
@@ -56,13 +97,30 @@ class Reader(ABC):
 def headings(cells: Sequence[str], broken: Callable[[str], Failure]) -> list[str]:
     """Return the names of the columns. A column without one is called after its letter.
 
-    `broken` makes the Failure that is raised if a name occurs twice, given what the line does.
+    `broken` makes the Failure that is raised if there are too many, if one is too long or if one occurs twice, given
+    what the line does.
     """
+    check_headings(cells, broken)
     names = [cell.strip() or f"(column {_letters(at)})" for at, cell in enumerate(cells)]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    found: set[str] = set()
+    twice = {name for name in names if name in found or found.add(name)}  # type: ignore[func-returns-value]
     if twice:
-        raise broken(f"names the column {twice[0]!r} twice; rename one")
+        raise broken(f"names the column {cut(min(twice))!r} twice; rename one")
     return names
+
+
+def check_headings(cells: Iterable[str], broken: Callable[[str], Failure]) -> None:
+    """Raise the Failure that `broken` makes if there are too many headings, or if one is too long."""
+    for number, cell in enumerate(cells, 1):
+        if number > MOST_COLUMNS:
+            raise broken(f"has more than {MOST_COLUMNS:,} columns; leave out those that are not needed")
+        if len(cell) > LONGEST_HEADING and len(cell.strip()) > LONGEST_HEADING:
+            raise broken(f"has a heading of more than {LONGEST_HEADING} characters, {cut(cell.strip())!r}; shorten it")
+
+
+def is_quoted(cells: Sequence[str]) -> bool:
+    """Return True if these are the headings of a file of refused rows, whose cells `wording.unquoted` takes back."""
+    return tuple(cells[:2]) == REFUSED
 
 
 def _letters(place: int) -> str:

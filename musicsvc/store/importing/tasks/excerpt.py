@@ -1,10 +1,9 @@
-"""A reader for the first rows of a file, which keeps some of them to be shown."""
+"""Readers around another one: for the first rows, some of which are shown, and for a work that can be stopped."""
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from musicsvc.store.importing.files.records import Reader, Record
+from musicsvc.store.importing.files.records import Pause, Reader, Record, Step
 
 MOST_CHECKED = 5_000
 SHOWN = 20
@@ -32,13 +31,17 @@ class Excerpt(Reader):
     def position(self) -> int:
         return self._reader.position
 
-    def __iter__(self) -> Iterator[Record]:
-        records = iter(self._reader)
-        for record in islice(records, MOST_CHECKED):
-            if len(self._shown) < SHOWN:
-                self._shown.append(record)
-            yield record
-        self.more = next(records, None) is not None
+    def steps(self) -> Iterator[Step]:
+        count = 0
+        for step in self._reader.steps():
+            if isinstance(step, Record):
+                if count == MOST_CHECKED:
+                    self.more = True
+                    return
+                count += 1
+                if len(self._shown) < SHOWN:
+                    self._shown.append(step)
+            yield step
 
     def names(self) -> list[str]:
         """Return the columns, or those of the rows to show if they differ between rows."""
@@ -49,6 +52,29 @@ class Excerpt(Reader):
         """Return the cells of the rows to show, as text."""
         names = self.names()
         return [[str(record.line), *(_text(record.values.get(name)) for name in names)] for record in self._shown]
+
+
+class Heeding(Reader):
+    """The rows of another reader. At each pause it calls `heed`, which may raise an exception to end the reading."""
+
+    def __init__(self, reader: Reader, heed: Callable[[], None]) -> None:
+        self._reader = reader
+        self._heed = heed
+        self.columns = reader.columns
+        self.size = reader.size
+
+    def close(self) -> None:
+        self._reader.close()
+
+    @property
+    def position(self) -> int:
+        return self._reader.position
+
+    def steps(self) -> Iterator[Step]:
+        for step in self._reader.steps():
+            if isinstance(step, Pause):
+                self._heed()
+            yield step
 
 
 def _text(value: Any) -> str:

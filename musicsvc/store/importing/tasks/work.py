@@ -1,9 +1,7 @@
 """Do what the queue asks for: check an uploaded file, import it, or undo an import."""
 
 import time
-import zipfile
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import astuple
 from functools import partial
 from itertools import islice
@@ -19,14 +17,13 @@ from musicsvc.store.importing.catalog import twins
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.columns import Columns, Guess, UnclearError
 from musicsvc.store.importing.files import histories, readers
-from musicsvc.store.importing.files.lines import Lines
-from musicsvc.store.importing.files.records import Reader
+from musicsvc.store.importing.files.records import Limits, Reader
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.refused_rows import RefusedRows
 from musicsvc.store.importing.runner import ImportOptions, Kind, Pace
 from musicsvc.store.importing.summary import NOTES, ImportSummary
 from musicsvc.store.importing.tasks import queue
-from musicsvc.store.importing.tasks.excerpt import Excerpt
+from musicsvc.store.importing.tasks.excerpt import Excerpt, Heeding
 from musicsvc.store.importing.tasks.place import Place, refused_name, tidy
 from musicsvc.store.importing.tasks.queue import StoppedError
 from musicsvc.store.importing.undoing import runs, undo, wording
@@ -41,8 +38,9 @@ BROKEN = "An internal error occurred. Report it to the operator of this service.
 STOPPING = "The service stops. Continue the import when it is back: rows that are in are not added twice."
 SHARED = Pace(rows=40, trial=0.25, rest=2.0)
 BEAT = 1.0  # seconds between two records of the progress
+LARGEST_TEXT = 512 * 1024 * 1024  # bytes, unpacked
 LARGEST_HISTORY = 32 * 1024 * 1024  # bytes, unpacked
-TOO_LARGE = "The history has more than 32 MiB, unpacked. Import it on the server: musicsvc import plays."
+CPU = 600  # seconds, for a file that the limited program reads
 MOST_REASONS = 20
 REMEDIES = {
     "--create-missing creates it": "choose to create what is missing",
@@ -101,7 +99,9 @@ class _Task:
         self._options = queue.options_of(task.options)
         self._sheet = self._options.pop("sheet", None)
         self._run: int | None = task.run
+        self._percent = 0
         self._beat = 0.0
+        self._limits = Limits(LARGEST_TEXT, LARGEST_HISTORY, CPU, self._heed)
 
     def perform(self) -> None:
         steps = {queue.CHECK: self._check, queue.IMPORT: self._import, queue.UNDO: self._undo}
@@ -123,6 +123,10 @@ class _Task:
         message = failure.what if isinstance(failure, UnclearError) else failure.message
         return message.replace(str(self._path), self._task.file)
 
+    def _heed(self) -> None:
+        """Raise StoppedError if the task must stop. Call outside of transactions."""
+        self._go_on(self._percent, 100, self._run)
+
     def _go_on(self, position: float, size: float, run: int | None) -> None:
         """Record the progress, at most once a second. Raises StoppedError if the task must stop."""
         if self._is_stopping():
@@ -130,19 +134,18 @@ class _Task:
         if time.monotonic() - self._beat < BEAT and run == self._run:
             return
         self._run = run
-        percent = min(99, int(100 * position / (size or 1)))
-        self._store.write(partial(queue.beat, self._task.id, percent, run), counters_only=True).result()
+        self._percent = min(99, int(100 * position / (size or 1)))
+        self._store.write(partial(queue.beat, self._task.id, self._percent, run), counters_only=True).result()
         self._beat = time.monotonic()
 
     def _open(self) -> Reader:
         if not self._path.is_file():
             raise Failure(GONE)
         if self._task.kind == "plays":
-            if self._is_history():
-                _require_small(self._path)
-            reader = histories.open_file(self._path, None, self._sheet, mapped=bool(self._options.get("pairs")))
+            mapped = bool(self._options.get("pairs"))
+            reader = histories.open_file(self._path, None, self._sheet, self._limits, mapped=mapped)
         else:
-            reader = readers.open_file(self._path, None, self._sheet)
+            reader = readers.open_file(self._path, None, self._sheet, self._limits)
         reader.name = self._task.file
         return reader
 
@@ -192,19 +195,24 @@ class _Task:
             for name in excerpt.names()
         ]
         if self._task.kind == "catalog" and not report["problem"]:
-            report["twins"] = twins.of_catalog(lambda: Excerpt(self._open()), options, self._store).names
+            report["twins"] = twins.of_catalog(
+                lambda: Heeding(Excerpt(self._open()), self._heed), options, self._store
+            ).names
         return report | {"rows": excerpt.table(), "more": excerpt.more, "sheets": [*excerpt.sheets]}
 
     def _is_history(self) -> bool:
-        return self._task.kind == "plays" and histories.is_history(self._path, mapped=bool(self._options.get("pairs")))
+        mapped = bool(self._options.get("pairs"))
+        return self._task.kind == "plays" and histories.is_history(self._path, None, self._limits, mapped=mapped)
 
     def _guess(self) -> list[Guess]:
         """Return the guesses about the columns if the user had set none."""
         kind = KINDS[self._task.kind]
         columns = Columns(kind.fields, ())
         try:
-            with self._open() as reader:
-                guessing.fit(iter(reader), columns, reader.columns, kind.synonyms, self._options.get("date_format"))
+            with Heeding(self._open(), self._heed) as reader:
+                guessing.fit(reader.steps(), columns, reader.columns, kind.synonyms, self._options.get("date_format"))
+        except StoppedError:
+            raise
         except Failure:
             return []  # the check says why
         return columns.guesses
@@ -221,18 +229,6 @@ class _Task:
         done = undo.undo(self._store, self._task.run, now=self._now, on_progress=go_on, actor=actor)
         what = wording.quantities({"play": done.plays} | done.counts)
         return {"done": what, "kept": wording.kept_lines(done.kept, "Kept")}
-
-
-def _require_small(path: Path) -> None:
-    """Raise Failure if a packed history is large: the documents of histories are read into memory."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            largest = max((member.file_size for member in archive.infolist()), default=0)
-    else:
-        with closing(Lines(path)) as lines:
-            largest = lines.measure(LARGEST_HISTORY + 1)
-    if largest > LARGEST_HISTORY:
-        raise Failure(TOO_LARGE)
 
 
 def _in_words(line: str) -> str:

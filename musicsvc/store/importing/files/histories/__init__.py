@@ -1,17 +1,21 @@
 """Listening histories exported by other services: detect the format of a file, and convert its plays to rows."""
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import formats, readers
-from musicsvc.store.importing.files.histories import archives, detection
+from musicsvc.store.importing.files.histories import detection
+from musicsvc.store.importing.files.histories.archives import Archive
 from musicsvc.store.importing.files.histories.lastfm import LastfmCsv, LastfmPages, LastfmToCsv
 from musicsvc.store.importing.files.histories.listenbrainz import ListenBrainz
 from musicsvc.store.importing.files.histories.logs import LibreFm, PanoScrobbler, Rockbox, Spinitron
 from musicsvc.store.importing.files.histories.maloja import Maloja
 from musicsvc.store.importing.files.histories.spotify import SpotifyAccount, SpotifyExtended
-from musicsvc.store.importing.files.records import Reader
+from musicsvc.store.importing.files.limited import LimitedReader
+from musicsvc.store.importing.files.lines import Lines
+from musicsvc.store.importing.files.records import NONE, Limits, Reader
 
 FORMATS: dict[str, Callable[[Path], Reader]] = {
     "listenbrainz": ListenBrainz,
@@ -28,29 +32,45 @@ FORMATS: dict[str, Callable[[Path], Reader]] = {
 }
 
 
-def is_history(path: Path, form: str | None = None, *, mapped: bool = False) -> bool:
+def is_history(path: Path, form: str | None = None, limits: Limits = NONE, *, mapped: bool = False) -> bool:
     """Return True if the file is a listening history in another service's format, False if it is a plain table.
 
     If `mapped` is set (the user maps columns to fields), it is a table. Raises Failure if the file cannot be read.
     """
     if form is not None or mapped:
         return form is not None and form not in formats.FORMATS
-    kind = formats.kind_of(path)
+    kind = formats.kind_of(path, limits)
     return kind is formats.ARCHIVE or (kind is None and detection.history_of(path) is not None)
 
 
-def open_file(path: Path, form: str | None = None, sheet: str | None = None, *, mapped: bool = False) -> Reader:
+def open_file(
+    path: Path, form: str | None = None, sheet: str | None = None, limits: Limits = NONE, *, mapped: bool = False
+) -> Reader:
     """Open the file in the format `form`; if it is None, detect the format. Raises Failure for bad files.
 
     `mapped`: the user maps columns to fields, so the file is a plain table. `sheet`: see `readers.open_file`.
     """
-    if not is_history(path, form, mapped=mapped):
-        return readers.open_file(path, form, sheet)
+    if not is_history(path, form, limits, mapped=mapped):
+        return readers.open_file(path, form, sheet, limits)
     if form is not None and form not in FORMATS:
         raise Failure(f"There is no format {form}. The formats are {', '.join([*formats.FORMATS, *FORMATS])}.")
-    if formats.kind_of(path) is formats.ARCHIVE:
-        return archives.Archive(path, lambda member: _history(member, form)).named(path)
-    return FORMATS[form or detection.history_of(path) or ""](path).named(path)
+    zipped = formats.kind_of(path, limits) is formats.ARCHIVE
+    chosen = {"form": form, "zipped": zipped, "largest": limits.history}
+    return LimitedReader("histories", path, limits, **chosen).named(path)
+
+
+def open_here(path: Path, folder: Path, form: str | None, largest: int | None = None, *, zipped: bool) -> Reader:
+    """Open a listening history, or an archive of them, in this process: that with limits. `folder`: for unpacked files.
+
+    `largest`: the most bytes of a history, unpacked. Raises Failure if it cannot be read.
+    """
+    if zipped:
+        return Archive(path, folder, lambda member: _history(member, form), largest)
+    if largest is not None:
+        with closing(Lines(path)) as lines:
+            if lines.measure(largest + 1) > largest:
+                raise Failure(f"{path} has more than {largest // 2**20} MiB, unpacked.")
+    return FORMATS[form or detection.history_of(path) or ""](path)
 
 
 def _history(member: Path, form: str | None) -> Reader | None:

@@ -5,12 +5,13 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from musicsvc import scratch
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.formats import BROKEN_ZIP
-from musicsvc.store.importing.files.records import Reader, Record
+from musicsvc.store.importing.files.records import Reader, Step
+from musicsvc.store.importing.files.unpacking.kinds import BROKEN_ZIP
+from musicsvc.wording import cut
 
-LARGEST = 1024 * 1024 * 1024
+LARGEST = 1024 * 1024 * 1024  # bytes
+LONGEST_NAME = 60  # characters of the end of a name, which a file system takes
 KINDS = (".json", ".jsonl", ".csv", ".log", ".txt", ".gz")
 
 
@@ -19,9 +20,13 @@ class Archive(Reader):
 
     columns = None
 
-    def __init__(self, path: Path, open_member: Callable[[Path], Reader | None]) -> None:
-        """Open the archive. Raises Failure if it is damaged."""
+    def __init__(
+        self, path: Path, folder: Path, open_member: Callable[[Path], Reader | None], largest: int | None = None
+    ) -> None:
+        """Open the archive, whose members are unpacked into `folder`. Raises Failure if it is damaged."""
         self._path = path
+        self._folder = folder
+        self._largest = largest or LARGEST
         self._open = open_member
         self._read = 0
         try:
@@ -35,31 +40,32 @@ class Archive(Reader):
     def position(self) -> int:
         return self._read
 
-    def __iter__(self) -> Iterator[Record]:
+    def steps(self) -> Iterator[Step]:
         """Yield the rows of all histories. The files of the archive are read in the order of their names."""
         histories = 0
         for member in sorted(self._members, key=lambda each: each.filename):
-            with scratch.folder(None) as folder:
-                reader = self._open(self._unpack(member, folder))
-                if reader is None:
-                    continue
-                histories += 1
-                with reader:
-                    for record in reader:
-                        yield record._replace(member=member.filename)
+            unpacked = self._unpack(member)
+            try:
+                if (reader := self._open(unpacked)) is not None:
+                    histories += 1
+                    with reader:
+                        for record in reader:
+                            yield record._replace(member=cut(member.filename))
+            finally:
+                unpacked.unlink()
             self._read += member.file_size
         if not histories:
             raise Failure(f"{self._path} holds no listening history in a known format.")
 
-    def _unpack(self, member: zipfile.ZipInfo, folder: Path) -> Path:
-        if member.file_size > LARGEST:
-            raise Failure(f"{self._path}: {member.filename} is larger than {LARGEST:,} bytes.")
-        target = folder / Path(member.filename).name
+    def _unpack(self, member: zipfile.ZipInfo) -> Path:
+        if member.file_size > self._largest:
+            raise Failure(f"{self._path}: {cut(member.filename)} is larger than {self._largest:,} bytes.")
+        target = self._folder / Path(member.filename).name[-LONGEST_NAME:]
         try:
             with self._zip.open(member) as packed, target.open("wb") as file:
                 shutil.copyfileobj(packed, file)
         except BROKEN_ZIP:
-            raise Failure(f"{self._path} is damaged: {member.filename} cannot be unpacked.") from None
+            raise Failure(f"{self._path} is damaged: {cut(member.filename)} cannot be unpacked.") from None
         return target
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ import orjson
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files.lines import BYTE_ORDER_MARK, GZIP, unreadable
-from musicsvc.store.importing.files.records import Reader, Record
+from musicsvc.store.importing.files.records import Reader, Record, Step
 
 LARGEST = 512 * 1024 * 1024
 
@@ -59,7 +59,7 @@ class Document(Reader):
     def position(self) -> int:
         return self._read
 
-    def __iter__(self) -> Iterator[Record]:
+    def steps(self) -> Iterator[Step]:
         for number, entry in enumerate(self._entries, 1):
             self._read = number
             yield record(number, entry, self.values)

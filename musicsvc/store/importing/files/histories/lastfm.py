@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from musicsvc.store.importing.files.histories.documents import Document, record
-from musicsvc.store.importing.files.readers import CsvReader, TextReader
-from musicsvc.store.importing.files.records import Record
+from musicsvc.store.importing.files.records import TOO_LONG, Record
+from musicsvc.store.importing.files.texts import CsvReader, TextReader
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CELLS = 4
@@ -52,9 +52,9 @@ class LastfmCsv(CsvReader):
         super().__init__(path)
         self.columns = None
 
-    def __iter__(self) -> Iterator[Record]:
-        for row in super().__iter__():
-            yield row if row.fault is not None else record(row.line, row.values, _scrobble)
+    def records(self) -> Iterator[Record | None]:
+        for row in super().records():
+            yield row if row is None or row.fault is not None else record(row.line, row.values, _scrobble)
 
 
 def _scrobble(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -71,17 +71,11 @@ class LastfmToCsv(TextReader):
 
     columns = None
 
-    def __iter__(self) -> Iterator[Record]:
-        rows = csv.reader(iter(self._lines))
-        while True:
-            begins = self._lines.number + 1
-            try:
-                row = next(rows)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                raise self._lines.broken(f"cannot be read as CSV: {error}", begins) from None
-            if len(row) == CELLS:
+    def records(self) -> Iterator[Record | None]:
+        for begins, row in self.rows(csv.reader(self._lines)):
+            if row is None:
+                yield Record(begins, {}, TOO_LONG)
+            elif len(row) == CELLS:
                 yield record(begins, row, _row)
             elif row:
                 yield Record(begins, {"row": row}, f"the row has {len(row)} cells, not {CELLS}")

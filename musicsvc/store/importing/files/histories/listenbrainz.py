@@ -6,8 +6,8 @@ from typing import Any
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files.histories.documents import load, record
-from musicsvc.store.importing.files.readers import JsonLinesReader
-from musicsvc.store.importing.files.records import Reader, Record
+from musicsvc.store.importing.files.records import Reader, Step
+from musicsvc.store.importing.files.texts import JsonLinesReader
 
 SPOTIFY = "https://open.spotify.com/track/"
 
@@ -30,7 +30,7 @@ class ListenBrainz(Reader):
     def position(self) -> int:
         return self._read if self._lines is None else self._lines.position
 
-    def __iter__(self) -> Iterator[Record]:
+    def steps(self) -> Iterator[Step]:
         if self._lines is not None:
             for line in self._lines:
                 yield line if line.fault is not None else record(line.line, line.values, values)

@@ -7,8 +7,8 @@ from typing import Any
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files.histories.detection import COMMENTS
 from musicsvc.store.importing.files.histories.documents import record
-from musicsvc.store.importing.files.readers import JsonLinesReader, TextReader, table_record
-from musicsvc.store.importing.files.records import Record
+from musicsvc.store.importing.files.records import TOO_LONG, Record
+from musicsvc.store.importing.files.texts import JsonLinesReader, TextReader, each_line, table_record
 
 UNTAGGED = "<Untagged>"
 ROCKBOX = ("artist", "album", "track", "number", "length", "rating", "played_at", "recording")
@@ -19,13 +19,14 @@ class Rockbox(TextReader):
 
     columns = None
 
-    def __iter__(self) -> Iterator[Record]:
-        for line in self._lines:
-            if line.startswith("#") or line.isspace():
-                continue
-            cells = line.rstrip("\r\n").split("\t")
-            cells += [""] * (len(ROCKBOX) - len(cells))
-            yield record(self._lines.number, dict(zip(ROCKBOX, cells, strict=False)), _rockbox)
+    def records(self) -> Iterator[Record | None]:
+        for number, line in self.each():
+            if line is None:
+                yield Record(number, {}, TOO_LONG)
+            elif not (line.startswith("#") or line.isspace()):
+                cells = line.rstrip("\r\n").split("\t", len(ROCKBOX))
+                cells += [""] * (len(ROCKBOX) - len(cells))
+                yield record(number, dict(zip(ROCKBOX, cells, strict=False)), _rockbox)
 
 
 def _rockbox(row: Mapping[str, str]) -> Mapping[str, Any] | str:
@@ -48,22 +49,16 @@ class Table(TextReader):
     names: Mapping[str, str]
     kind: str
 
-    def __iter__(self) -> Iterator[Record]:
+    def records(self) -> Iterator[Record | None]:
         """Yield the rows below the header. Raises Failure if there is no header."""
-        rows = csv.reader(line for line in self._lines if not line.startswith(COMMENTS))
         header: Sequence[str] = ()
-        while True:
-            begins = self._lines.number + 1
-            try:
-                row = next(rows)
-            except StopIteration:
-                break
-            except csv.Error as error:
-                raise self._lines.broken(f"cannot be read as CSV: {error}", begins) from None
-            if header and any(row):
+        for begins, row in self.rows(csv.reader(each_line(self._lines, COMMENTS))):
+            if not header:
+                header = self._header(row or ())
+            elif row is None:
+                yield Record(begins, {}, TOO_LONG)
+            elif any(row):
                 yield self._record(self._lines.number, header, row)
-            elif not header:
-                header = self._header(row)
         if not header:
             raise Failure(f"{self._lines.path} lacks the header row that {self.kind} writes.")
 
@@ -98,9 +93,9 @@ class Spinitron(Table):
 class PanoScrobbler(JsonLinesReader):
     """Reads Pano Scrobbler logs, which have one JSON object per line."""
 
-    def __iter__(self) -> Iterator[Record]:
-        for line in super().__iter__():
-            yield line if line.fault is not None else record(line.line, line.values, _scrobble)
+    def records(self) -> Iterator[Record | None]:
+        for line in super().records():
+            yield line if line is None or line.fault is not None else record(line.line, line.values, _scrobble)
 
 
 def _scrobble(row: Mapping[str, Any]) -> Mapping[str, Any] | str:

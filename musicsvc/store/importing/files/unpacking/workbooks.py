@@ -1,17 +1,11 @@
-"""Read a sheet of an Excel or OpenDocument workbook in a process of its own: `python THIS_FILE FILE [SHEET]`.
+"""Read a sheet of an Excel or OpenDocument workbook. The line of a row is its number in the sheet."""
 
-A workbook of a kilobyte can claim a billion cells, and whoever reads it ends for lack of memory. This process may use
-MEMORY and SECONDS. It prints a line of JSON about the sheet, then a line for each row below the headings, and at the
-end `{"end": true}`, or `{"fault": …}` with a key of `workbook.FAULTS`.
-"""
-
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
 from python_calamine import (
     CalamineError,
     CalamineSheet,
@@ -20,19 +14,19 @@ from python_calamine import (
     SheetVisibleEnum,
 )
 
-MEMORY = 1024**3  # bytes
-SECONDS = 60
-LONGEST_ROW = 1024**2  # characters
+from musicsvc.errors import Failure
+from musicsvc.store.importing.files.records import LONGEST_HEADING, LONGEST_ROW, MOST_COLUMNS, TOO_LONG
+from musicsvc.store.importing.files.unpacking.rows import packed
+from musicsvc.wording import cut
+
+EMPTY = "is empty: no sheet has a cell."
+MOST_SHEETS = 100  # of those that are listed
 HEADINGS_WITHIN = 20  # rows that are not empty
 DAY_ZERO = datetime(1899, 12, 31)  # noqa: DTZ001 - a workbook knows no time zones
 FIRST_DAY = datetime(1900, 3, 1)  # noqa: DTZ001 - the first that all programs count alike; earlier is a duration
 EXACT = 10**15  # whole numbers below have all of their digits
 
 Row = tuple[int, list[Any]]  # its number in the sheet, from 1, and its cells
-
-
-class TooLongError(Exception):
-    """The row of this number has more characters than LONGEST_ROW."""
 
 
 class Table(NamedTuple):
@@ -44,54 +38,42 @@ class Table(NamedTuple):
     rows: Iterator[Row]
 
 
-def main(path: str, sheet: str | None = None) -> None:
-    _limit()
+def parts(path: Path, _folder: Path, options: dict[str, Any]) -> Iterator[Any]:
+    """Yield the sheets, height and headings of the sheet in `options`, or of the first one with a table; then its rows.
+
+    Its name comes first among the sheets.
+    """
     try:
-        for part in _parts(path, sheet):
-            _print(part)
-    except TooLongError as error:
-        _print({"fault": "long", "line": error.args[0]})
+        with path.open("rb") as file, CalamineWorkbook.from_filelike(file) as book:
+            yield from _parts(book, path, options["sheet"])
     except CalamineError:
-        _print({"fault": "damaged"})
-    except MemoryError:
-        _print({"fault": "memory"})
+        yield {"fault": "damaged"}
 
 
-def _print(part: Any) -> None:
-    sys.stdout.buffer.write(orjson.dumps(part, option=orjson.OPT_APPEND_NEWLINE))
+def _parts(book: CalamineWorkbook, path: Path, sheet: str | None) -> Iterator[Any]:
+    known = [each for each in book.sheets_metadata if each.typ is SheetTypeEnum.WorkSheet]
+    names = [each.name for each in known]
+    shown = [each.name for each in known if each.visible is SheetVisibleEnum.Visible]
+    if sheet is not None and sheet not in names:
+        listed = ", ".join(map(cut, names[:MOST_SHEETS]))
+        raise Failure(f"{path} has no sheet {cut(sheet)!r}. Its sheets: {listed}.")
+    tables = _tables(book, shown or names if sheet is None else [sheet])
+    if not tables:
+        raise Failure(f"{path} {EMPTY}")
+    found = next((each for each in tables if _filled(each.headings) > 1), tables[0])
+    line, cells = found.headings
+    if _is_long(cells):
+        raise Failure(f"{path}: row {line} has more than {LONGEST_ROW:,} characters.")
+    headings = [str(_plain(cell))[: LONGEST_HEADING + 1] for cell in cells[: MOST_COLUMNS + 1]]
+    others = [each.name for each in tables if each is not found]
+    sheets = [found.name, *others[:MOST_SHEETS]]
+    yield {"size": found.height, "headings": headings, "line": line, "sheets": sheets}
+    for number, cells in found.rows:
+        yield [number, [None] * len(cells), [], TOO_LONG] if _is_long(cells) else _packed(number, cells)
 
 
-def _limit() -> None:
-    """Limit memory and time where the system can."""
-    if sys.platform != "win32":
-        import resource  # noqa: PLC0415 - Windows has none
-
-        for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_CORE, 0)):
-            _, hard = resource.getrlimit(kind)
-            resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-
-def _parts(path: str, sheet: str | None) -> Iterator[Any]:
-    """Yield what is printed, line by line."""
-    with open(path, "rb") as file, CalamineWorkbook.from_filelike(file) as book:  # noqa: PTH123 - any name
-        known = [each for each in book.sheets_metadata if each.typ is SheetTypeEnum.WorkSheet]
-        names = [each.name for each in known]
-        shown = [each.name for each in known if each.visible is SheetVisibleEnum.Visible]
-        if sheet is not None and sheet not in names:
-            yield {"fault": "sheet", "sheets": names}
-            return
-        tables = _tables(book, shown or names if sheet is None else [sheet])
-        if not tables:
-            yield {"fault": "empty"}
-            return
-        found = next((each for each in tables if _filled(each.headings) > 1), tables[0])
-        others = [each.name for each in tables if each is not found]
-        line, cells = found.headings
-        headings = [str(_plain(cell)) for cell in cells]
-        yield {"sheet": found.name, "others": others, "height": found.height, "line": line, "headings": headings}
-        for number, cells in found.rows:
-            yield _packed(number, cells)
-        yield {"end": True}
+def _is_long(cells: Sequence[Any]) -> bool:
+    return sum(len(cell) for cell in cells if isinstance(cell, str)) > LONGEST_ROW
 
 
 def _tables(book: CalamineWorkbook, names: Sequence[str]) -> list[Table]:
@@ -123,8 +105,6 @@ def _rows(sheet: CalamineSheet) -> Iterator[Row]:
         cells: list[Any] = [*row]
         if any(cell != "" for cell in cells):
             merged.fill(at, cells)
-            if sum(len(cell) for cell in cells if isinstance(cell, str)) > LONGEST_ROW:
-                raise TooLongError(at + 1)
             for column in timed:
                 if type(cells[column]) is date:
                     cells[column] = datetime.combine(cells[column], time())
@@ -160,13 +140,10 @@ class _Merged:
             self._reach |= {column: (last, cells[column]) for column, last in begin if last is not None}
 
 
-def _packed(number: int, cells: Sequence[Any]) -> tuple[int, list[Any], list[int]]:
-    """Return a row as it is printed, with the places of its durations, which are in seconds."""
+def _packed(number: int, cells: Sequence[Any]) -> tuple[Any, ...]:
     plain = [_plain(cell) for cell in cells]
-    lasting = [at for at, cell in enumerate(plain) if isinstance(cell, timedelta)]
-    for at in lasting:
-        plain[at] = plain[at].total_seconds()
-    return number, plain, lasting
+    special = packed(plain, range(len(plain)))
+    return (number, plain, special) if special else (number, plain)
 
 
 def _plain(cell: Any) -> Any:
@@ -196,6 +173,3 @@ PLAIN: dict[type, Callable[[Any], Any]] = {
     datetime: _moment,
     date: date.isoformat,
 }
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

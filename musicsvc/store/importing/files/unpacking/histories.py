@@ -1,0 +1,26 @@
+"""Read a listening history, or all of those in a zip archive."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from musicsvc.store.importing.files import histories
+from musicsvc.store.importing.files.records import LONGEST_ROW, TOO_LONG, Record
+from musicsvc.store.importing.files.unpacking.rows import from_record, weight
+
+ROWS = 200  # between two reports of the position
+
+
+def parts(path: Path, folder: Path, options: dict[str, Any]) -> Iterator[Any]:
+    """Yield the size of the history, then its rows."""
+    with histories.open_here(path, folder, options["form"], options["largest"], zipped=options["zipped"]) as reader:
+        yield {"size": reader.size, "headings": None}
+        for count, record in enumerate(reader, 1):
+            yield from_record(_bounded(record))
+            if count % ROWS == 0:
+                yield {"position": reader.position}
+
+
+def _bounded(record: Record) -> Record:
+    long = weight(record.values) > LONGEST_ROW
+    return record._replace(values={}, fault=TOO_LONG, note=None) if long else record
