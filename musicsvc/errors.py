@@ -101,3 +101,10 @@ class Overloaded(Failure):
     def __init__(self, message: str, retry_after: int = 1) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class Crowded(Overloaded):
+    """The client holds as much of the capacity for this work as it may while others want some.
+
+    The request counts toward the endpoint's own rate limit.
+    """

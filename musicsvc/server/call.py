@@ -5,6 +5,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from musicsvc.networks import client_network
 from musicsvc.server.responses.large import Reservation
 from musicsvc.server.routes.route import Route
 from musicsvc.server.visits import Visit
@@ -64,6 +65,11 @@ class Call:
         if self.token_id is not None:
             return f"token {self.token_id}"
         return None if self.session_id is None else f"account {self.account_id}"
+
+    @property
+    def client(self) -> str:
+        """The client that a place in a line belongs to: an account, or the address of everybody else."""
+        return f"account {self.account_id}" if self.token_holder else client_network(self.address)
 
 
 class Observer(Protocol):

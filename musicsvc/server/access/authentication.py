@@ -151,10 +151,6 @@ class Authenticator:
             raise Forbidden(READ_ONLY)
         call.caller = caller
 
-    async def uncount(self, call: Call) -> None:
-        """Undo the counting of a request toward its rate limits, because the server had no capacity for it."""
-        await self.limiter.uncount(call)
-
     async def reauthenticate(self, header: str, call: Call) -> Identity:
         """Check the token and API access again once the body has arrived. Raises Unauthenticated or Forbidden."""
         current = self._valid(self._recall(header) or await self._identify(header, call), self._clock.now())

@@ -16,7 +16,7 @@ from typing import NamedTuple, NoReturn, TypeVar
 
 from musicsvc.clock import Clock
 from musicsvc.config import PERIODS, Limits, rate
-from musicsvc.errors import TooMany, Unavailable
+from musicsvc.errors import Crowded, Overloaded, TooMany, Unavailable
 from musicsvc.networks import client_network
 from musicsvc.server.call import Call
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
@@ -263,10 +263,16 @@ class RateLimiter:
                 _refuse(statuses, call)
         call.counted = hits
 
-    async def uncount(self, call: Call) -> None:
-        counted, call.counted = call.counted, ()
-        if counted:
-            await self._counter.uncount(counted)
+    async def uncount(self, call: Call, refusal: Overloaded | None = None) -> None:
+        """Undo the counting of a request that was not served. `refusal`: why it was not.
+
+        A client that left others no room is counted toward the limits that are the endpoint's own.
+        """
+        general = {self._token, self._address, self._session}
+        undone = [hit for hit in call.counted if not isinstance(refusal, Crowded) or hit.limit in general]
+        call.counted = [hit for hit in call.counted if hit not in undone]
+        if undone:
+            await self._counter.uncount(undone)
 
     async def count_attempt(self, account: str, call: Call, *, sign_in: bool) -> Attempt:
         """Count a password check for `account` as failed and, if it is a `sign_in`, as successful too.

@@ -10,6 +10,7 @@ from aiohttp import HttpVersion11, hdrs
 from aiohttp.web import BaseRequest, RequestPayloadError
 
 from musicsvc.errors import Malformed, Overloaded, TooLarge, TooSlow, UnsupportedMedia
+from musicsvc.server.call import Call
 from musicsvc.server.request import parameters
 from musicsvc.server.request.executors import Executors, Work
 from musicsvc.server.schemas.fields import Body
@@ -38,7 +39,7 @@ class Bodies:
         self._free = MAX_HELD
 
     async def receive(
-        self, request: BaseRequest, schema: type[Body], context: Mapping[str, Any], *, token_holder: bool
+        self, request: BaseRequest, schema: type[Body], context: Mapping[str, Any], call: Call
     ) -> ParsedBody:
         """Read a body and validate it with the schema: a `Form`, else JSON. Large bodies are parsed off the event loop.
 
@@ -57,7 +58,7 @@ class Bodies:
             if len(received) <= SMALL:
                 return (parse_form if is_form else parse_body)(schema, received, context)
             parse = partial(parse_form if is_form else parse_body, schema, received, context)
-            parsed: ParsedBody = await self._executors.run(Work.PARSING, parse, token_holder=token_holder)
+            parsed: ParsedBody = await self._executors.run(Work.PARSING, parse, call)
             return parsed
         finally:
             self._free += _counted(len(received))

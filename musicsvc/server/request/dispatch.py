@@ -70,13 +70,23 @@ class Dispatcher:
         self._cross_origin = self.cross_origin(settings.server.cors_origins)
         self._bodies = self.bodies(settings.server.body_timeout, executors)
         self._runner = HandlerRunner(settings, store, clock, authenticator.limiter, executors, sources)
+        self.answer_cache = AnswerCache(settings.server.answer_cache, freshness)
         uploads = Uploads(store, sources["uploads"], settings.server.body_timeout)
         limiter = authenticator.limiter
-        self._pages = Pages(settings, store, clock, limiter, self._bodies, uploads, executors, self._runner)
+        self._pages = Pages(
+            settings,
+            store,
+            clock,
+            limiter,
+            self._bodies,
+            uploads,
+            executors,
+            self._runner,
+            reader=self.answer_cache.reader,
+        )
         self._warning = ThrottledWarning(REPEAT_SECONDS, clock.monotonic)  # in an outage every request fails
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = self._runner.memory
-        self.answer_cache = AnswerCache(settings.server.answer_cache, freshness)
         self.first_steps = self._build_first_steps(sources)
 
     def _build_first_steps(self, sources: Mapping[str, Any]) -> FirstSteps:  # noqa: ARG002 - the demo uses it
@@ -135,7 +145,7 @@ class Dispatcher:
                 call.retry_after = failure.retry_after
             elif isinstance(failure, Overloaded):
                 call.refused_by = BUSY
-                await self._authenticator.uncount(call)
+                await self._authenticator.limiter.uncount(call, failure)
             return await self._refusal(exchange, self._public(failure, call))
         except Exception:
             log.exception("unhandled exception in request %s (method %s)", call.request_id, call.method)
@@ -245,7 +255,7 @@ class Dispatcher:
         assert route.body is not None  # noqa: S101 - checked by the caller
         late = not exchange.request.content.is_eof()
         context = {"hosted": self._settings.hosted, "caller_id": call.caller and call.caller.user_id, "now": call.at}
-        parsed = await self._bodies.receive(exchange.request, route.body, context, token_holder=call.token_holder)
+        parsed = await self._bodies.receive(exchange.request, route.body, context, call)
         call.renew(self._clock.monotonic())
         if late and call.caller is not None and credentials is not None:
             call.caller = await self._authenticator.reauthenticate(credentials, call)

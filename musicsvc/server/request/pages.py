@@ -25,8 +25,9 @@ from musicsvc.server.request.running import HandlerRunner
 from musicsvc.server.request.uploads import Uploads
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.drawings import Drawings
+from musicsvc.server.responses.fragments import FragmentReader
 from musicsvc.server.responses.responses import Reply
-from musicsvc.server.routes.route import SAFE, Access, Family, Route
+from musicsvc.server.routes.route import KEPT, SAFE, Access, Family, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
 from musicsvc.server.schemas.parsed_body import ParsedBody
@@ -80,7 +81,10 @@ class Pages:
         uploads: Uploads,
         executors: Executors,
         runner: HandlerRunner,
+        *,
+        reader: Callable[[], FragmentReader | None],
     ) -> None:
+        """`reader`: returns what handlers with a parameter `kept` get. It is called on arrival of the request."""
         self._settings = settings
         self._store = store
         self._clock = clock
@@ -92,6 +96,7 @@ class Pages:
         self._mark = visits.mark_of(self._base_path)
         self._errors = Drawings(ERRORS_CAPACITY, html.HTML_TYPE)
         self._runner = runner
+        self._reader = reader
 
     async def reply(self, exchange: Exchange) -> Reply:
         call, route = exchange.call, exchange.head.route
@@ -104,6 +109,8 @@ class Pages:
         if route.enabled_if is not None:
             route.enabled_if(self._settings)
         exchange.given = {"visit": visit, "form": FormState(), "render_page": self._render_for_anybody}
+        if route.keeps:
+            exchange.given[KEPT] = self._reader()
         try:
             return await self._answer(exchange, visit)
         except NotFound:
@@ -178,7 +185,7 @@ class Pages:
             receiving = self._uploads.received(request, schema, context, visit, user_id)
             parsed, exchange.given["received"] = await stack.enter_async_context(receiving)
             return parsed
-        return await self._bodies.receive(request, schema, context, token_holder=exchange.call.token_holder)
+        return await self._bodies.receive(request, schema, context, exchange.call)
 
     async def _show_again(
         self, exchange: Exchange, visit: Visit, page: Route, sent: Mapping[str, Any], failure: Failure
@@ -189,7 +196,7 @@ class Pages:
             call.retry_after = failure.retry_after
         if isinstance(failure, Overloaded):
             call.refused_by = BUSY
-            await self._limiter.uncount(call)
+            await self._limiter.uncount(call, failure)
         typed = {name: value for name, value in sent.items() if "password" not in name}
         faults = failure.errors if isinstance(failure, Invalid) else {}
         form = FormState(exchange.path, typed, faults, None if faults else failure.message)
@@ -257,7 +264,7 @@ class Pages:
 
     async def _in_line(self, render: Callable[[], Representation], call: Call) -> Representation:
         """Render a page on the thread for pages of such clients. Raises Overloaded if too many wait for it."""
-        rendered: Representation = await self._executors.run(Work.RENDERING, render, token_holder=call.token_holder)
+        rendered: Representation = await self._executors.run(Work.RENDERING, render, call)
         return rendered
 
     def _refuse_caller(self, exchange: Exchange, visit: Visit) -> Reply | None:

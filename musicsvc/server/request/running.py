@@ -85,7 +85,7 @@ class HandlerRunner:
         if route.call_render is not None and not isinstance(result, Download):
             draw = partial(route.call_render, sources | {"drawing": result})
             kind, key = Work.FIGURES if route.figures else Work.DRAWING, getattr(result, "key", None)
-            result = await self._executors.run(kind, draw, token_holder=call.token_holder, key=key)
+            result = await self._executors.run(kind, draw, call, key)
         return builder.finish(result, writes=route.writes, drawn=route.render is not None)
 
     def _unit(
@@ -119,7 +119,7 @@ class HandlerRunner:
                 await asyncio.wrap_future(self._store.read(find, within=self._remaining(call)))
             work = partial(route.call_prepare, sources)
             kind = PREPARING[route.limit]
-            sources["prepared"] = await self._executors.run(kind, work, token_holder=call.token_holder)
+            sources["prepared"] = await self._executors.run(kind, work, call)
 
     async def _verify(self, route: Route, body: Any, call: Call) -> Credentials | None:
         """Return the credentials of the account whose password the body has, or None if the password is wrong.
@@ -138,7 +138,7 @@ class HandlerRunner:
         hashed = credentials and credentials.password_hash
         try:
             compare = partial(passwords.matches, hashed, body.password)
-            right = await self._executors.run(Work.SIGNING_IN, compare, token_holder=call.token_holder)
+            right = await self._executors.run(Work.SIGNING_IN, compare, call)
         except BaseException:
             await self._limiter.settle(attempt, right=None)
             raise
@@ -158,7 +158,7 @@ class HandlerRunner:
         if kind is None:
             return await self._run_at_once(route, unit, read, self._remaining(call))
         run, work = self._store.write if route.writes else read, uncached(unit) if large else unit
-        return await self._executors.run(kind, lambda: run(work).result(), token_holder=call.token_holder)
+        return await self._executors.run(kind, lambda: run(work).result(), call)
 
     def _run_at_once(
         self, route: Route, unit: Callable[[], Any], read: Callable[..., Future[Any]], within: float

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from cachetools import LRUCache
 
 from musicsvc.server.freshness import Freshness, Source, Stamp
-from musicsvc.server.responses.fragments import LARGE, Fragments
+from musicsvc.server.responses.fragments import LARGE, FragmentReader, Fragments
 from musicsvc.server.responses.large import Encoded
 from musicsvc.server.shapes.envelope import JSON_TYPE, Representation, compact, compressible, tag_of
 from musicsvc.store.engine.tables import recorded
@@ -97,6 +97,11 @@ class AnswerCache:
             del self._entries[key]
         self.misses += 1
         return Slot(self, key, stamp)
+
+    def reader(self) -> FragmentReader | None:
+        """Return a reader of fragments for a request that begins now, or None if nothing may be cached."""
+        stamp = self._freshness.now() if self._entries.maxsize else None
+        return None if stamp is None else self.fragments.at(stamp)
 
     def clear(self) -> None:
         """Forget all responses and fragments."""

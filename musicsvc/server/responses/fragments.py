@@ -20,6 +20,7 @@ from musicsvc.store.engine.tables import recorded
 
 Key = tuple["Hashable", int]  # the function that makes the JSON of rows of this kind, and the id of the row
 LARGE = 1024 * 1024  # bytes; larger responses, and rows that are larger together, are not cached
+LARGEST = 8 * LARGE  # bytes of one that is made for an account
 OVERHEAD = 448  # bytes of an entry beside its JSON, about
 
 
@@ -53,8 +54,11 @@ class Fragments:
         """Return a reader for a request. `stamp`: a moment before the request reads from the database."""
         return FragmentReader(self, stamp)
 
-    def find(self, kind: Hashable, ids: Iterable[int]) -> dict[int, Fragment]:
-        """Map ids to fragments, for the rows whose fragments are ready and valid."""
+    def find(self, kind: Hashable, ids: Iterable[int], *, counted: bool = True) -> dict[int, Fragment]:
+        """Map ids to fragments, for the rows whose fragments are ready and valid.
+
+        `counted`: whether changes of counters, such as plays, make them invalid too.
+        """
         found: dict[int, Fragment] = {}
         source, valid = None, False
         with self._lock:
@@ -65,7 +69,7 @@ class Fragments:
                     continue
                 if fragment.source is not source:  # neighbours often have the same
                     source = fragment.source
-                    valid = self._freshness.holds(source)
+                    valid = self._freshness.holds(source, counted=counted)
                 if valid:
                     found[row_id] = fragment
         return found
@@ -107,3 +111,13 @@ class FragmentReader:
             found |= new
         self.sources.update(fragment.source for fragment in found.values())
         return [found[row_id].content for row_id in ids]
+
+    def read_one(self, kind: Hashable, row_id: int, make: Callable[[], bytes]) -> bytes:
+        """Return what was made from the database for the row, of any notation, or make it. No counters are in it."""
+        found = self._fragments.find(kind, [row_id], counted=False)
+        if row_id not in found:
+            content, tables = recorded(make)
+            found = {row_id: Fragment(content, Source(self._stamp, tables))}
+            if len(content) <= LARGEST:
+                self._fragments.add(kind, found)
+        return found[row_id].content

@@ -23,7 +23,7 @@ JSON_MEDIA = "application/json"
 # Parameters of a handler whose responses depend on nothing but the request, the caller and the database.
 CACHEABLE = {"subject", "query", "caller", "site", "answer"}
 ME = "me"  # stands for the caller in a path
-NOW = "now"
+NOW, KEPT = "now", "kept"  # parameters of handlers
 BoundFunction = Callable[[Mapping[str, Any]], Any]
 
 
@@ -196,6 +196,7 @@ class Route:
     call_render: BoundFunction | None = field(init=False, repr=False)
     subject: Subject | None = field(init=False, repr=False)
     cacheable: bool = field(init=False, repr=False)  # whether equal requests have equal responses until a write
+    keeps: bool = field(init=False, repr=False)  # whether the handler reads what earlier requests have read
     _depends_on_caller: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -211,6 +212,7 @@ class Route:
         # What a replica has read is older than the versions of tables that a cached response is compared with.
         repeatable = not self.replica and (self.subject is None or not self.subject.depends_on_time)
         object.__setattr__(self, "cacheable", reads and repeatable and CACHEABLE.issuperset(names))
+        object.__setattr__(self, "keeps", KEPT in names)
         object.__setattr__(self, "_depends_on_caller", "caller" in names)
 
     def audience(self, caller: Identity | None) -> Hashable:

@@ -4,11 +4,13 @@ They have the same name but for case, accents and punctuation (albums and tracks
 this way), or the same UPC or ISRC. Tracks with different ISRCs and albums with different UPCs are not the same.
 """
 
+import builtins
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from struct import Struct
 from typing import NamedTuple
 
 from musicsvc.store.editing.merging import Noun
@@ -16,17 +18,22 @@ from musicsvc.store.engine.name_index import fold
 from musicsvc.store.engine.pagination import Listing, Page
 from musicsvc.store.engine.sql import fetch
 
-ROWS = {"artist": "SELECT id, name, NULL, NULL FROM artist WHERE manager_id = ? ORDER BY id"} | {
+CODES = {"album": "upc", "track": "isrc"}
+REASONS = ("isrc", "name", "upc")
+NAMED = {"artist": "SELECT id, name, NULL, NULL FROM artist WHERE id IN ({}) ORDER BY id"} | {
     noun: f"""
         SELECT t.id, t.name, t.{code}, a.name
         FROM {noun} t JOIN {noun}_artist l ON l.{noun}_id = t.id JOIN artist a ON a.id = l.artist_id
-        WHERE t.id IN (
-            SELECT m.{noun}_id FROM {noun}_artist m JOIN artist b ON b.id = m.artist_id WHERE b.manager_id = ?
-        ) ORDER BY t.id, l.position, a.id
+        WHERE t.id IN ({{}}) ORDER BY t.id, l.position, a.id
     """  # noqa: S608 - our own nouns
-    for noun, code in (("album", "upc"), ("track", "isrc"))
+    for noun, code in CODES.items()
 }
-CODES = {"album": "upc", "track": "isrc"}
+MANAGED = {"artist": "SELECT id FROM artist WHERE manager_id = ?"} | {
+    noun: f"SELECT m.{noun}_id FROM {noun}_artist m JOIN artist b ON b.id = m.artist_id WHERE b.manager_id = ?"  # noqa: S608 - our own nouns
+    for noun in CODES
+}
+ROWS = {noun: statement.format(MANAGED[noun]) for noun, statement in NAMED.items()}
+PAIR = Struct("<qqB")  # the newer row, the older one, and the reasons as bits
 PUNCTUATION = re.compile(r"[\W_]+")
 
 
@@ -48,20 +55,39 @@ class _Row(NamedTuple):
     artists: tuple[str, ...]
 
 
-def list(noun: Noun, user_id: int, page: Page) -> Listing[Twins]:  # noqa: A001 - the module is the namespace
-    """Return pairs among what the account manages, those with the oldest row first."""
-    found = sorted(_pairs(noun, _rows(noun, user_id)))
-    pairs = [
-        Twins(newer.id, older.id, newer.name, older.name, older.artists, tuple(sorted(reasons)))
+def find(noun: Noun, user_id: int) -> bytes:
+    """Return the pairs among what the account manages, those with the oldest row first, packed for `list`."""
+    found = sorted(_pairs(noun, _rows(ROWS[noun], user_id)))
+    return b"".join(
+        PAIR.pack(newer.id, older.id, sum(1 << REASONS.index(each) for each in reasons))
         for older, newer, reasons in found
-    ]
-    places = range(len(pairs))[page.offset : page.offset + page.size]
-    return Listing([*places], len(pairs), page, lambda chosen: [pairs[place] for place in chosen])
+    )
 
 
-def _rows(noun: Noun, user_id: int) -> Sequence[_Row]:
+def list(noun: Noun, pairs: bytes, page: Page) -> Listing[Twins]:  # noqa: A001 - the module is the namespace
+    """Return a page of the pairs that `find` has returned. Those with a row that is deleted meanwhile are left out."""
+    total = len(pairs) // PAIR.size
+
+    def load(places: Collection[int]) -> builtins.list[Twins]:
+        chosen = [PAIR.unpack_from(pairs, place * PAIR.size) for place in places]
+        ids = sorted({row_id for pair in chosen for row_id in pair[:2]})
+        rows = {row.id: row for row in _rows(NAMED[noun].format(", ".join("?" * len(ids))), *ids)}
+        return [
+            Twins(newer, older, rows[newer].name, rows[older].name, rows[older].artists, _unpacked(reasons))
+            for newer, older, reasons in chosen
+            if newer in rows and older in rows
+        ]
+
+    return Listing([*range(total)[page.offset : page.offset + page.size]], total, page, load)
+
+
+def _unpacked(reasons: int) -> tuple[str, ...]:
+    return tuple(each for place, each in enumerate(REASONS) if reasons >> place & 1)
+
+
+def _rows(statement: str, *values: int) -> Sequence[_Row]:
     rows: dict[int, _Row] = {}
-    for number, name, code, artist in fetch(ROWS[noun], user_id):
+    for number, name, code, artist in fetch(statement, *values):
         row = rows.get(number) or _Row(number, name, (code or "").lstrip("0"), ())
         rows[number] = row._replace(artists=(*row.artists, artist)) if artist is not None else row
     return [*rows.values()]

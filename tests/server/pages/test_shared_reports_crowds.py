@@ -13,7 +13,7 @@ import pytest_asyncio
 from musicsvc.clock import DAY, SECOND, MovableClock
 from musicsvc.config import Limits, Settings
 from musicsvc.server.pages import html
-from musicsvc.server.request.executors import Work
+from musicsvc.server.request.executors import RESERVED, Work
 from musicsvc.server.shapes import share_links
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.accounts import users
@@ -108,9 +108,8 @@ def busy(answer: Answer) -> bool:
 
 
 def room(kind: Work) -> int:
-    """Return how many requests of strangers are accepted at once."""
-    _, threads, waiting = kind.value
-    return threads + waiting
+    """Return how many requests of one address are accepted at once."""
+    return kind.value.threads + kind.value.waiting - RESERVED
 
 
 async def ask(root: str, path: str) -> Answer:
@@ -147,7 +146,7 @@ async def test_a_full_line_of_reports_answers_503_while_the_api_and_managers_go_
 
 
 def test_pages_exports_and_lookups_together_leave_a_reader_of_the_store_to_the_api() -> None:
-    threads = {kind: kind.value[1] for kind in Work}
+    threads = {kind: kind.value.threads for kind in Work}
     strangers, accounts = threads[Work.FIGURES] + threads[Work.LOOKING_UP], threads[Work.FIGURES]
     assert strangers + accounts + threads[Work.EXPORTING] < min(sqlite.READERS, postgres.READERS)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -12,7 +12,7 @@ from musicsvc.config import Limits, Settings
 from musicsvc.reports import typesetting
 from musicsvc.server import serving
 from musicsvc.server.app import App
-from musicsvc.server.request.executors import BoundedExecutor, Work
+from musicsvc.server.request.executors import RESERVED, BoundedExecutor, Work
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.activity import calls
@@ -34,9 +34,8 @@ REFUSED = "musicsvc_requests_refused_total"
 
 
 def capacity(kind: Work) -> int:
-    """Return how much work of the kind is accepted at once, for token holders and for others each."""
-    _, threads, waiting = kind.value
-    return threads + waiting
+    """Return how much work of the kind is accepted at once of one client, while no other has any."""
+    return kind.value.threads + kind.value.waiting - RESERVED
 
 
 @contextmanager
@@ -69,12 +68,12 @@ def accepting(monkeypatch: pytest.MonkeyPatch, count: int) -> Iterator[asyncio.E
     """Yield an event that is set when the executors have accepted this many units of work."""
     reached, run, accepted = asyncio.Event(), BoundedExecutor.run, 0
 
-    async def counted(executor: BoundedExecutor, work: Callable[[], object]) -> object:
+    async def counted(executor: BoundedExecutor, *work: object) -> object:
         nonlocal accepted
         accepted += 1
         if accepted == count:
             reached.set()
-        return await run(executor, work)
+        return await run(executor, *work)
 
     with monkeypatch.context() as patch:
         patch.setattr(BoundedExecutor, "run", counted)
@@ -216,7 +215,7 @@ async def test_an_app_that_was_stopped_leaves_no_thread_of_heavy_work(
 
     def working() -> set[str]:
         names = {each.name.rpartition("_")[0] for each in set(threading.enumerate()) - before}
-        return names & {kind.value[0] for kind in Work}
+        return names & {kind.value.name for kind in Work}
 
     listener = serving.listen("127.0.0.1", 0)
     app = App(Settings(), store, clock, anonymous.root)

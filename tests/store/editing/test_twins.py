@@ -37,7 +37,7 @@ def test_twins_are_pairs_of_alike_names_and_codes_of_an_account(store: Store, fa
     store.write(make).result()
 
     def pairs(noun: Noun, page: Page = FIRST_PAGE) -> list[tuple[int, int, tuple[str, ...]]]:
-        found = twins.list(noun, fans[0].user_id, page)
+        found = twins.list(noun, twins.find(noun, fans[0].user_id), page)
         assert found.total == len(found.rows) or page.size == 1
         return [(row.from_id, row.into_id, row.reasons) for row in found.rows]
 

@@ -1,8 +1,10 @@
 """Pages to find twins among artists, albums and tracks, and to merge one into another."""
 
 from collections.abc import Callable
+from functools import partial
 
 from musicsvc.errors import Conflict, Failure, Invalid
+from musicsvc.server.responses.fragments import FragmentReader
 from musicsvc.server.schemas import editing
 from musicsvc.server.schemas.pages.editing import MergeForm, MergeQuery, TwinsQuery
 from musicsvc.server.shapes import editing as shapes
@@ -17,10 +19,12 @@ from musicsvc.store.security.sessions import SessionIdentity
 TWINS = "/insights/duplicates"
 
 
-def show_twins(query: TwinsQuery, caller: SessionIdentity) -> View:
-    """List the twins among what the account manages."""
-    found = twins.list(query.kind, caller.user_id, Page(query.page))
-    return View("insights/duplicates.html", {"noun": query.kind, "found": found})
+def show_twins(query: TwinsQuery, caller: SessionIdentity, kept: FragmentReader | None) -> View:
+    """List the twins among what the account manages. They are found again only after the catalog has changed."""
+    find = partial(twins.find, query.kind, caller.user_id)
+    pairs = find() if kept is None else kept.read_one((twins.find, query.kind), caller.user_id, find)
+    found = twins.list(query.kind, pairs, Page(query.page))
+    return View("insights/duplicates.html", {"noun": query.kind, "found": found, "pairs": found.rows})
 
 
 def show(noun: Noun) -> Callable[..., View]:
