@@ -1,5 +1,6 @@
 """The JSON of rows that pages share: never stale, and in bounded memory."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from functools import partial
@@ -11,9 +12,11 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
-from musicsvc.server.freshness import Source, Stamp
+from musicsvc.server.freshness import Freshness, Source, Stamp
+from musicsvc.server.responses.answer_cache import AnswerCache
 from musicsvc.server.responses.fragments import Fragment, Fragments
 from musicsvc.store.engine.store import Store
+from musicsvc.store.engine.tables import counting
 from musicsvc.store.models import Album, Artist
 from tests.paging import world as worlds
 from tests.server.responses.test_answer_cache import Moments, ready
@@ -152,3 +155,49 @@ def test_the_fragment_unused_for_longest_goes_first() -> None:
     fragments.add("kind", {4: fragment(moments.now(), "album", 1000)})
     assert fragments.size == 3 * 1448 + 1348
     assert found(fragments, range(5)) == [0, 1, 3, 4]
+
+
+async def test_what_shows_no_counters_stays_ready_while_plays_are_counted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("musicsvc.server.freshness.COUNTERS_SECONDS", 0.0)
+    cache = AnswerCache(1 << 20, Freshness(store))
+    artist = store.write(lambda: Artist.create(name="Anna", created_at=1).id).result()
+    made: list[str] = []
+
+    def name() -> bytes:
+        made.append(Artist.get_by_id(artist).name)
+        return b"packed"
+
+    async def read(*, counted: bool) -> None:
+        reader = cache.reader()
+        assert reader is not None
+        read = (
+            (lambda: reader.read("counted", [artist], lambda _: [name()])[0])
+            if counted
+            else (lambda: reader.read_one("name", artist, name))
+        )
+        assert store.read(read).result() == b"packed"
+        await asyncio.sleep(0)  # the next turn of the event loop sees what is new
+
+    def rename(to: str) -> None:
+        Artist.update(name=to).where(Artist.id == artist).execute()
+
+    def count() -> None:
+        with counting():
+            rename("Anna")
+
+    for counted, expected in ((False, ["Anna", "Bea"]), (True, ["Anna", "Anna", "Bea"])):
+        made.clear()
+        store.write(partial(rename, "Anna")).result()
+        await read(counted=counted)
+        store.write(count).result()
+        await read(counted=counted)
+        store.write(partial(rename, "Bea")).result()
+        await read(counted=counted)
+        await read(counted=counted)
+        assert made == expected
+
+
+async def test_nothing_is_kept_without_memory_for_it(store: Store) -> None:
+    assert AnswerCache(0, Freshness(store)).reader() is None
