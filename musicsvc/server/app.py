@@ -215,7 +215,7 @@ class App:
             await self._server.finish(self._settings.server.shutdown_timeout)
         for job in self._jobs:
             await job.stop()
-        self._executors.close()
+        await asyncio.to_thread(self._executors.close)
         if self._demo is not None:
             self._demo.stopped()
 

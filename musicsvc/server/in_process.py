@@ -88,7 +88,7 @@ class InProcess(App):
             return await asyncio.to_thread(_exchange, client, request)
         finally:
             await server.finish(self._settings.server.shutdown_timeout)
-            self._executors.close()
+            await asyncio.to_thread(self._executors.close)
             await self.counter.close()
 
     async def _connect(self, server: HttpServer, slot: Slot) -> None:

@@ -22,7 +22,7 @@ class Snapshot:
 
 
 class Snapshots:
-    """All snapshots of a demo. The caller prevents that two threads use it at once."""
+    """All snapshots of a demo. Any thread may list them; the caller prevents that two threads change them at once."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -51,7 +51,7 @@ class Snapshots:
         return saved
 
     def list(self) -> Sequence[Snapshot]:
-        return [snapshot for name, snapshot in self._saved.items() if name != START]
+        return [snapshot for snapshot in [*self._saved.values()] if snapshot.name != START]
 
     def restore(self, name: str) -> Snapshot:
         """Restore the database while it is in use. Raises NotFound if there is no such snapshot."""

@@ -1,10 +1,11 @@
 """The state of a running demo: its clock, its snapshots, its journal, and the rules that inject faults.
 
-Handlers use it on threads. The parts of the server that depend on its time or its data follow on the event loop.
+Handlers use it on threads: those that read on any, those that change it on one, which makes one change after the other.
+The parts of the server that depend on its time or its data follow on the event loop, so that no other change waits on a
+thread that these parts need.
 """
 
 import asyncio
-import threading
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,7 +41,6 @@ class DemoState:
         self.card: Card | None = None
         self._end_card: Callable[[], None] = lambda: None
         self._snapshots = Snapshots(database)
-        self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._follower: Follower | None = None
 
@@ -71,19 +71,17 @@ class DemoState:
 
     def advance(self, microseconds: int) -> None:
         """Move the clock forward. Raises Invalid if it would move beyond its end."""
-        with self._lock:
-            self._require_possible("advance", self.clock.now() + microseconds)
-            self.clock.advance(microseconds)
-            self._follow(lambda follower: follower.advanced())
+        self._require_possible("advance", self.clock.now() + microseconds)
+        self.clock.advance(microseconds)
+        self._follow(lambda follower: follower.advanced())
 
     def move_to(self, instant: int) -> None:
         """Move the clock forward to an instant. Raises Invalid if that is in the past, or beyond its end."""
-        with self._lock:
-            if instant < (now := self.clock.now()):
-                raise Invalid({"to": PAST.format(isoformat(now))})
-            self._require_possible("to", instant)
-            self.clock.set(instant)
-            self._follow(lambda follower: follower.advanced())
+        if instant < (now := self.clock.now()):
+            raise Invalid({"to": PAST.format(isoformat(now))})
+        self._require_possible("to", instant)
+        self.clock.set(instant)
+        self._follow(lambda follower: follower.advanced())
 
     @staticmethod
     def _require_possible(field: str, instant: int) -> None:
@@ -91,26 +89,22 @@ class DemoState:
             raise Invalid({field: TOO_LATE})
 
     def save(self, name: str) -> Snapshot:
-        with self._lock:
-            return self._snapshots.save(name, self.clock.now())
+        return self._snapshots.save(name, self.clock.now())
 
     def snapshots(self) -> Sequence[Snapshot]:
-        with self._lock:
-            return self._snapshots.list()
+        return self._snapshots.list()
 
     def delete(self, name: str) -> None:
-        with self._lock:
-            self._snapshots.delete(name)
+        self._snapshots.delete(name)
 
     def restore(self, name: str) -> Snapshot:
         """Go back to the data and the time of a snapshot. Raises NotFound if there is none with this name."""
-        with self._lock:
-            snapshot = self._snapshots.restore(name)
-            self.clock.set(snapshot.now)
-            if self.card is not None:
-                self.card.forget()
-            self._follow(lambda follower: follower.restored(snapshot.now))
-            return snapshot
+        snapshot = self._snapshots.restore(name)
+        self.clock.set(snapshot.now)
+        if self.card is not None:
+            self.card.forget()
+        self._follow(lambda follower: follower.restored(snapshot.now))
+        return snapshot
 
     def reset(self) -> None:
         """Go back to the data and the time of the start, and delete the journal and the rules that were added."""

@@ -48,6 +48,7 @@ class Work(Enum):
     PARSING = Line("parsing", 1, 512, 128, 128)
     FIGURES = Line("figures", 1, 16)  # of pages, few for the same reason as exports
     RENDERING = Line("rendering", 1, 256, 64, 64)  # takes milliseconds
+    CHANGING = Line("changing-the-demo", 1, 1024, 256, 256)  # its data, clock and rules, one change after the other
 
 
 # The work of `Route.prepare`, by the limit of the route: strangers who register cannot keep others from signing in.
@@ -57,8 +58,8 @@ PREPARING = {
     RateLimit.PASSWORD_LINKS: Work.SETTING_PASSWORDS,
 }
 # Parsing and rendering hold the interpreter lock, so a low priority would only delay other threads. Lookups wait for
-# the store.
-FOREGROUND = {Work.PARSING, Work.RENDERING, Work.LOOKING_UP}
+# the store, and changes of the demo for the event loop.
+FOREGROUND = {Work.PARSING, Work.RENDERING, Work.LOOKING_UP, Work.CHANGING}
 
 
 @dataclass(slots=True, eq=False)
@@ -170,8 +171,9 @@ class BoundedExecutor:
             job.result.cancel()
 
     def close(self) -> None:
+        """Begin no more work, and wait for that which runs."""
         self._waiting.clear()
-        self._threads.shutdown(wait=True)
+        self._threads.shutdown(wait=True, cancel_futures=True)
 
 
 def lower_priority() -> None:
@@ -199,6 +201,7 @@ class Executors:
         return await self._executors[kind, call.token_holder].run(work, call.client, key)
 
     def close(self) -> None:
+        """Wait for the work that runs. Call it on a thread, because some of it may wait for the event loop."""
         for executor in self._executors.values():
             executor.close()
 

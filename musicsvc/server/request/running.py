@@ -152,6 +152,8 @@ class HandlerRunner:
     ) -> Any:
         if route.constant:
             return unit()
+        if route.demo and route.writes:  # they share one queue
+            return await self._executors.run(Work.CHANGING, unit, call)
         if route.no_store:
             return await asyncio.to_thread(unit)  # the handler may read files, which would block the event loop
         kind = _line(route, call, large=large)
