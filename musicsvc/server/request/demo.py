@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
+from functools import partial
 from random import Random
 from typing import Any, ClassVar, Literal, cast
 from urllib.parse import urlsplit
@@ -30,11 +31,13 @@ from musicsvc.server.request.exchange import Exchange, Head
 from musicsvc.server.request.first_steps import Connection, FirstSteps, note_peer
 from musicsvc.server.request.recording import RecordedBodies, Recorder
 from musicsvc.server.responses.responses import NOT_MODIFIED, Prepared, Reply, prepare, send, send_pieces, stream
-from musicsvc.server.routes.route import Route
+from musicsvc.server.routes.route import NO_ID, Route
 from musicsvc.server.routes.table import DEMO_ROUTES
 from musicsvc.server.schemas.reading import NOT_VALID, REQUIRED
 from musicsvc.server.shapes.spooled import Spooled
 from musicsvc.store.accounts import api_access
+from musicsvc.store.accounts.tokens import Identity
+from musicsvc.store.engine.store import Store
 from musicsvc.store.rate_limits.window import SECOND, Status
 
 INJECTED = "X-Demo-Injected"
@@ -45,6 +48,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 FOREIGN = "A page of another site has sent this request. If that is yours, list its origin in server.cors_origins."
 NOTHING_HERE = "There is nothing at this path."
 NOTHING = Reply(None, CLIENT_CLOSED)
+NOBODY = Identity(0, "", None, False, True, False, False, 0, "", 0)  # noqa: FBT003 - no account has this id
 
 
 @dataclass
@@ -128,7 +132,8 @@ class DemoDispatcher(Dispatcher):
         own = urlsplit(sources["site"].root)
         port = "" if own.port is None else f":{own.port}"
         self._trusted = {*self._settings.server.cors_origins, *(f"{own.scheme}://{host}{port}" for host in LOOPBACK)}
-        self._recorder = Recorder(sources["journal"], sources["store"], self._clock)
+        self._store: Store = sources["store"]
+        self._recorder = Recorder(sources["journal"], self._store, self._clock)
         return DemoFirstSteps(Faults(sources["rules"]), *common)
 
     async def _reply_or_refusal(self, exchange: Exchange) -> Reply:
@@ -172,7 +177,21 @@ class DemoDispatcher(Dispatcher):
         if route.body is not None and code != "413":
             with suppress(Failure):
                 await self._receive(exchange)
-        raise self._failure(code, route)
+        raise await self._not_found(exchange) if code == "404" else self._failure(code, route)
+
+    async def _not_found(self, exchange: Exchange) -> NotFound:
+        """Return the failure of the request as it would be if the object of its path did not exist."""
+        subject, call, texts = exchange.head.route.subject, exchange.call, [*exchange.head.values.values()]
+        if subject is not None:
+            sources = {"caller": call.caller or NOBODY, "now": call.at}
+            find = partial(subject.load, *subject.absent(*texts), sources=sources)
+            try:
+                await asyncio.wrap_future(self._store.read(find))
+            except NotFound as failure:
+                return NotFound(failure.message.replace(NO_ID, texts[0]))
+            except Failure:  # for lack of a right, or of the database
+                pass
+        return NotFound(NOTHING_HERE)
 
     async def _spend_limit(self, route: Route, call: Call) -> None:
         """Raise TooMany as if all rate limits of the request were exceeded."""
@@ -184,7 +203,6 @@ class DemoDispatcher(Dispatcher):
     def _failure(self, code: str, route: Route) -> Failure:
         failures: dict[str, Failure] = {
             "403": Forbidden(api_access.no_access(self._settings.access.contact_email)),
-            "404": NotFound(NOTHING_HERE),
             "409": Conflict("The request conflicts with the current state."),
             "413": TooLarge(TOO_LARGE),
             "422": Invalid(_field_error(route)),

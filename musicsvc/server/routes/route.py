@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from musicsvc.config import Settings
 from musicsvc.errors import MethodNotAllowed, NotFound
-from musicsvc.server.schemas.fields import Body, Query, parse_id
+from musicsvc.server.schemas.fields import MAX_ID, Body, Query, parse_id
 from musicsvc.store.accounts.tokens import Identity
 
 V1 = "/api/v1"  # the beginning of the paths of the API
@@ -24,6 +24,7 @@ JSON_MEDIA = "application/json"
 CACHEABLE = {"subject", "query", "caller", "site", "answer"}
 ME = "me"  # stands for the caller in a path
 NOW, KEPT = "now", "kept"  # parameters of handlers
+NO_ID, NO_TEXT = str(MAX_ID), "-"  # of no object
 BoundFunction = Callable[[Mapping[str, Any]], Any]
 
 
@@ -112,6 +113,11 @@ class Subject:
         if None in values:
             raise NotFound("There is nothing at this path.")
         return self._find(*values, **{name: sources[source] for name, source in self._rest.items()})
+
+    def absent(self, *texts: str) -> list[str]:
+        """Return ids and texts that name no object, in place of these. What is no valid id stays."""
+        pairs = zip(texts, self.are_ids, strict=True)
+        return [(NO_ID if parse_id(text) is not None else text) if is_id else NO_TEXT for text, is_id in pairs]
 
     def resource(self, text: str, *_: str) -> str | None:
         """Return the object's name for logs, such as `playlists/7`. None if `text` is neither an id nor `me`."""

@@ -1,5 +1,6 @@
 """Faults that a header injects into the responses of a demo."""
 
+import re
 import socket
 import sqlite3
 import time
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given, strategies
 
 from musicsvc.server.demo import faults
-from musicsvc.server.routes.route import INSIGHTS
+from musicsvc.server.routes.route import INSIGHTS, Family, Route
+from musicsvc.server.routes.table import ROUTES
 from tests.support.demo import Demo
 from tests.support.program import until
 
@@ -53,6 +55,33 @@ def test_a_refusal_has_the_body_and_the_headers_of_a_real_one(demo: Demo, status
         assert response.headers["Cache-Control"] == "no-store"
         assert len(response.headers["X-Request-Id"]) == 24
         assert response.headers.get("Retry-After") == WAIT.get(status)
+
+
+WITH_OBJECTS = [
+    route
+    for route in ROUTES
+    if route.parameters and not route.undocumented and route.family in {Family.GENERAL, Family.INSIGHTS}
+]
+
+
+def of_missing(route: Route) -> str:
+    """Return the path of an object that does not exist."""
+    return re.sub(r"{\w+}", "999999", route.path.replace("/notifications/{user}", "/notifications/nobody"))
+
+
+@pytest.mark.parametrize("route", WITH_OBJECTS, ids=lambda route: f"{route.method} {route.path}")
+def test_a_404_is_the_one_of_an_object_that_does_not_exist(demo: Demo, route: Route) -> None:
+    path, body = of_missing(route), None if route.body is None else {}
+    real, injected = (demo.ask(route.method, path, body, fault=fault) for fault in (None, "404"))
+    assert (injected.status, injected.json) == (real.status, real.json) == (404, injected.json)
+    unknown = demo.ask(route.method, path, body, fault="404", token="msvc_unknown")
+    assert (unknown.status, unknown.json) == (404, injected.json)
+
+
+def test_a_404_does_not_depend_on_whether_the_object_exists(demo: Demo) -> None:
+    real = demo.get("tracks/999999")
+    assert demo.get("tracks/1", fault="404").json == real.json == error("", "There is no such track.")[0]
+    assert demo.get("tracks/x", fault="404").json == demo.get("tracks/x").json
 
 
 def test_a_429_has_the_headers_of_the_limits_that_the_request_counts_for(demo: Demo) -> None:
