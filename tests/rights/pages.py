@@ -26,10 +26,12 @@ from tests.support.serving import Answer
 from tests.support.shared_server import Shared
 
 OWNER, STRANGER, ADMINISTRATOR = "owner", "stranger", "administrator"
-SIGNED_IN = (OWNER, STRANGER, ADMINISTRATOR)
+REVOKED = "stranger whose API access is revoked"
+SIGNED_IN = (OWNER, STRANGER, REVOKED, ADMINISTRATOR)
 SIGNED_OUT = ("signed out", "suspended", "session ended")
 VISITORS = (*SIGNED_OUT, *SIGNED_IN)
 ADMINISTRATORS_PAGE = 404
+NEEDS_API_ACCESS = 403
 
 
 class PageWorld:
@@ -56,6 +58,8 @@ class PageWorld:
             user = users.create(self.email(who), password_hash=PASSWORD_HASH, admin=admin, api_access=True, now=now)
             self.ids[who] = user.id
             self.sessions[who] = store_sessions.create(user, address="127.0.0.1", agent="Tests/1.0", now=now)
+            if who == REVOKED:
+                api_access.revoke(user, now=now)
             if who == "suspended":
                 users.suspend(user, now=now)
             if who == "session ended":
@@ -84,9 +88,11 @@ class PageRight:
         if route.access is not Access.OPEN:
             found |= dict.fromkeys(SIGNED_OUT, 303)
         if route.access is Access.ADMIN:
-            found |= {OWNER: ADMINISTRATORS_PAGE, STRANGER: ADMINISTRATORS_PAGE}
+            found |= dict.fromkeys((OWNER, STRANGER, REVOKED), ADMINISTRATORS_PAGE)
         if self.stranger:
-            found |= {STRANGER: self.stranger, ADMINISTRATOR: self.stranger}
+            found |= dict.fromkeys((STRANGER, REVOKED, ADMINISTRATOR), self.stranger)
+        if route.access is Access.DEVELOPER:
+            found[REVOKED] = NEEDS_API_ACCESS
         return found | dict(self.others)
 
 
@@ -109,12 +115,12 @@ def played(kind: str) -> Callable[[PageWorld], Mapping[str, Any]]:
     """Return a function that creates an artist, album or track of the owner, for the path's parameter `id`."""
 
     def make(world: PageWorld) -> Mapping[str, Any]:
-        return {"id": _create(kind, world.ids[OWNER])}
+        return {"id": create(kind, world.ids[OWNER])}
 
     return make
 
 
-def _create(kind: str, user_id: int) -> int:
+def create(kind: str, user_id: int) -> int:
     artist = Artist.create(name="Trio", manager=user_id, created_at=1).id
     album = Album.create(name="Suite", created_at=2).id
     AlbumArtist.create(album=album, artist=artist, position=0)
@@ -127,14 +133,14 @@ def _pair(kind: str) -> Callable[[PageWorld], Mapping[str, str]]:
     """Return a function that creates two artists, albums or tracks of the owner, and returns the form to merge them."""
 
     def make(world: PageWorld) -> Mapping[str, str]:
-        return {name: str(world.do(lambda: _create(kind, world.ids[OWNER]))) for name in ("merge", "into")}
+        return {name: str(world.do(lambda: create(kind, world.ids[OWNER]))) for name in ("merge", "into")}
 
     return make
 
 
 def report_link(world: PageWorld) -> Mapping[str, Any]:
     """Create a link of the owner to the report of a track."""
-    subject, now = Subject(TRACK, _create("track", world.ids[OWNER])), world.shared.clock.now()
+    subject, now = Subject(TRACK, create("track", world.ids[OWNER])), world.shared.clock.now()
     row = report_links.create([subject], window("7-days", now), user_id=world.ids[OWNER], now=now)
     return {"id": row.id, "link": share_links.address(row.id, row.created_at, Site("")).rpartition("/")[2]}
 
@@ -252,9 +258,12 @@ PAGES: Mapping[str, PageRight] = {
     "GET /settings/developers": ANYBODY,
     "POST /settings/developers/access": PageRight(
         form=lambda _: {"use_case": "a page", "volume": "few", "organization": "Label"},
-        status=409,  # all visitors have access already
+        status=409,  # the others have access already
+        others={REVOKED: 303},
     ),
-    "POST /settings/developers/tokens": PageRight(form=lambda _: {"name": "laptop", "password": PASSWORD}, status=200),
+    "POST /settings/developers/tokens": PageRight(
+        form=lambda _: {"name": "laptop", "password": PASSWORD}, status=200, others={REVOKED: NEEDS_API_ACCESS}
+    ),
     "GET /settings/developers/tokens/{id}": PageRight(_token, stranger=404),
     "POST /settings/developers/tokens/{id}/regenerate": PageRight(
         _token, form=lambda _: {"password": PASSWORD}, status=200, stranger=404

@@ -174,7 +174,7 @@ class Authenticator:
         if caller.suspended:
             raise Forbidden("The account is suspended.")
         if not caller.api_access:
-            raise Forbidden(api_access.no_access(self._contact))
+            raise api_access.NoAccess(self._contact)
 
     def _recall(self, header: str) -> CachedIdentity | None:
         """Return what is in memory of a token, or None if the database must be read."""

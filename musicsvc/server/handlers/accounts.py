@@ -37,6 +37,6 @@ def log_in(body: LoginIn, verified: Credentials | None, settings: Settings, site
     if user is None:
         raise Invalid({"email": sign_in.WRONG})
     if not user.api_access:
-        raise Forbidden(api_access.no_access(settings.access.contact_email))
+        raise api_access.NoAccess(settings.access.contact_email)
     _, value = tokens.create(user, body.token_name, now=now, actor="api")
     return ok(user={**catalog.user_summary(user.id, user.display_name, user.avatar, site), "access_token": value})

@@ -202,7 +202,7 @@ class DemoDispatcher(Dispatcher):
 
     def _failure(self, code: str, route: Route) -> Failure:
         failures: dict[str, Failure] = {
-            "403": Forbidden(api_access.no_access(self._settings.access.contact_email)),
+            "403": api_access.NoAccess(self._settings.access.contact_email),
             "409": Conflict("The request conflicts with the current state."),
             "413": TooLarge(TOO_LARGE),
             "422": Invalid(_field_error(route)),

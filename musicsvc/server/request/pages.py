@@ -34,12 +34,12 @@ from musicsvc.server.schemas.parsed_body import ParsedBody
 from musicsvc.server.shapes.envelope import Download, Representation, represent
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
 from musicsvc.server.visits import ExpiredForm, Visit
+from musicsvc.store.accounts.api_access import NoAccess
 from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
 from musicsvc.store.security.sessions import SessionIdentity
 
-SIGN_IN, DEVELOPERS = "/sign-in", "/settings/developers"
-NEEDS_ACCESS = "This needs API access. Ask for it here."
+SIGN_IN = "/sign-in"
 HTMX = "HX-Request"  # sent by htmx
 PART = ("HX-Request-Type", "partial")  # sent by htmx if it replaces a part of the page
 HEADERS = {
@@ -236,7 +236,8 @@ class Pages:
         faults = failure.errors if isinstance(failure, Invalid) else {}
         title = TITLES.get(status, "Something is wrong")
         back = exchange.path if faults and request.method in SAFE else None  # the same page without its wrong query
-        view = View("error.html", {"title": title, "message": failure.message, "errors": faults, "back": back})
+        values = {"title": title, "message": failure.message, "errors": faults, "back": back}
+        view = View("error.html", values | {"ask": isinstance(failure, NoAccess)})
         key = title, failure.message, tuple(faults.items()), back
         rendered = None if visit.caller else self._errors.get(key)
         try:
@@ -270,7 +271,8 @@ class Pages:
     def _refuse_caller(self, exchange: Exchange, visit: Visit) -> Reply | None:
         """Return a redirect to sign in if the page needs a session. Raises NotFound on pages of administrators.
 
-        Raises Unauthenticated for a client that accepts JSON but not HTML.
+        Raises NoAccess for accounts without API access on pages that need it, Unauthenticated for a client that accepts
+        JSON but not HTML.
         """
         request, route = exchange.request, exchange.head.route
         if route.access is Access.OPEN:
@@ -282,7 +284,7 @@ class Pages:
             wanted = target if request.method in SAFE else (route.form or "/").format_map(exchange.head.values)
             return self._redirect(request, Redirect(f"{SIGN_IN}?next={quote(wanted)}"), visit)
         if route.access is Access.DEVELOPER and not visit.caller.api_access:
-            return self._redirect(request, Redirect(DEVELOPERS, NEEDS_ACCESS), visit)
+            raise NoAccess(self._settings.access.contact_email)
         if route.access is Access.ADMIN and not visit.caller.admin:
             raise NotFound("There is nothing at this path.")
         return None

@@ -1,6 +1,7 @@
-"""Pages to create, edit, merge and delete artists, albums and tracks."""
+"""Pages to create, edit, merge and delete artists, albums and tracks, for accounts with API access."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from musicsvc.server.handlers.pages import editing, merging
@@ -10,7 +11,8 @@ from musicsvc.server.schemas.pages.editing import FieldsForm, MergeForm, MergeQu
 from musicsvc.store.editing import edits
 from musicsvc.store.editing.merging import Noun
 
-SESSION = Access.SESSION
+get = partial(page, "GET", access=Access.DEVELOPER)
+post = partial(page, "POST", access=Access.DEVELOPER)
 FIND: Mapping[Noun, Callable[..., Any]] = {
     "artist": edits.find_artist,
     "album": edits.find_album,
@@ -22,18 +24,18 @@ def _pages(noun: Noun, find: Callable[..., Any]) -> tuple[Route, ...]:
     new, merge, row = f"/insights/{noun}/new", f"/insights/{noun}/merge", f"/insights/{noun}/{{id}}"
     edit, delete = f"{row}/edit", f"{row}/delete"
     return (
-        page("GET", new, editing.show_new(noun), SESSION, query=NewQuery),
-        page("POST", new, editing.create(noun), SESSION, query=NewQuery, body=FieldsForm, form=new),
-        page("GET", merge, merging.show(noun), SESSION, query=MergeQuery, form=merge),
-        page("POST", merge, merging.merge(noun), SESSION, body=MergeForm),
-        page("GET", edit, editing.show(noun), SESSION, find=find),
-        page("POST", edit, editing.save(noun), SESSION, find=find, body=FieldsForm, form=edit),
-        page("GET", delete, editing.show_deletion(noun), SESSION, find=find),
-        page("POST", delete, editing.delete, SESSION, find=find, form=delete),
+        get(new, editing.show_new(noun), query=NewQuery),
+        post(new, editing.create(noun), query=NewQuery, body=FieldsForm, form=new),
+        get(merge, merging.show(noun), query=MergeQuery, form=merge),
+        post(merge, merging.merge(noun), body=MergeForm),
+        get(edit, editing.show(noun), find=find),
+        post(edit, editing.save(noun), find=find, body=FieldsForm, form=edit),
+        get(delete, editing.show_deletion(noun), find=find),
+        post(delete, editing.delete, find=find, form=delete),
     )
 
 
 ROUTES: tuple[Route, ...] = (
-    page("GET", merging.TWINS, merging.show_twins, SESSION, query=TwinsQuery, figures=True),
+    page("GET", merging.TWINS, merging.show_twins, Access.SESSION, query=TwinsQuery, figures=True),
     *(route for noun, find in FIND.items() for route in _pages(noun, find)),
 )

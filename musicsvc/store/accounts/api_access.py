@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from peewee import IntegrityError
 
-from musicsvc.errors import Conflict, Invalid, NotFound
+from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
 from musicsvc.store.accounts import email_addresses, password_links, tokens, users
 from musicsvc.store.accounts.password_links import NewLink
 from musicsvc.store.accounts.user_search import newest
@@ -37,9 +37,11 @@ class Approval(NamedTuple):
     tokens: Sequence[Token]
 
 
-def no_access(contact: str | None) -> str:
-    """Return the message for accounts without API access. `contact`: the e-mail address to ask for it, if any."""
-    return "The account has no API access." + (f" Ask for it at {contact}." if contact else "")
+class NoAccess(Forbidden):
+    """The account has no API access. `contact`: the e-mail address to ask for it, if any."""
+
+    def __init__(self, contact: str | None) -> None:
+        super().__init__("The account has no API access." + (f" Ask for it at {contact}." if contact else ""))
 
 
 def grant(user: User, *, plays: bool = False, now: int, actor: Actor = "cli") -> Sequence[Token]:

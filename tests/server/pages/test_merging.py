@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+import pytest
+
 from musicsvc.clock import SECOND
 from musicsvc.store.catalog import names
 from musicsvc.store.dashboards import report_links
@@ -26,6 +28,8 @@ from tests.support.page_client import add_account
 from tests.support.serving import Answer
 from tests.support.shared_server import on_shared_loop
 from tests.support.signed_in import Person
+
+pytestmark = pytest.mark.usefixtures("developer")  # merges need API access
 
 
 def track(manager: int, name: str, **values: Any) -> int:
