@@ -21,6 +21,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.security import sessions
 from tests.browser.visit import Visit
+from tests.support import oracle
 from tests.support.command import run_in_process
 from tests.support.pdf_text import printed
 
@@ -169,7 +170,7 @@ class Figures(NamedTuple):
 
     plays: int
     listeners: int
-    change: float
+    change: float | None
 
 
 def recount(heard: Iterable[Heard]) -> Figures:
@@ -178,7 +179,7 @@ def recount(heard: Iterable[Heard]) -> Figures:
     for each in heard:
         months[isoformat(each.at)[:7]].append(each.listener)
     before, plays = len(months["2026-01"]), len(months["2026-02"])
-    return Figures(plays, len({*months["2026-02"]}), round((plays - before) * 100 / before, 1))
+    return Figures(plays, len({*months["2026-02"]}), oracle.growth(plays, before))
 
 
 def shown(window: Visit) -> Figures:

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from tests.support.oracle import PlayOf, half_up
+from tests.support.oracle import PlayOf, rounded
 
 JSON = dict[str, Any]
 
@@ -33,10 +33,10 @@ def listening(plays: list[PlayOf], lengths: dict[int, int], first: date, last: d
         "plays_with_duration": len(measured),
         "skips": sum(heard < 30_000 and heard / length < 0.5 for heard, length in measured),
         "completion": {
-            "mean": half_up(Fraction(sum(shares), len(shares)), 1) if shares else None,
+            "mean": rounded(Fraction(sum(shares), len(shares)), 1) if shares else None,
             "median": statistics.median(shares) if shares else None,
         },
-        "plays_per_listener": half_up(Fraction(len(within), len(people)), 2) if people else None,
+        "plays_per_listener": rounded(Fraction(len(within), len(people)), 2) if people else None,
         "new_listeners": len(people - before),
         "returning_listeners": len(people & before),
     }

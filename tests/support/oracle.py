@@ -232,11 +232,12 @@ def people(plays: list[PlayOf]) -> int:
 
 def growth(now: int, before: int) -> float | None:
     """Return the growth in percent with one decimal."""
-    return None if before == 0 else half_up(Fraction(100 * (now - before), before), 1)
+    return None if before == 0 else rounded(Fraction(100 * (now - before), before), 1)
 
 
-def half_up(exact: Fraction, decimals: int) -> float:
-    """Return the fraction with this number of decimals, halves rounded up."""
-    steps = exact * 10**decimals
+def rounded(exact: Fraction, decimals: int) -> float:
+    """Return the fraction with this number of decimals, halves away from zero."""
+    steps = abs(exact) * 10**decimals
     below = steps.numerator // steps.denominator
-    return float(Fraction(below + (steps - below >= Fraction(1, 2)), 10**decimals))
+    nearest = Fraction(below + (steps - below >= Fraction(1, 2)), 10**decimals)
+    return float(nearest if exact > 0 else -nearest)

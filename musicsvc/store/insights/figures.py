@@ -214,10 +214,12 @@ def change(now: int, before: int) -> float | None:
 def ratio(numerator: int, denominator: int, decimals: int) -> float:
     """Return the exact fraction, rounded to this number of decimals: the rounding of all figures.
 
-    Halves are rounded up, towards positive infinity: 2.25 to 2.3, and -2.25 to -2.2. `denominator` must be positive.
+    Halves are rounded away from zero, as ROUND of SQL and of spreadsheets does: 2.25 to 2.3, and -2.25 to -2.3.
+    `denominator` must be positive.
     """
     scale: int = 10**decimals
-    return (2 * numerator * scale + denominator) // (2 * denominator) / scale
+    steps = (2 * abs(numerator) * scale + denominator) // (2 * denominator)
+    return (steps if numerator > 0 else -steps) / scale
 
 
 def change_formula(now: int, before: int) -> str:

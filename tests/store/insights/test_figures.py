@@ -105,8 +105,9 @@ def test_collaborations_are_those_counted_by_hand(store: Store, heard: list[Any]
 @pytest.mark.parametrize(
     ("now", "before", "percent"),
     [
-        *((3, 2, 50.0), (1, 3, -66.7), (0, 5, -100.0), (5, 0, None), (0, 0, None), (2, 2, 0.0), (1999, 2000, 0.0)),
-        *((409, 400, 2.3), (391, 400, -2.2), (411, 400, 2.8), (389, 400, -2.7)),  # halves up
+        *((3, 2, 50.0), (1, 3, -66.7), (0, 5, -100.0), (5, 0, None), (0, 0, None), (2, 2, 0.0), (1999, 2000, -0.1)),
+        *((409, 400, 2.3), (391, 400, -2.3), (411, 400, 2.8), (389, 400, -2.8)),  # halves away from zero
+        *((13, 16, -18.8), (19, 16, 18.8), (4999, 5000, 0.0)),
     ],
 )
 def test_growth_is_in_percent_with_one_decimal_and_null_from_zero(now: int, before: int, percent: float | None) -> None:
