@@ -1,6 +1,7 @@
 """Cover-art previews and avatars: pictures at URLs that cannot be guessed."""
 
 import io
+import string
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,11 @@ from tests.support.shared_server import Shared, on_shared_loop
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
+ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+OTHER_ENDS = {  # of 22 characters for 16 bytes: the last one has only two bits that count
+    each: [other for other in ALPHABET[number - number % 16 :][:16] if other != each]
+    for number, each in enumerate(ALPHABET)
+}
 BODY = {"template_id": 1, "title": "Вечер 夜 שלום", "artist": "Anna Bon"}
 
 
@@ -71,6 +77,7 @@ async def test_an_address_that_was_not_given_out_shows_nothing(member: Client) -
         f"{payload}.{'A' * 22}.png",
         f"{payload}.png",
         f"{name}x",
+        *(f"{payload}.{rest[:21]}{last}.png" for last in OTHER_ENDS[rest[21]]),
         ".png",
         "%00.png",
     ):
@@ -137,6 +144,19 @@ def test_what_is_signed_comes_back_and_nothing_else_does(key: bytes, value: str,
         signed_urls.verify(key[::-1] + b"x", signed)
     with pytest.raises(ValueError, match=r"not|invalid"):
         signed_urls.verify(key, noise)
+
+
+@given(st.binary(min_size=32, max_size=32), st.text(max_size=20), st.data())
+def test_what_is_signed_has_one_spelling(key: bytes, value: str, data: st.DataObject) -> None:
+    signed = signed_urls.sign(key, [value.encode("utf-8", "ignore").decode()])
+    payload, _, signature = signed.rpartition(".")
+    last = [f"{signed[:-1]}{each}" for each in ALPHABET]
+    at = data.draw(st.integers(0, len(signature)))
+    added = [f"{payload}.{signature[:at]}{each}{signature[at:]}" for each in (" ", "=", "!", "\n", "é")]
+    other = [f"{payload}.{signature.translate(str.maketrans('-_', '+/'))}", f"{signed}=", f"{signed}=="]
+    for each in {*last, *added, *other} - {signed}:
+        with pytest.raises(ValueError, match="the signature is invalid"):
+            signed_urls.verify(key, each)
 
 
 def test_an_address_signed_by_an_earlier_version_stays_valid() -> None:

@@ -1,6 +1,7 @@
 """A share link shows one report to anybody, and nothing else."""
 
 import re
+import string
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from tests.support.shared_server import Shared, on_shared_loop, shared_server
 from tests.support.waiting import until
 
 pytestmark = on_shared_loop
+ALPHABET = string.ascii_letters + string.digits + "-_"
 LINK = re.compile(r"/reports/[A-Za-z0-9_.-]+")
 
 
@@ -125,8 +127,12 @@ async def test_a_link_that_was_changed_shows_nothing(world: World) -> None:
     assert await world.status(link) == 200
     payload, _, signature = link.rpartition(".")
     swapped = signature[:-2] + ("AA" if signature[-2:] != "AA" else "BB")
+    ends = [f"{payload}.{signature[:-1]}{last}" for last in ALPHABET if last != signature[-1]]
     for wrong in (
+        *ends,
         f"{payload}.{swapped}",
+        f"{link}=",
+        f"{link}%20",
         f"{payload}x.{signature}",
         payload,
         f"{link}.",
