@@ -23,10 +23,10 @@ CachedIdentity = tuple[Identity | None, Source]
 log = logging.getLogger("musicsvc")
 CACHE_SIZE, TOKEN_BYTES = 10_000, 1024  # the most tokens that are kept, and the memory of one, about
 NEVER = Stamp(-1, 0.0)
-STRANGER: CachedIdentity = None, Source(NEVER, frozenset())  # a header without a token, or with one that cannot exist
+STRANGER: CachedIdentity = None, Source(NEVER, frozenset())  # a token that cannot exist
 EXPIRY_HEADER = "Token-Expires-At"
 EXPIRY_NOTICE = 14 * DAY  # responses carry EXPIRY_HEADER from this time before a token expires
-SCHEME = "bearer "
+SCHEME = "bearer"
 CLOCK_IS_BEHIND = (
     "the system clock is behind the last recorded use of token %s (%s). Tokens that expired before that time stay"
     " expired. If the recorded time is wrong, revoke the token and restart."
@@ -48,7 +48,7 @@ class Authenticator:
         self.limiter = limiter
         self._clock = clock
         self._contact = settings.access.contact_email
-        self._cache: LRUCache[str, CachedIdentity] = LRUCache(CACHE_SIZE)  # by header
+        self._cache: LRUCache[str, CachedIdentity] = LRUCache(CACHE_SIZE)  # by token
         self._latest = 0
         self._latest_loaded = False
         self._used: dict[int, int] = {}
@@ -85,18 +85,21 @@ class Authenticator:
         # An open route needs no token; a valid token only determines which rate limit and which queue apply.
         if header is None or (route.access is Access.OPEN and not self._matters(route, call)):
             return self.count(route, None, None, call)
+        value = token_of(header)
+        if value is None:
+            return self.count(route, None, None if route.access is Access.OPEN else Unauthenticated(), call)
         try:
-            found = self._recall(header)
+            found = self._recall(value)
         except Failure:
             found = None
-        return self._look_up(route, header, call) if found is None else self._admit(route, found, call)
+        return self._look_up(route, value, call) if found is None else self._admit(route, found, call)
 
     def _matters(self, route: Route, call: Call) -> bool:
         return route.heavy or self.limiter.applies_to(route, call)
 
-    async def _look_up(self, route: Route, header: str, call: Call) -> None:
+    async def _look_up(self, route: Route, value: str, call: Call) -> None:
         try:
-            found = await self._identify(header, call)
+            found = await self._identify(value, call)
         except Failure:
             if route.access is not Access.OPEN:
                 raise
@@ -153,7 +156,8 @@ class Authenticator:
 
     async def reauthenticate(self, header: str, call: Call) -> Identity:
         """Check the token and API access again once the body has arrived. Raises Unauthenticated or Forbidden."""
-        current = self._valid(self._recall(header) or await self._identify(header, call), self._clock.now())
+        value = token_of(header) or ""
+        current = self._valid(self._recall(value) or await self._identify(value, call), self._clock.now())
         self._require_access(current)
         return current
 
@@ -176,20 +180,19 @@ class Authenticator:
         if not caller.api_access:
             raise api_access.NoAccess(self._contact)
 
-    def _recall(self, header: str) -> CachedIdentity | None:
+    def _recall(self, value: str) -> CachedIdentity | None:
         """Return what is in memory of a token, or None if the database must be read."""
         stamp = self._freshness.now() if self._latest_loaded else None
         if stamp is None:
             return None
         try:
-            entry = self._cache[header]
+            entry = self._cache[value]
         except KeyError:
             return None
         return entry if self._freshness.holds(entry[1], counted=False) else None
 
-    async def _identify(self, header: str, call: Call) -> CachedIdentity:
-        value = token_of(header)
-        if value is None or not tokens.well_formed(value):
+    async def _identify(self, value: str, call: Call) -> CachedIdentity:
+        if not tokens.well_formed(value):
             return STRANGER
         digest, stamp = tokens.digest(value), self._freshness.now()
         within = call.remaining(self._clock.monotonic())
@@ -197,7 +200,7 @@ class Authenticator:
         caller, tables = await asyncio.wrap_future(found)
         entry = caller, Source(stamp or NEVER, tables)
         if stamp is not None:
-            self._cache[header] = entry
+            self._cache[value] = entry
         if not self._latest_loaded:
             await self._load_latest()
         return entry
@@ -224,6 +227,6 @@ class Authenticator:
 
 
 def token_of(header: str) -> str | None:
-    """Return the token in an Authorization header, or None if the header has no text that can be a token."""
-    scheme, value = header[: len(SCHEME)], header[len(SCHEME) :]
-    return value if scheme.lower() == SCHEME and tokens.plausible(value) else None
+    """Return the token in an Authorization header, or None if it has none or another scheme (docs/api.md, Tokens)."""
+    scheme, _, value = header.partition(" ")
+    return (value.strip(" ") or None) if scheme.lower() == SCHEME else None

@@ -19,7 +19,7 @@ from aiohttp.web import BaseRequest, Response, StreamResponse
 
 from musicsvc.clock import SECOND as MICROSECONDS
 from musicsvc.errors import Conflict, Failure, Forbidden, Invalid, NotFound, TooLarge, Unauthenticated, Unavailable
-from musicsvc.server.access.authentication import Authenticator
+from musicsvc.server.access.authentication import Authenticator, token_of
 from musicsvc.server.call import Call
 from musicsvc.server.demo import faults
 from musicsvc.server.demo.faults import Break, Dribble, Injection, Refusal, Slow
@@ -70,7 +70,7 @@ class Faults:
                 raise Invalid({name: str(error)}) from None
         if head.route.undocumented:
             return None
-        token = head.credentials and head.credentials.partition(" ")[2].strip()
+        token = head.credentials and token_of(head.credentials)
         return self.rules.draw(request.method, head.route.path, token)
 
 

@@ -78,7 +78,7 @@ class Recorder:
                 record.token = await self._token(token_of(header), exchange.call.at)
 
     async def _token(self, value: str | None, now: int) -> SentToken:
-        if value is None:
+        if value is None or not tokens.plausible(value):
             return SentToken("unknown")
         found = None
         if tokens.well_formed(value):

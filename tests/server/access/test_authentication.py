@@ -47,6 +47,18 @@ async def test_a_token_lives_90_days_to_the_second(client: Client, clock: Movabl
     assert await statuses(client) == [401, 401]
 
 
+async def test_any_number_of_blanks_is_between_scheme_and_token(client: Client) -> None:
+    token, same = client.token, []
+    async with connected(client.root) as wire:
+        for value in (f"Bearer {token}", f"bearer  {token}", f"BEARER{' ' * 500}{token}", f"   Bearer   {token}  "):
+            for path in (PRIVATE, PUBLIC):
+                await wire.send(request("GET", path, f"Authorization: {value}"))
+                answer = await wire.answer()
+                assert answer.status == 200, value
+                same.append(answer.body)
+    assert same == same[:2] * 4
+
+
 async def test_responses_name_the_expiry_in_the_last_14_days_of_a_token(client: Client, clock: MovableClock) -> None:
     expires = isoformat(clock.now() + tokens.LIFETIME)
     paths = (PRIVATE, PUBLIC, f"{V1}/tracks/9", f"{V1}/albums?page=0")
