@@ -33,6 +33,7 @@ class Peer:
     encrypted: bool  # the client uses TLS, to this process or to a trusted proxy
     hsts: bool  # the response has Strict-Transport-Security
     limits_apply: bool  # rate limits and abuse rules apply
+    misnamed: bool = False  # `local` is not set only because the Host header names something else
 
 
 class PeerResolver:
@@ -59,10 +60,12 @@ class PeerResolver:
         encrypted = tls or (trusted and _all_https(protocols))
         loopback = peer is not None and peer.is_loopback
         says_https = _all_https(protocols or PROTO.findall(",".join(headers.getall("Forwarded", ()))))
-        local = loopback and self._local_http and (not forwarded or says_https) and self._is_own(host)
+        may_be_local = loopback and self._local_http and (not forwarded or says_https)
+        local = may_be_local and self._is_own(host)
         address = self._client(peer, headers) if trusted else str(peer or remote)
         limits_apply = self._limits.enabled and (self._limits.local or forwarded or not local)
-        return Peer(address, encrypted or local, local, forwarded, encrypted, encrypted or self._https, limits_apply)
+        hsts, misnamed = encrypted or self._https, may_be_local and not local and bool(host)
+        return Peer(address, encrypted or local, local, forwarded, encrypted, hsts, limits_apply, misnamed)
 
     def _is_own(self, host: str) -> bool:
         """Return whether a Host header names this machine or service.
@@ -101,7 +104,7 @@ def served_over_https(server: Server) -> bool:
 def require_https(peer: Peer) -> None:
     """Raise Forbidden unless the request is secure. There is no redirect to HTTPS."""
     if not peer.secure:
-        raise Forbidden("HTTPS is required.")
+        raise Forbidden("This host name is not served." if peer.misnamed else "HTTPS is required.")
 
 
 def _members(headers: CIMultiDictProxy[str], name: str) -> list[str]:

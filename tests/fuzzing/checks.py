@@ -15,7 +15,7 @@ STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9][0-9]) [A-Za-z '\-]+\Z")
 HEADER = re.compile(rb"([A-Za-z0-9-]+): ([\t\x20-\x7e]*)\Z")
 JSON = "application/json; charset=utf-8"
 WITHOUT_BODY = {100, 204, 304}
-BELOW = ("The request is not valid HTTP.", "HTTPS is required.")  # on every path
+BELOW = ("The request is not valid HTTP.", "HTTPS is required.", "This host name is not served.")  # on every path
 GENERAL, INSIGHTS = ["status", "message", "errors"], ["success", "message", "error"]
 
 

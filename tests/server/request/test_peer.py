@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from musicsvc.config import Server, Settings, load
-from musicsvc.errors import Failure
-from musicsvc.server.peer import Peer, PeerResolver
+from musicsvc.errors import Failure, Forbidden
+from musicsvc.server.peer import Peer, PeerResolver, require_https
 from tests.support.serving import Client
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
@@ -90,7 +90,17 @@ FOREIGN = [
     "2130706433",
     "",
 ]
+NOT_SERVED, NO_HTTPS = "This host name is not served.", "HTTPS is required."
 BOUND = Server(host="music.lan", public_url="http://Music.Example.test:8443", local_http=True)
+
+
+def refusal(peer: Peer) -> str:
+    """Return the message with which requests of this client are refused, or an empty string if they are not."""
+    try:
+        require_https(peer)
+    except Forbidden as failure:
+        return failure.message
+    return ""
 
 
 @pytest.mark.parametrize("forwarded", [{}, {"Forwarded": "proto=https"}])
@@ -110,6 +120,7 @@ def test_a_request_under_a_foreign_name_is_not_from_this_machine(
 ) -> None:
     peer = judge("127.0.0.1", {"Host": host, **forwarded}, server)
     assert (peer.local, peer.secure, peer.limits_apply) == (own, own, bool(forwarded) or not own)
+    assert refusal(peer) == ("" if own else NOT_SERVED if host else NO_HTTPS)
     encrypted = judge("127.0.0.1", {"Host": host}, server, tls=True)
     assert (encrypted.local, encrypted.secure) == (own, True)
     proxied = judge("127.0.0.1", {"Host": host} | HTTPS, server)
@@ -127,6 +138,7 @@ def test_a_request_with_several_hosts_or_none_is_not_from_this_machine() -> None
 def test_plain_http_from_elsewhere_is_refused_whatever_it_says(remote: str, name: str, value: str) -> None:
     peer = judge(remote, {name: value})
     assert not peer.secure
+    assert refusal(judge(remote, {name: value, "Host": "elsewhere.test"})) == NO_HTTPS
     assert not peer.local
     assert peer.address == judge(remote, {}).address
 
@@ -134,6 +146,7 @@ def test_plain_http_from_elsewhere_is_refused_whatever_it_says(remote: str, name
 @pytest.mark.parametrize("name", NAMES)
 def test_a_forwarding_header_on_this_machine_must_say_https(name: str) -> None:
     assert not judge("127.0.0.1", {name: "http"}).secure
+    assert refusal(judge("127.0.0.1", {name: "http", "Host": "elsewhere.test"})) == NO_HTTPS
     assert judge("127.0.0.1", {name: "1.1 proxy"} | HTTPS).secure
 
 
@@ -243,6 +256,8 @@ async def test_a_rebound_name_reads_nothing_but_the_health_of_the_service(anonym
             assert (await anonymous.get(path, headers=own)).status == (404 if path == "/nothing" else 200)
             answer = await anonymous.get(path, headers=rebound)
             assert answer.status == 403
-            assert b"HTTPS is required." in answer.body
+            assert NOT_SERVED.encode() in answer.body
+            if path == "albums":
+                assert answer.json == {"status": "error", "message": NOT_SERVED, "errors": {}}
     for path in ("/healthz", "/readyz"):
         assert (await anonymous.get(path, headers=rebound)).status == 200
