@@ -26,7 +26,7 @@ import harness
 from clients import Crowd, Stage, percentile, percentiles, raw, receive
 from harness import Checkout, Server, Watch
 
-from musicsvc.clock import SECOND, Clock
+from musicsvc.clock import DAY, SECOND, Clock
 from tests.support.page_client import page_client
 
 EXPORT = "/api/v1/producer-intelligence/insights/export/pdf"
@@ -38,6 +38,7 @@ MOST = 3  # times the idle median
 PEOPLE, SIGNED_IN = 24, 23
 BATCH = 1_000  # plays
 ALLOWED = 2  # plays within ten seconds: they may fall into two half minutes
+DAILY = 600  # own plays by day played
 UNKNOWN = "/password/" + "x" * 43
 SIGNING_IN = 8  # connections; fewer than ten, which an account has for wrong passwords
 READERS = 8
@@ -173,6 +174,8 @@ def invented(checkout: Checkout, folder: Path, given: argparse.Namespace) -> lis
         plays.append(period(server, artist))
         print(f"  withdrawn in {time.perf_counter() - began:.1f} s; those of the artist in 30 days: {plays[-1]:,}")
     broken = ["too many plays within 10 seconds"] if accepted[0] > ALLOWED else []
+    if accepted[1] > DAILY * (count * 30 * SECOND // DAY + 2):
+        broken.append("too many plays of a day")
     return broken + ["withdrawn plays still count"] * (plays[-1] != plays[1])
 
 

@@ -158,10 +158,11 @@ class Access(Section):
 
 
 class Plays(Section):
-    """Days for which plays are stored one by one (0: all), and whether accounts may report plays of their own."""
+    """Days for which plays are stored one by one (0: all), and the plays that accounts may report of their own."""
 
     keep_days: Count = 0
     own: bool = True
+    own_daily: Positive = 600  # by day played
 
 
 class Limits(Section):

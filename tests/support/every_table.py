@@ -75,6 +75,7 @@ def _rows(users: list[int], now: int) -> list[tuple[type[Model], str, list[tuple
             (1 + n % 3, kind, n, None if n % 2 else ODD[4]) for n in range(5) for kind in ("a", "B", "Á", "track")
         ]),
         (models.DeletedTrack, "kind subject track duration", [(1 + n % 3, n, 2**40 + n, n) for n in range(17)]),
+        (models.OwnPlayDay, "day listener plays", [(n, 2**31 + n, 600 - n) for n in range(19)]),
         (models.DroppedPlay, "client_key slot listener names_hash", [
             (bytes([n]) * (n + 1), n, 1, -(2**63) if n else None) for n in range(14)
         ]),

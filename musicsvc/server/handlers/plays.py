@@ -23,7 +23,8 @@ OWN = "own"  # the rules for the account's own plays
 def report(body: PlaysIn, caller: Identity, settings: Settings, now: int) -> JSON:
     """Report plays of the caller or, if permitted, of other listeners; each play is accepted or refused separately."""
     plays = [ReportedPlay(p.track_id, p.played_at, p.listener, p.duration_ms, p.client_id) for p in body.plays]
-    outcome = ingest.report(plays, now=now, actor=caller, own_accepted=settings.plays.own)
+    own = settings.plays
+    outcome = ingest.report(plays, now=now, actor=caller, own_accepted=own.own, own_daily=own.own_daily)
     refused = [{"index": index, "reason": reason} for index, reason in outcome.refused]
     return ok(accepted=outcome.accepted, repeated=outcome.repeated, refused=refused)
 

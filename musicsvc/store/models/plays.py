@@ -49,6 +49,17 @@ Play.add_index(SQL("(slot / 2880)"), Play.track, Play.slot, Play.listener, name=
 Play.add_index(Play.reporter, Play.reported_at, name="play_of_reporter", where=Play.reporter > SQL("0"))
 
 
+class OwnPlayDay(Table):
+    """The number of accepted own plays of an account, as a listener, by the day on which they were played."""
+
+    day = BigIntegerField()  # since 1970-01-01
+    listener = BigIntegerField(column_name="listener_id")
+    plays = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("day", "listener")
+
+
 class PlayCount(Table):
     """Plays and listeners of a track, album, artist or account on one day, or in a block of 8 or of 32 days.
 

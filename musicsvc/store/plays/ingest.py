@@ -75,10 +75,17 @@ class IngestOutcome:
     refused: list[tuple[int, str]] = field(default_factory=list)
 
 
-def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity, own_accepted: bool = True) -> IngestOutcome:
+def report(
+    plays: Sequence[ReportedPlay],
+    *,
+    now: int,
+    actor: Identity,
+    own_accepted: bool = True,
+    own_daily: int = own_plays.DAILY,
+) -> IngestOutcome:
     """Store the valid plays. Return counts and refused plays. Naming a listener requires the right to report plays.
 
-    `own_accepted`: the setting `plays.own`.
+    `own_accepted`, `own_daily`: the settings `plays.own` and `plays.own_daily`.
     """
     counting.share()
     outcome = IngestOutcome()
@@ -98,15 +105,15 @@ def report(plays: Sequence[ReportedPlay], *, now: int, actor: Identity, own_acce
         raise Unauthenticated("unknown")  # the account was deleted after its token was checked
     ids = listeners.ensure(keys.values())
     rows = [_row(play, ids[keys[play.listener]], actor, now) for play in valid]
-    second: list[int] = []
+    surplus: dict[int, str] = {}
     own = ids[keys[None]] if None in keys else None
+    dropped = moving.dropped({row.client_key for row in rows if row.client_key})
     if own is not None:
         own_plays.lock(own)
-        rows, second = own_plays.select(rows, own)
-        outcome.refused = sorted([*outcome.refused, *((places[at], own_plays.SECOND_PLAY) for at in second)])
-    dropped = moving.dropped({row.client_key for row in rows if row.client_key})
+        rows, surplus = own_plays.select(rows, own, dropped, daily=own_daily)
+        outcome.refused = sorted([*outcome.refused, *((places[at], reason) for at, reason in surplus.items())])
     outcome.accepted = record([row for row in rows if row.client_key not in dropped], own)
-    outcome.repeated = len(valid) - len(second) - outcome.accepted
+    outcome.repeated = len(valid) - len(surplus) - outcome.accepted
     counting.roll_up(outcome.accepted)
     return outcome
 
@@ -148,6 +155,8 @@ def record(rows: Iterable[PlayRow], own: int | None = None) -> int:
     `own`: the listener whose plays are own plays, if there are any. Call after `counting.share` or `counting.lock`.
     """
     new = bulk.insert_new("play", COLUMNS, sorted(rows, key=PLAYED_AT if is_sqlite() else _identity))
+    if own is not None:
+        own_plays.count(new, own)
     counting.add(new, () if own is None else (own,))
     return len(new)
 

@@ -7,6 +7,7 @@ from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.engine.store import Store
 from musicsvc.store.plays import counting
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, day_of, to_date
+from musicsvc.store.plays.reported import own_plays
 from musicsvc.store.security import security_events
 from musicsvc.wording import quantity
 
@@ -49,4 +50,5 @@ def _delete(day: int) -> int:
     slots = day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY
     ((count,),) = fetch("SELECT count(*) FROM play WHERE slot >= ? AND slot < ?", *slots)
     run("DELETE FROM play WHERE slot >= ? AND slot < ?", *slots)
+    own_plays.forget(day)
     return int(count)

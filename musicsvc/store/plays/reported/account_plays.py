@@ -52,6 +52,10 @@ class Reports(NamedTuple):
         given = {condition: value for condition, value in conditions.items() if value is not None}
         return Selection(" AND ".join(given), tuple(given.values()))
 
+    def own(self) -> int | None:
+        """Return the account as a listener, or None if it has no plays of its own."""
+        return listeners.find([listeners.account_key(self.account)]).get(listeners.account_key(self.account))
+
 
 class AccountPlay(NamedTuple):
     """A reported play. `own`: of the account's own listening. `reported_at`: None for a play of an earlier version."""
@@ -142,7 +146,7 @@ def _withdraw_some(
     reports: Reports, summary: ReportsSummary, days: Sequence[int], deleted: int, *, now: int, actor: Actor
 ) -> Withdrawn:
     """Delete plays on the first of these days. Log the first transaction of several, and the last."""
-    done = withdrawal.withdraw(reports.selection(summary.kept_from), days)
+    done = withdrawal.withdraw(reports.selection(summary.kept_from), days, reports.own())
     about = partial(security_events.add, account_id=reports.account, now=now, actor=actor)
     if not done.days:
         if deleted + done.plays:  # nothing if another withdrawal was faster
@@ -158,7 +162,7 @@ def withdraw_batch(reports: Reports, *, now: int, actor: Actor) -> tuple[int, in
     Call in a transaction.
     """
     summary = summarize(reports)
-    done = withdrawal.withdraw(reports.selection(summary.kept_from), summary.days)
+    done = withdrawal.withdraw(reports.selection(summary.kept_from), summary.days, reports.own())
     left = summary.plays - done.plays
     if done.plays:
         reason = f"{done.plays:,} of " * bool(left) + describe(reports, summary.plays, summary)

@@ -1,22 +1,31 @@
-"""The rule for own plays: of the plays that an account reports of its own listening, one counts in each half minute."""
+"""The rules for own plays, which an account reports of its own listening: one in each half minute, so many in a day.
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+Table `own_play_day` has the number of accepted plays of each day. A withdrawn play gives its place back.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine import bulk, sql
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.plays.periods import SLOTS_PER_DAY
 
 R = TypeVar("R", bound="Row")
 
 LOCK = 0x4F574E << 32  # "OWN", above the id of a listener
 OLDEST = 14 * DAY
+DAILY = 600  # the default of the setting `plays.own_daily`
 TOO_OLD = (
     "The time is more than 14 days ago. Report your own plays within 14 days;"
     " the operator of the service can import older ones with: musicsvc import plays"
 )
 SECOND_PLAY = "Your account played another track in that half minute. One of its own plays is accepted per half minute."
+DAY_FULL = (
+    "Your account already has {} of its own plays on that day (UTC), the most that this service accepts."
+    " Do not send this play again. To report plays of listeners, ask the operator of the service for the permission."
+)
 TURNED_OFF = (
     "This service does not accept plays of an account's own listening."
     " To report plays of listeners, ask its operator for the permission."
@@ -30,6 +39,14 @@ KNOWN = """
     SELECT play.client_key FROM asked CROSS JOIN play
     WHERE play.client_key = asked.client_key AND length(play.client_key) > 0
 """
+
+COUNTED = "SELECT o.day, o.plays FROM {days} CROSS JOIN own_play_day o WHERE o.day = given.value AND o.listener_id = ?"
+ADD = """
+    INSERT INTO own_play_day (day, listener_id, plays) {rows}
+    ON CONFLICT (day, listener_id) DO UPDATE SET plays = own_play_day.plays + excluded.plays
+"""
+SUBTRACT = "UPDATE own_play_day SET plays = plays - ? WHERE day = ? AND listener_id = ?"
+FORGET = "DELETE FROM own_play_day WHERE day = ?"
 
 
 class Row(Protocol):
@@ -59,29 +76,59 @@ def lock(listener: int) -> None:
     sql.lock(LOCK + listener)
 
 
-def select(rows: Sequence[R], listener: int) -> tuple[list[R], list[int]]:
-    """Return the rows to store, and the positions of own plays to refuse. Other rows are left out as repeats.
+def select(
+    rows: Sequence[R], listener: int, known: Collection[bytes] = (), *, daily: int = DAILY
+) -> tuple[list[R], dict[int, str]]:
+    """Return the rows to store, and the reasons to refuse own plays by their positions. Other rows are repeats.
 
-    `listener`: the reporting account as a listener, which its own plays have. Call after `lock`.
+    `listener`: the reporting account as a listener, which its own plays have. `known`: ids of plays that are not
+    stored any more. `daily`: the most own plays of a day. Call after `lock`.
     """
     own = [row for row in rows if row.listener == listener]
     tracks = _tracks(own, listener)
-    known = _known(row.client_key for row in own if row.client_key)
+    counted = _counted(own, listener)
+    repeats = {*known, *_known(row.client_key for row in own if row.client_key)}
     kept: list[R] = []
-    refused: list[int] = []
+    refused: dict[int, str] = {}
     for at, row in sorted(enumerate(rows), key=lambda each: each[1].played_at):
-        if row.client_key in known:
+        if row.client_key in repeats:
             continue
         if row.listener == listener:
-            if tracks[row.slot]:
-                if row.track not in tracks[row.slot]:
-                    refused.append(at)
+            day, stored = row.slot // SLOTS_PER_DAY, tracks[row.slot]
+            if stored or counted[day] >= daily:
+                if row.track not in stored:
+                    refused[at] = SECOND_PLAY if stored else DAY_FULL.format(f"{counted[day]:,}")
                 continue
-            tracks[row.slot].add(row.track)
+            stored.add(row.track)
+            counted[day] += 1
         if row.client_key:
-            known.add(row.client_key)
+            repeats.add(row.client_key)
         kept.append(row)
     return kept, refused
+
+
+def _counted(own: Iterable[Row], listener: int) -> Counter[int]:
+    """Return the numbers of own plays of this listener by day, of the days of these rows."""
+    given, days = sql.table_of(sorted({row.slot // SLOTS_PER_DAY for row in own}))
+    return Counter(dict(fetch(COUNTED.format(days=given), days, listener)))
+
+
+def count(new: Iterable[Sequence[Any]], listener: int) -> None:
+    """Count those of the new rows of the table of plays that are own plays of this listener."""
+    days = Counter(slot // SLOTS_PER_DAY for slot, _, who, *_ in new if who == listener)
+    added = [(day, listener, plays) for day, plays in sorted(days.items())]
+    bulk.insert_many(ADD, ("bigint", "bigint", "bigint"), added)
+
+
+def give_back(day: int, listener: int, plays: int) -> None:
+    """Subtract own plays that were withdrawn."""
+    if plays:
+        run(SUBTRACT, plays, day, listener)
+
+
+def forget(day: int) -> None:
+    """Delete the counts of a day whose single plays are deleted."""
+    run(FORGET, day)
 
 
 def _tracks(own: Iterable[Row], listener: int) -> dict[int, set[int]]:

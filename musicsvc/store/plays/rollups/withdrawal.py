@@ -8,13 +8,14 @@ from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch, run, run_many
 from musicsvc.store.plays import counting, ranks
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
+from musicsvc.store.plays.reported import own_plays
 from musicsvc.store.plays.rollups import counts, recount
 from musicsvc.store.plays.subjects import TRACK
 
 TAKEN_AT_ONCE = 20_000  # plays, about 150 ms
 NO_LIMIT = 1 << 62
 READ_AT_ONCE = 200_000  # plays of all sources of the tracks and days that are counted again
-PLAYS = "SELECT slot, track_id FROM play WHERE slot >= ? AND slot < ? AND {chosen} ORDER BY slot LIMIT ?"
+PLAYS = "SELECT slot, track_id, listener_id FROM play WHERE slot >= ? AND slot < ? AND {chosen} ORDER BY slot LIMIT ?"
 DELETE = "DELETE FROM play WHERE slot >= ? AND slot < ? AND {chosen}"
 TOTALS = "UPDATE track_plays SET plays = plays - ? WHERE track_id = ?"
 NO_TOTALS = "DELETE FROM track_plays WHERE plays = 0 AND track_id {among}"
@@ -37,8 +38,11 @@ class Withdrawn(NamedTuple):
     days: Sequence[int]
 
 
-def withdraw(chosen: Selection, days: Sequence[int]) -> Withdrawn:
-    """Delete some of the selected plays on the first of these `days` (since 1970-01-01), and correct all counts."""
+def withdraw(chosen: Selection, days: Sequence[int], own: int | None = None) -> Withdrawn:
+    """Delete some of the selected plays on the first of these `days` (since 1970-01-01), and correct all counts.
+
+    `own`: the listener whose plays are own plays, if there are any.
+    """
     counting.lock()
     taken = Counter[int]()  # plays by track
     changed = set[int]()  # rows of days
@@ -46,7 +50,7 @@ def withdraw(chosen: Selection, days: Sequence[int]) -> Withdrawn:
     for day in days:
         if taken.total() >= TAKEN_AT_ONCE or read >= READ_AT_ONCE:
             break
-        complete, tracks = _delete(chosen, day)
+        complete, tracks = _delete(chosen, day, own)
         finished += complete
         if tracks:
             taken += tracks
@@ -63,7 +67,7 @@ def withdraw(chosen: Selection, days: Sequence[int]) -> Withdrawn:
     return Withdrawn(taken.total(), days[finished:])
 
 
-def _delete(chosen: Selection, day: int) -> tuple[bool, Counter[int]]:
+def _delete(chosen: Selection, day: int, own: int | None) -> tuple[bool, Counter[int]]:
     """Delete the selected plays of a day, or the earliest if there are many.
 
     Return whether all are deleted, and the numbers of deleted plays by track.
@@ -75,7 +79,9 @@ def _delete(chosen: Selection, day: int) -> tuple[bool, Counter[int]]:
         end = max(rows[-1][0], rows[0][0] + 1)
         rows = fetch(plays, first, end, *values, NO_LIMIT)
     run(DELETE.format(chosen=chosen.condition), first, end, *values)
-    return not many, Counter(track for _, track in rows)
+    if own is not None:
+        own_plays.give_back(day, own, sum(listener == own for _, _, listener in rows))
+    return not many, Counter(track for _, track, _ in rows)
 
 
 def _subtract(taken: Counter[int]) -> None:
