@@ -14,7 +14,7 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.output_file import open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
-from musicsvc.wording import escape_controls, quantity
+from musicsvc.wording import cut, escape_controls, quantity
 
 if TYPE_CHECKING:
     from musicsvc.store.engine.store import Store
@@ -209,7 +209,7 @@ def _print(session: Session, summary: "ImportSummary") -> None:
     if taken:
         session.echo(f"Columns: {'; '.join(taken)}.")
     if summary.unused:
-        session.echo(f"Unused columns: {', '.join(map(escape_controls, summary.unused))}.")
+        session.echo(f"Unused columns: {', '.join(escape_controls(cut(name)) for name in summary.unused)}.")
     refused = "all" if _all_refused(summary) else f"{len(summary.refused):,}"
     read = f"{quantity(summary.rows, 'row')} read, {refused} of them refused."
     session.echo(f"{read} Nothing was written (--dry-run)." if summary.dry_run else read)
@@ -219,7 +219,7 @@ def _print(session: Session, summary: "ImportSummary") -> None:
 
 def _taken(guess: "Guess") -> str:
     written = f" ({guess.written})" if guess.written else ""
-    return escape_controls(f"{guess.column} is {guess.field}{written}")
+    return escape_controls(f"{cut(guess.column)} is {guess.field}{written}")
 
 
 def _all_refused(summary: "ImportSummary") -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from musicsvc.store.importing.tasks import mapping, queue
 from musicsvc.store.importing.undoing.runs import RunRow
 from musicsvc.store.models import ImportTask
+from musicsvc.wording import cut
 
 LABELS = {"isrc": "ISRC", "upc": "UPC", "bpm": "BPM", "duration_ms": "Duration (ms, or m:ss)"}
 STATES = {
@@ -73,7 +74,7 @@ class File:
     @property
     def sheets(self) -> list[tuple[str, str]]:
         """The sheets of a workbook as choices, the one that is read first."""
-        return [(name, name) for name in self.report["sheets"]]
+        return [(name, cut(name)) for name in self.report["sheets"]]
 
     @property
     def choices(self) -> list[tuple[str, str]]:

@@ -37,7 +37,7 @@ def parts(path: Path, folder: Path, _options: dict[str, Any]) -> Iterator[Any]:
             size, columns = _describe(connection, name)
             names = [column[: LONGEST_HEADING + 1] for column, _ in columns[: MOST_COLUMNS + 1]]
             yield {"size": size, "headings": names, "line": None}
-            for row in _rows(connection, name, columns):
+            for row in _rows(connection, name, columns, size):
                 yield row
                 read = row[0]
         except duckdb.OutOfMemoryException:
@@ -55,7 +55,7 @@ def _describe(connection: duckdb.DuckDBPyConnection, name: str) -> tuple[int, li
 
 
 def _rows(
-    connection: duckdb.DuckDBPyConnection, name: str, columns: list[tuple[str, str]]
+    connection: duckdb.DuckDBPyConnection, name: str, columns: list[tuple[str, str]], size: int
 ) -> Iterator[list[Any] | tuple[Any, ...]]:
     """Yield the rows. The database leaves out those with long texts, before they are copied."""
     lengths = [MEASURES[kind].format(_quoted(column)) for column, kind in columns if kind in MEASURES]
@@ -74,6 +74,8 @@ def _rows(
                 yield _too_long(number, len(columns))
             else:
                 yield (number, cells, found) if (found := packed(cells, special)) else (number, cells)
+    for left_out in range(expected, size + 1):
+        yield _too_long(left_out, len(columns))
 
 
 def _too_long(number: int, width: int) -> list[Any]:

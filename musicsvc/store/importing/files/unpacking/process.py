@@ -1,6 +1,6 @@
 """The limited program: `python -P -m THIS_MODULE TASK FILE FOLDER OPTIONS`.
 
-A workbook of a kilobyte can claim a billion cells, a Parquet file of two kilobytes can have rows of gigabytes, and a zip
+A workbook of a kilobyte can claim a billion cells, a Parquet file of two kilobytes can have rows of gigabytes, a zip
 file any number of members. Whoever reads them ends for lack of memory, so it is this process, which may use MEMORY and
 the seconds of CPU in OPTIONS. It ends with the process that began it.
 
