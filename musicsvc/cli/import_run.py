@@ -1,19 +1,20 @@
 """Run one `musicsvc import`: show the progress, then print the refused rows and a summary. Handles Ctrl+C."""
 
 import gc
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from musicsvc.cli import output, progress
+from musicsvc.cli import interrupts, output, progress
 from musicsvc.cli.output import JSON
 from musicsvc.cli.output_file import open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
+from musicsvc.server.process.supervisor import ENDING_SECONDS
 from musicsvc.wording import cut, escape_controls, quantity
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     Work = Callable[..., ImportSummary]
     Warn = Callable[[Store], str | None]
 
+AGAIN = "Run the same command again to continue; imported rows are not added twice."
 GARBAGE = 20_000  # objects between two collections; a batch makes as many, and hardly any of them refer to each other
 
 
@@ -70,7 +72,8 @@ def run(
     _check(options)
     run = _Run(session, options)
     try:
-        summary = run.do(open_file, work, warn)
+        with stopping(session, AGAIN):
+            summary = run.do(open_file, work, warn)
     except Invalid as wrong:
         raise typer.BadParameter(next(iter(wrong.errors.values())), param_hint="--map") from None
     except KeyboardInterrupt:
@@ -84,6 +87,14 @@ def run(
         _print(session, summary)
     if _all_refused(summary):
         raise typer.Exit(1)
+
+
+@contextmanager
+def stopping(session: Session, again: str) -> Iterator[None]:
+    """Kill the command if it takes longer to stop after Ctrl+C than a server may. `again`: how to continue then."""
+    seconds = session.settings().server.shutdown_timeout + ENDING_SECONDS
+    with interrupts.kill_after(seconds, f"Error: The command did not stop within {seconds:g} s; killed. {again}"):
+        yield
 
 
 def _check(options: RunOptions) -> None:
@@ -153,7 +164,7 @@ class _Run:
             self._session.echo(f"{warning}{undo}")
 
     def interrupted(self) -> None:
-        again = "Run the same command again to continue; imported rows are not added twice."
+        again = AGAIN
         if self._summary is not None and self._summary.run is not None:
             again += f" To take them back: musicsvc import undo {self._summary.run}"
         if self._summary is not None and self._summary.dry_run:

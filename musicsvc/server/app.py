@@ -92,6 +92,7 @@ class App:
         self._demo = demo
         self._dispatcher = self._build_dispatcher(clock, self._sources(root, log))
         self._import_worker = ImportWorker(store, self._uploads, clock)
+        self._long_jobs: list[Job] = [self._import_worker]
         self._jobs = self._build_jobs()
         self._server: HttpServer | None = None
         self._acceptor: Acceptor | None = None
@@ -116,7 +117,6 @@ class App:
             Periodic("looking for changes by other programs", self._freshness.check_others, every=JOB_SECONDS),
             Periodic("reserving disk space for revocations", self._reserve_space, every=JOB_SECONDS),
             Periodic("reading metrics from the database", refresh, every=JOB_SECONDS, finish=refresh),
-            self._import_worker,
             self._abuse_monitor,
             self._activity_writer,
         ]
@@ -157,8 +157,8 @@ class App:
         }
 
     def add_job(self, job: Job) -> None:
-        """Add a background job. Call before `start`. The job stops before all jobs added earlier."""
-        self._jobs.insert(0, job)
+        """Add a background job whose work may take long. Call before `start`."""
+        self._long_jobs.append(job)
 
     async def start(self, listener: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         server = self._settings.server
@@ -171,7 +171,7 @@ class App:
         if self._demo is not None:
             self._demo.attach(asyncio.get_running_loop(), self._followers())
         self._acceptor.open()
-        for job in self._jobs:
+        for job in (*self._jobs, *self._long_jobs):
             job.start()
 
     def _followers(self) -> Followers:
@@ -209,12 +209,17 @@ class App:
             await asyncio.sleep(self._settings.server.shutdown_delay)
 
     async def stop(self) -> None:
-        """Close the listener, finish the requests in progress and stop the background jobs."""
+        """Close the listener, finish the requests in progress and stop the background jobs.
+
+        Those that may be in the middle of long work stop meanwhile, so that nobody waits for it to write the logs.
+        """
+        stopping = [asyncio.create_task(job.stop()) for job in self._long_jobs]
         if self._acceptor is not None and self._server is not None:
             await self._acceptor.close()
             await self._server.finish(self._settings.server.shutdown_timeout)
         for job in self._jobs:
             await job.stop()
+        await asyncio.gather(*stopping)
         await asyncio.to_thread(self._executors.close)
         if self._demo is not None:
             self._demo.stopped()

@@ -19,7 +19,7 @@ from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.process import resources
 from musicsvc.server.process.service_manager import ServiceManager
-from musicsvc.server.process.supervisor import SIGNALS, Links, Supervisor
+from musicsvc.server.process.supervisor import ENDING_SECONDS, SIGNALS, Links, Supervisor
 from musicsvc.server.worker import Configuration, Worker
 from musicsvc.store import opening
 from musicsvc.store.engine.sqlite import file_locks
@@ -100,7 +100,7 @@ def _supervise(
 
         on_exit = shared.worker_exited if shared is not None else None
         manager = ServiceManager.of_process(f"Serving {source.current.root(listener)}")
-        supervisor = Supervisor(work, workers, listener, reload if reloads else None, on_exit, manager)
+        supervisor = Supervisor(work, workers, listener, reload if reloads else None, on_exit, manager, source.patience)
         supervisor.run()
 
 
@@ -114,6 +114,11 @@ class Source:
         """
         self.current = Configuration.of(settings)
         self._load = load
+
+    def patience(self) -> float:
+        """Return the seconds that a worker has to stop."""
+        server = self.current.settings.server
+        return server.shutdown_delay + server.shutdown_timeout + ENDING_SECONDS
 
     def reload(self) -> bool:
         """Read the settings and the certificate again. Return False, with a line in the log, if they cannot be used.

@@ -1,6 +1,8 @@
 """Worker processes that share one socket: forked before any event loop or thread starts, replaced when they exit.
 
-The supervisor talks to each worker over a pair of sockets. When it closes its end, or is killed, the worker stops.
+The supervisor talks to each worker over a pair of sockets. When it closes its end, or is killed, the worker stops. One
+that has not stopped in time is killed: no signal handler or thread of its own could end it while another thread holds
+the lock of the interpreter.
 Another pair leads from each worker to the one that takes its place when the settings are reloaded.
 """
 
@@ -22,13 +24,14 @@ from musicsvc.server.process.service_manager import ServiceManager
 
 log = logging.getLogger("musicsvc")
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
-SIGNALS = {*STOP_SIGNALS, signal.SIGHUP, signal.SIGCHLD}
+SIGNALS = {*STOP_SIGNALS, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM}
 READY, SERVING, ALIVE = b"1", b"2", b"a"  # messages of a worker
 RETIRE, PING = b"r", b"p"  # messages to a worker
 LONGEST = 64  # bytes of messages that are read at once
 QUICK_EXIT_SECONDS = 5.0
 MAX_BACKOFF_SECONDS = 30.0
 POLL_SECONDS = 0.05
+ENDING_SECONDS = 4.0  # for a process to end once its requests are cut off: to write its logs, to stop an import
 CHECKS = 4  # in the time of the watchdog
 
 
@@ -88,11 +91,13 @@ class Supervisor:
         reload: Callable[[], str] | None = None,
         on_exit: Callable[[int], None] | None = None,
         manager: ServiceManager | None = None,
+        patience: Callable[[], float] = lambda: ENDING_SECONDS,
     ) -> None:
         """`work`: called in each worker with a number that no other running worker has; it must return when told to.
 
         `reload`: called on SIGHUP, which otherwise stops the server; returns the outcome. `on_exit`: called with the
         number of a worker that has exited. `manager`: gets a message when all workers serve, and while they respond.
+        `patience`: returns the seconds that workers have to stop.
         """
         self._work = work
         self._workers = workers
@@ -100,6 +105,7 @@ class Supervisor:
         self._reload = reload
         self._on_exit = on_exit
         self._manager = manager or ServiceManager(None, None)
+        self._patience = patience
         self._announced = False
         self._next_check = 0.0
         self._hangups = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as under nohup
@@ -110,7 +116,10 @@ class Supervisor:
         self._backoff = 0.0
 
     def run(self) -> None:
-        """Fork workers and replace any that exit. The first stop signal lets them finish, the second kills them."""
+        """Fork workers and replace any that exit. The first stop signal lets them finish, the second kills them.
+
+        So does SIGALRM, the timer of a stop.
+        """
         signal.signal(signal.SIGCHLD, lambda *_: None)  # some systems do not report a signal that nobody handles
         for _ in range(self._workers):
             self._fork()
@@ -120,6 +129,8 @@ class Supervisor:
                 self._reap()
             elif number in STOP_SIGNALS:
                 self._stop(signal.Signals(number).name)
+            elif number == signal.SIGALRM:
+                self._kill_late()
             elif number == signal.SIGHUP and self._hangups:
                 self._hang_up()
         log.info("stopped (%s)", self._reason)
@@ -249,16 +260,27 @@ class Supervisor:
 
     def _stop(self, reason: str) -> None:
         if self._reason:
-            self._killed = True
-            for pid in self._running:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            self._kill()
             return
         self._reason = reason
+        signal.setitimer(signal.ITIMER_REAL, max(self._patience(), POLL_SECONDS))
         self._manager.tell(service_manager.STOPPING)
         self._listener.close()
         for worker in self._running.values():
             worker.link.close()
+
+    def _kill_late(self) -> None:
+        """Kill the workers that have not stopped in time."""
+        if self._reason:
+            for pid in self._running:
+                log.error("worker process %s did not stop within %g s; killed", pid, self._patience())
+            self._kill()
+
+    def _kill(self) -> None:
+        self._killed = True
+        for pid in self._running:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _hang_up(self) -> None:
         """Reload the settings, unless the signal was sent because the terminal was closed."""

@@ -139,6 +139,8 @@ class _Task:
         self._beat = time.monotonic()
 
     def _open(self) -> Reader:
+        """Open the file. Raises StoppedError if the task must stop."""
+        self._go_on(0, 1, self._run)
         if not self._path.is_file():
             raise Failure(GONE)
         if self._task.kind == "plays":
