@@ -225,7 +225,7 @@ def _remove(noun: str, number: int, now: int) -> None:
     from musicsvc.store.editing import deletions
 
     row = _row(noun, number)
-    deletions.delete(row, now=now, account=row.manager_id if noun == "artist" else None, actor="cli")
+    deletions.delete(row, now=now, account=None, actor="cli")
 
 
 def _print(session: Session, noun: str, rows: list[JSON], *, json: bool) -> None:

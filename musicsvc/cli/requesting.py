@@ -186,7 +186,7 @@ class _Asked:
 
     def _owners(self) -> set[int]:
         """Return the managers of the artist, album or track that the path names, or the owner of the playlist."""
-        from musicsvc.store.editing import merging
+        from musicsvc.store.editing import notices
         from musicsvc.store.playlists import playlists
         from musicsvc.store.plays.subjects import KINDS
 
@@ -195,7 +195,7 @@ class _Asked:
             return set()
         noun, number = found[1], int(found[2])
         if noun in KINDS:
-            return merging.managers_of(KINDS[noun], number)
+            return notices.managers_of(KINDS[noun], number)
         with suppress(NotFound):
             return {playlists.get(number).owner_id}
         return set()

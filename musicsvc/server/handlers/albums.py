@@ -37,9 +37,8 @@ def create(body: AlbumIn, caller: Identity, now: int) -> JSON:
 
 def edit(subject: AlbumRow, body: AlbumEdit, caller: Identity, now: int) -> JSON:
     """Change an album; only the fields that are sent change."""
-    album = edits.edit_album(
-        subject, fields.changes("album", body.model_dump(exclude_unset=True)), now=now, actor=caller
-    )
+    changes = fields.changes("album", body.model_dump(exclude_unset=True))
+    album = edits.edit_album(subject, changes, now=now, caller=caller, actor="api")
     return ok(album=shapes.album_full(album))
 
 

@@ -32,9 +32,8 @@ def create(body: TrackIn, caller: Identity, now: int) -> JSON:
 
 def edit(subject: TrackRow, body: TrackEdit, caller: Identity, now: int) -> JSON:
     """Change a track; only the fields that are sent change."""
-    track = edits.edit_track(
-        subject, fields.changes("track", body.model_dump(exclude_unset=True)), now=now, actor=caller
-    )
+    changes = fields.changes("track", body.model_dump(exclude_unset=True))
+    track = edits.edit_track(subject, changes, now=now, caller=caller, actor="api")
     return ok(track=shapes.track_full(track))
 
 

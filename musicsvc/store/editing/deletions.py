@@ -11,13 +11,13 @@ from musicsvc.store.catalog import merged
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
+from musicsvc.store.editing import notices
 from musicsvc.store.engagement import engagement_days
 from musicsvc.store.engine.sql import fetch, is_sqlite, run
 from musicsvc.store.models import Album, Artist, Comment, Track
 from musicsvc.store.plays import counting, reattribution, subjects
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
-from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor
 from musicsvc.wording import quantity
 
@@ -75,9 +75,10 @@ def delete(row: ArtistRow | AlbumRow | TrackRow, *, now: int, account: int | Non
 def delete_track(track: TrackRow, *, now: int, account: int | None, actor: Actor) -> None:
     """Delete a track with its comments, likes and reposts. It leaves all playlists and collections.
 
-    `account`: the account of the event that is logged.
+    `account`: the account that acts, None for the operator.
     """
     counting.lock()  # no play is reported meanwhile
+    managers = notices.managers_of(TRACK, track.id)
     engagement_days.lock()
     run(KEEP, track.id)
     engagement_days.forget(track.id)
@@ -86,34 +87,36 @@ def delete_track(track: TrackRow, *, now: int, account: int | None, actor: Actor
     Track.delete().where(Track.id == track.id).execute()
     merged.forget(TRACK, track.id)
     about = f"track {track.id} ({track.name})"
-    security_events.add("track.deleted", account_id=account, reason=about, now=now, actor=actor)
+    notices.log("track.deleted", about, managers, account=account, now=now, actor=actor)
 
 
 def delete_album(album: AlbumRow, *, now: int, account: int | None, actor: Actor) -> None:
-    """Delete an album. Its tracks stay, without an album. `account`: the account of the event that is logged."""
+    """Delete an album. Its tracks stay, without an album. `account`: the account that acts, None for the operator."""
+    managers = notices.managers_of(ALBUM, album.id)
     with reattribution.rebuilding(subjects.tracks_of(ALBUM, [album.id])):
         run(FORGET, ALBUM, album.id)
         Album.delete().where(Album.id == album.id).execute()
         merged.forget(ALBUM, album.id)
     about = f"album {album.id} ({album.name})"
-    security_events.add("album.deleted", account_id=account, reason=about, now=now, actor=actor)
+    notices.log("album.deleted", about, managers, account=account, now=now, actor=actor)
 
 
 def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Actor) -> None:
     """Delete an artist. Raises Conflict for the only artist of a track and for the first artist of an album.
 
-    `account`: the account of the event that is logged.
+    `account`: the account that acts, None for the operator.
     """
     counting.lock()
     if not is_sqlite():  # tracks and albums of this artist are added before or never
         fetch("SELECT id FROM artist WHERE id = ? FOR UPDATE", artist.id)
     require_unneeded(artist)
+    managers = notices.managers_of(ARTIST, artist.id)
     with reattribution.rebuilding(subjects.tracks_of(ARTIST, [artist.id])):
         run(FORGET, ARTIST, artist.id)
         Artist.delete().where(Artist.id == artist.id).execute()
         merged.forget(ARTIST, artist.id)
     about = f"artist {artist.id} ({artist.name})"
-    security_events.add("artist.deleted", account_id=account, reason=about, now=now, actor=actor)
+    notices.log("artist.deleted", about, managers, account=account, now=now, actor=actor)
 
 
 def require_unneeded(artist: ArtistRow) -> None:

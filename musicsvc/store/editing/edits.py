@@ -1,6 +1,6 @@
 """Change tracks, albums and artists. Figures follow: plays count for the new album and artists of a track."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from musicsvc.errors import Forbidden, Invalid
@@ -9,8 +9,10 @@ from musicsvc.store.catalog import album_sizes, albums, artists, genres, identif
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
+from musicsvc.store.editing import notices
 from musicsvc.store.models import Album, AlbumArtist, AlbumTag, Artist, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
+from musicsvc.store.security.security_events import Actor
 
 ANOTHERS = "You manage none of the artists of this track."
 MOVING = {"album_id", "artists", "duration"}  # fields on which play counts depend
@@ -40,26 +42,33 @@ def find_artist(artist_id: int, *, actor: Caller) -> ArtistRow:
 
 
 def edit(
-    row: ArtistRow | AlbumRow | TrackRow, changes: Mapping[str, Any], *, now: int, actor: Caller | None = None
+    row: ArtistRow | AlbumRow | TrackRow,
+    changes: Mapping[str, Any],
+    *,
+    now: int,
+    caller: Caller | None = None,
+    actor: Actor = "cli",
 ) -> None:
     """Change fields of an artist, album or track, as the function for its kind does."""
     match row:
         case ArtistRow():
             edit_artist(row, changes, now=now)
         case AlbumRow():
-            edit_album(row, changes, now=now, actor=actor)
+            edit_album(row, changes, now=now, caller=caller, actor=actor)
         case TrackRow():
-            edit_track(row, changes, now=now, actor=actor)
+            edit_track(row, changes, now=now, caller=caller, actor=actor)
 
 
-def edit_track(track: TrackRow, changes: Mapping[str, Any], *, now: int, actor: Caller | None = None) -> TrackRow:
-    """Change the fields in `changes`, named as in the API. Return the track. Without `actor`, no right is checked.
+def edit_track(
+    track: TrackRow, changes: Mapping[str, Any], *, now: int, caller: Caller | None = None, actor: Actor = "cli"
+) -> TrackRow:
+    """Change the fields in `changes`, named as in the API. Return the track. Without `caller`, no right is checked.
 
     Raises Forbidden for an album or artists of others, Invalid for an ISRC in use and for an album that is too large.
     """
     values = dict(changes)
     credit: Sequence[int] | None = values.pop("artists", None)
-    _check_rights(credit, values.get("album_id"), actor)
+    _check_rights(credit, values.get("album_id"), caller)
     if values.get("isrc") is not None:
         _require_free(values["isrc"], track)
     labels = {name: values.pop(name) for name in ("genre", "tags") if name in values}
@@ -69,9 +78,7 @@ def edit_track(track: TrackRow, changes: Mapping[str, Any], *, now: int, actor: 
             album_sizes.lock_album(album_id)
         Track.update(**values, edited_at=now).where(Track.id == track.id).execute()
         if credit is not None:
-            TrackArtist.delete().where(TrackArtist.track == track.id).execute()
-            rows = [{"track": track.id, "artist": artist, "position": at} for at, artist in enumerate(credit)]
-            TrackArtist.insert_many(rows).execute()
+            _credit(track, credit, caller, now, actor)
     if "genre" in labels:
         named = [labels["genre"]] if labels["genre"] is not None else []
         _link(TrackGenre, "track", track.id, "genre", genres.ensure(named).values())
@@ -82,15 +89,17 @@ def edit_track(track: TrackRow, changes: Mapping[str, Any], *, now: int, actor: 
     return tracks.get(track.id)
 
 
-def edit_album(album: AlbumRow, changes: Mapping[str, Any], *, now: int, actor: Caller | None = None) -> AlbumRow:
-    """Change the fields in `changes`, named as in the API. Return the album. Without `actor`, no right is checked.
+def edit_album(
+    album: AlbumRow, changes: Mapping[str, Any], *, now: int, caller: Caller | None = None, actor: Actor = "cli"
+) -> AlbumRow:
+    """Change the fields in `changes`, named as in the API. Return the album. Without `caller`, no right is checked.
 
     Raises Forbidden for an artist of others, Invalid if the album is too large then.
     """
     values = dict(changes)
     first: int | None = values.pop("artist_id", None)
     if first is not None:
-        _set_first_artist(album.id, first, actor)
+        _set_first_artist(album, first, caller, now, actor)
     if "tags" in values:
         _link(AlbumTag, "album", album.id, "tag", genres.ensure_tags(values.pop("tags") or ()).values())
     album_sizes.lock_album(album.id)
@@ -113,23 +122,41 @@ def edit_artist(artist: ArtistRow, changes: Mapping[str, Any], *, now: int) -> A
     return edited
 
 
-def _set_first_artist(album_id: int, artist_id: int, actor: Caller | None) -> None:
-    """Replace the first artist of an album. Raises Forbidden unless the actor manages the new one."""
-    if actor is not None and not artists.managed([artist_id], actor=actor):
+def _credit(track: TrackRow, credit: Sequence[int], caller: Caller | None, now: int, actor: Actor) -> None:
+    """Replace the artists of a track. Managers of those that go learn of it."""
+    before = [artist.id for artist in artists.of_tracks([track.id]).get(track.id, ())]
+    TrackArtist.delete().where(TrackArtist.track == track.id).execute()
+    rows = [{"track": track.id, "artist": artist, "position": at} for at, artist in enumerate(credit)]
+    TrackArtist.insert_many(rows).execute()
+    _log_lost("track", track, {*before} - {*credit}, caller, now, actor)
+
+
+def _set_first_artist(album: AlbumRow, artist_id: int, caller: Caller | None, now: int, actor: Actor) -> None:
+    """Replace the first artist of an album. Raises Forbidden unless the caller manages the new one."""
+    if caller is not None and not artists.managed([artist_id], actor=caller):
         raise Forbidden("You do not manage this artist.")
-    others = [artist.id for artist in [*artists.of_albums([album_id]).get(album_id, ())][1:] if artist.id != artist_id]
-    AlbumArtist.delete().where(AlbumArtist.album == album_id).execute()
-    rows = [{"album": album_id, "artist": each, "position": at} for at, each in enumerate([artist_id, *others])]
+    before = [artist.id for artist in artists.of_albums([album.id]).get(album.id, ())]
+    after = [artist_id, *(each for each in before[1:] if each != artist_id)]
+    AlbumArtist.delete().where(AlbumArtist.album == album.id).execute()
+    rows = [{"album": album.id, "artist": each, "position": at} for at, each in enumerate(after)]
     AlbumArtist.insert_many(rows).execute()
+    _log_lost("album", album, {*before} - {*after}, caller, now, actor)
 
 
-def _check_rights(credit: Sequence[int] | None, album_id: int | None, actor: Caller | None) -> None:
-    if actor is None:
+def _log_lost(
+    noun: str, row: AlbumRow | TrackRow, lost: Collection[int], caller: Caller | None, now: int, actor: Actor
+) -> None:
+    account = None if caller is None else caller.user_id
+    notices.log_uncredited(noun, f"{noun} {row.id} ({row.name})", lost, account=account, now=now, actor=actor)
+
+
+def _check_rights(credit: Sequence[int] | None, album_id: int | None, caller: Caller | None) -> None:
+    if caller is None:
         return
-    if credit is not None and not artists.managed(credit, actor=actor):
+    if credit is not None and not artists.managed(credit, actor=caller):
         raise Forbidden(ANOTHERS)
     if album_id is not None:
-        albums.require_managed(album_id, actor=actor)
+        albums.require_managed(album_id, actor=caller)
 
 
 def _require_free(isrc: str, track: TrackRow) -> None:

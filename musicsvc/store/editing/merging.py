@@ -10,14 +10,13 @@ from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import album_sizes, identifiers, merged
 from musicsvc.store.catalog.import_lock import lock_imports
-from musicsvc.store.editing import links
+from musicsvc.store.editing import links, notices
 from musicsvc.store.engagement import comments, engagement_days
 from musicsvc.store.engine.sql import fetch, is_sqlite
 from musicsvc.store.models import Album, Artist, Track
 from musicsvc.store.plays import counting, moving, reattribution, subjects
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK
-from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor, Kind
 from musicsvc.wording import plural
 
@@ -32,11 +31,6 @@ OPTIONAL = {
     TRACK: ("image", "release_date", "description", "bpm", "key", "scale", "explicit", "isrc", "duration"),
 }
 ON_ALBUM = ("album", "track_number", "disc_number")  # which belong together
-MANAGERS = {
-    ARTIST: "SELECT manager_id FROM artist WHERE id = ?",
-    ALBUM: "SELECT a.manager_id FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE l.album_id = ?",
-    TRACK: "SELECT a.manager_id FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE l.track_id = ?",
-}
 
 # The artists by which imports find a row: all of a track, the first of an album.
 CREDITS = {
@@ -98,12 +92,11 @@ def merge(
     kind = KINDS[noun]
     pair = _load(kind, from_id, into_id, caller, locking=True)
     found = _describe(noun, pair)
-    managers = managers_of(kind, into_id)
+    managers = notices.managers_of(kind, from_id) | notices.managers_of(kind, into_id)
     {TRACK: _merge_tracks, ALBUM: _merge_albums, ARTIST: _merge_artists}[kind](pair, now)
     about = f"{noun} {from_id} ({found.from_name}) into {noun} {into_id} ({found.into_name})"
-    own = caller is not None and caller.user_id in managers
-    account = caller.user_id if caller is not None and own else min(managers, default=None)
-    security_events.add(EVENTS[kind], account_id=account, reason=about, now=now, actor=actor)
+    account = None if caller is None else caller.user_id
+    notices.log(EVENTS[kind], about, managers, account=account, now=now, actor=actor)
     return found
 
 
@@ -116,16 +109,11 @@ def _load(kind: int, from_id: int, into_id: int, caller: Caller | None, *, locki
     for number in (from_id, into_id):
         if number not in rows:
             raise NotFound(f"There is no {noun} {number}.")
-        if caller is not None and not caller.admin and caller.user_id not in managers_of(kind, number):
+        if caller is not None and not caller.admin and caller.user_id not in notices.managers_of(kind, number):
             raise Forbidden(f"You do not manage {noun} {number}.")
     if from_id == into_id:
         raise Conflict(f"{noun.capitalize()} {from_id} cannot be merged into itself.")
     return _Pair(kind, rows[from_id], rows[into_id])
-
-
-def managers_of(kind: int, number: int) -> set[int]:
-    """Return the accounts that manage an artist, or the artists of an album or track."""
-    return {manager for (manager,) in fetch(MANAGERS[kind], number) if manager is not None}
 
 
 def _describe(noun: Noun, pair: _Pair) -> MergePreview:
@@ -162,7 +150,9 @@ def _is_blank(value: object) -> bool:
 def _is_used(isrc: str, pair: _Pair) -> bool:
     """Return whether a third track of a manager of the other track has this ISRC."""
     source, target = pair.ids
-    return any(identifiers.tracks_by_isrc([isrc], manager, besides=source) for manager in managers_of(TRACK, target))
+    return any(
+        identifiers.tracks_by_isrc([isrc], manager, besides=source) for manager in notices.managers_of(TRACK, target)
+    )
 
 
 def _merge_tracks(pair: _Pair, now: int) -> None:

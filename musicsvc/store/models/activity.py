@@ -16,7 +16,7 @@ class SecurityEvent(Table):
     token_id = BigIntegerField(null=True)
     actor = TextField()
     reason = TextField(null=True)
-    actor_id = BigIntegerField(null=True)  # the account of the administrator who acted
+    actor_id = BigIntegerField(null=True)  # the administrator, or other account, who acted
 
     class Meta:
         table_name = "security_event"

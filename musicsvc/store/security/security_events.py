@@ -36,6 +36,8 @@ Kind = Literal[
     "artist.merged",
     "album.merged",
     "track.merged",
+    "album.uncredited",
+    "track.uncredited",
     "import.started",
     "import.done",
     "import.stopped",
@@ -65,7 +67,7 @@ class Event(NamedTuple):
     """A logged action on an account, a token or data.
 
     `account_id` is the account concerned, such as the new manager of an artist. `actor` is the part of the service that
-    acted, such as `cli`. `actor_id` is the account of the actor `admin`.
+    acted, such as `cli`. `actor_id` is the account that acted: of the actor `admin`, or another one than `account_id`.
     """
 
     at: int
@@ -88,9 +90,13 @@ def add(
     account_id: int | None = None,
     token_id: int | None = None,
     reason: str | None = None,
+    actor_id: int | None = None,
 ) -> None:
-    """Log a security event. Call this function inside the transaction that performs the action."""
-    part, actor_id = (ADMIN, actor.account_id) if isinstance(actor, Administrator) else (actor, None)
+    """Log a security event. Call this function inside the transaction that performs the action.
+
+    `actor_id`: the account that acted, if it is not the account concerned.
+    """
+    part, actor_id = (ADMIN, actor.account_id) if isinstance(actor, Administrator) else (actor, actor_id)
     SecurityEvent.insert(
         at=now, kind=kind, account_id=account_id, token_id=token_id, actor=part, reason=reason, actor_id=actor_id
     ).execute()

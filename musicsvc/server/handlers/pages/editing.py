@@ -67,7 +67,7 @@ def save(noun: str) -> Callable[..., Redirect]:
             raise Invalid(errors)
         if changes:
             with _correctable():
-                edits.edit(subject, changes, now=now, actor=caller)
+                edits.edit(subject, changes, now=now, caller=caller, actor="page")
         notice = "Your changes are saved." if changes else "There was nothing to change."
         return Redirect(f"/insights/{noun}/{subject.id}", notice)
 

@@ -15,6 +15,7 @@ from musicsvc.server.shapes.spooled import Spooled, spool
 from musicsvc.store.catalog import artists
 from musicsvc.store.dashboards import catalog_search, dashboards, overviews, tables
 from musicsvc.store.dashboards.tables import Selection
+from musicsvc.store.editing import notices
 from musicsvc.store.insights.export_rows import KINDS
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays import history
@@ -28,12 +29,13 @@ def show(query: OverviewQuery, caller: SessionIdentity, now: int) -> View:
     if query.q:
         results = catalog_search.find(query.q, caller.user_id, days, query.page)
         return View("insights/found.html", {"page": dashboard_shapes.found(results, query.q, query.page, days, now)})
+    told = {"notices": notices.latest(caller.user_id, now=now)}
     if not artists.manages_any(caller.user_id):
-        return View("insights/nothing.html")
+        return View("insights/nothing.html", told)
     found = overviews.build(dashboards.report(Subject(ACCOUNT, caller.user_id), days, query.by), now)
     selection = Selection(ARTIST)
     table = tables.page(caller.user_id, selection, days, 1)
-    return View("insights/overview.html", {"page": shapes.overview(found, table, selection, now)})
+    return View("insights/overview.html", told | {"page": shapes.overview(found, table, selection, now)})
 
 
 def show_table(type_: str) -> Callable[..., View]:

@@ -1,0 +1,50 @@
+"""What the command line deletes, merges or takes from a track is an event for each account that manages it."""
+
+from functools import partial
+
+import pytest
+
+from musicsvc.store.accounts import users
+from musicsvc.store.editing import notices
+from musicsvc.store.engine.store import Store
+from musicsvc.store.models import Artist, SecurityEvent, Track, TrackArtist
+from tests.cli.conftest import Run
+
+pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
+ANN, BEN = 1, 2
+
+
+@pytest.fixture(autouse=True)
+def catalog(store: Store) -> None:
+    """Create the artists Clara (1) of Ann and Louise (2) of Ben, and their tracks Air (1), Aria (2), Ayre (3)."""
+
+    def make() -> None:
+        for name, artist in (("ann", "Clara"), ("ben", "Louise")):
+            user = users.create(f"{name}@label.test", now=1)
+            Artist.create(name=artist, manager=user, created_at=1)
+        for number, name in enumerate(("Air", "Aria", "Ayre"), 1):
+            Track.create(name=name, duration=1, created_at=1)
+            TrackArtist.insert_many([(number, 1, 0), (number, 2, 1)]).execute()
+
+    store.write(make).result()
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "concerned"),
+    [
+        (["track", "delete", "1", "--yes"], "deleted track 1 (Air)", (ANN, BEN)),
+        (["track", "merge", "1", "2", "--yes"], "merged track 1 (Air) into track 2 (Aria)", (ANN, BEN)),
+        (["track", "edit", "1", "--artists", "1"], "removed Louise from track 1 (Air)", (BEN,)),
+        (["artist", "merge", "1", "2", "--yes"], "merged artist 1 (Clara) into artist 2 (Louise)", (ANN, BEN)),
+    ],
+    ids=lambda value: "-".join(value[:2]) if isinstance(value, list) else "",
+)
+def test_all_managers_see_what_the_operator_did(
+    run: Run, store: Store, command: list[str], words: str, concerned: tuple[int, ...]
+) -> None:
+    run(*command)
+    at = store.read(lambda: [event.at for event in SecurityEvent.select()]).result()[-1]
+    for account in (ANN, BEN):
+        found = store.read(partial(notices.latest, account, now=at)).result()
+        seen = [(f"{each.verb} {each.about}", each.account_id) for each in found]
+        assert seen == ([(words, None)] if account in concerned else [])
