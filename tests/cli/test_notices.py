@@ -1,6 +1,7 @@
 """What the command line deletes, merges or takes from a track is an event for each account that manages it."""
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +49,28 @@ def test_all_managers_see_what_the_operator_did(
         found = store.read(partial(notices.latest, account, now=at)).result()
         seen = [(f"{each.verb} {each.about}", each.account_id) for each in found]
         assert seen == ([(words, None)] if account in concerned else [])
+
+
+def test_an_import_that_replaces_a_credit_is_an_event_for_each_batch(run: Run, store: Store, tmp_path: Path) -> None:
+    """Artists of an import are sought among those of its account, so Ann's file names another Louise than Ben's."""
+    file = tmp_path / "songs.csv"
+    rows = [f"{number},{name},Clara;Louise" for number, name in enumerate(("Air", "Aria", "Ayre"), 1)]
+    file.write_text("\n".join(["external_id,track,artist", *rows]))
+
+    def imported() -> None:
+        for number in (1, 2, 3):
+            Track.update(external_id=str(number), imported_for=ANN).where(Track.id == number).execute()
+
+    def events() -> list[tuple[object, ...]]:
+        chosen = SecurityEvent.account_id == BEN, SecurityEvent.kind == "track.uncredited"
+        columns = SecurityEvent.actor, SecurityEvent.actor_id, SecurityEvent.reason
+        return [*SecurityEvent.select(*columns).where(*chosen).tuples()]
+
+    store.write(imported).result()
+    run("import", "catalog", str(file), "--user", "ann@label.test", "--dry-run")
+    assert store.read(events).result() == []
+    run("import", "catalog", str(file), "--user", "ann@label.test")
+    told = [("cli", ANN, "Louise from track 1 (Air) and 2 more tracks (import 1)")]
+    assert store.read(events).result() == told
+    run("import", "catalog", str(file), "--user", "ann@label.test")
+    assert store.read(events).result() == told

@@ -56,11 +56,15 @@ class ImportOptions:
 
 
 class Scope(NamedTuple):
-    """Values for all rows of an import: the id of the account of `--user` (None without one), the import's id."""
+    """Values for all rows of an import: the id of the account of `--user` (None without one), the import's id.
+
+    `actor`: the part of the service that security events name.
+    """
 
     user: int | None
     now: int
     run: int
+    actor: Actor
 
 
 class RefusedError(Exception):
@@ -163,13 +167,13 @@ def run(
         counts = {each: Counts() for each in kind.counted}
         summary = ImportSummary(kind.options.dry_run, unused, kind.columns.guesses, counts=counts, remark=reader.remark)
         user = store.read(partial(_load, kind)).result()
-        runner = _Runner(store, kind, user, now, summary, on_progress, pace)
+        runner = _Runner(store, kind, user, now, actor, summary, on_progress, pace)
         start = partial(runs.start, kind.name, reader.name, user, summary.counts, now, actor)
         batches = _batches(_parsed(records, kind), min(kind.rows_a_unit, pace.rows or kind.rows_a_unit))
         if summary.dry_run:
             runner.try_all(batches, start)
         else:
-            runner.write_all(batches, start, actor)
+            runner.write_all(batches, start)
             kind.finish(store)
     return summary
 
@@ -223,14 +227,15 @@ class _Runner(Generic[Row]):
     kind: Kind[Row]
     user: int | None
     now: int
+    actor: Actor
     summary: ImportSummary
     on_progress: Progress
     pace: Pace
 
-    def write_all(self, batches: Iterator[Batch[Row]], start: Callable[[], int], actor: Actor) -> None:
+    def write_all(self, batches: Iterator[Batch[Row]], start: Callable[[], int]) -> None:
         """Write each batch in a transaction."""
         self.kind.forget()
-        with runs.recording(self.store, start, self.now, actor) as run:
+        with runs.recording(self.store, start, self.now, self.actor) as run:
             self.summary.run = run
             self.on_progress(self.summary)
             began = time.monotonic()
@@ -292,7 +297,7 @@ class _Runner(Generic[Row]):
         """Write a batch, in a transaction, and record the counts of the import."""
         runs.begin_batch(run)
         rows = [each for each in batch if not isinstance(each, Refusal | str)]
-        outcome = self.kind.write(rows, Scope(self.user, self.now, run))
+        outcome = self.kind.write(rows, Scope(self.user, self.now, run, self.actor))
         totals = self._totals(outcome.counts, self._refused(batch, outcome))
         runs.record_counts(run, self.summary.rows + len(batch), totals)
         return outcome

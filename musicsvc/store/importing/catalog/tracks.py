@@ -9,6 +9,7 @@ from peewee import Field
 
 from musicsvc.store.catalog import genres, identifiers, merged
 from musicsvc.store.catalog.merged import TRACK, Former
+from musicsvc.store.editing import notices
 from musicsvc.store.engine import bulk, sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.importing.catalog.artists import Artists
@@ -19,6 +20,7 @@ from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
+from musicsvc.wording import quantity
 
 # The fields of a row that are columns of a track.
 FIELDS = tuple(
@@ -162,6 +164,7 @@ class Tracks(Index):
         with reattribution.rebuilding(moved):
             _update(old)
             _link_artists(altered)
+        _log_uncredited(old, self._scope)
         known = genres.find(list(set(self._named)))
         fresh = dict.fromkeys(name for each in altered for name in each.added.get("genres", {}).values())
         genre_ids = genres.ensure(fresh)
@@ -229,6 +232,18 @@ def _update(tracks: Sequence[Item]) -> None:
             Track.update(**changes).where(Track.id == track.id).execute()
         if "artists" in track.before:
             TrackArtist.delete().where(TrackArtist.track == track.id).execute()
+
+
+def _log_uncredited(tracks: Sequence[Item], scope: Scope) -> None:
+    """Log for their managers that artists are no longer credited, on tracks that lose the same artists together."""
+    losing: dict[frozenset[int], list[Item]] = defaultdict(list)
+    for track in tracks:
+        if lost := {*track.before.get("artists", ())} - {*track.values["artists"]}:
+            losing[frozenset(lost)].append(track)
+    for artists, (first, *others) in losing.items():
+        more = f" and {quantity(len(others), 'more track')}" if others else ""
+        about = f"track {first.id} ({first.values['name']}){more} (import {scope.run})"
+        notices.log_uncredited("track", about, artists, account=scope.user, now=scope.now, actor=scope.actor)
 
 
 def _link_artists(tracks: Sequence[Item]) -> None:
