@@ -74,3 +74,17 @@ def test_an_import_that_replaces_a_credit_is_an_event_for_each_batch(run: Run, s
     assert store.read(events).result() == told
     run("import", "catalog", str(file), "--user", "ann@label.test")
     assert store.read(events).result() == told
+
+
+def test_the_undo_of_an_import_is_an_event_for_who_got_one_of_its_artists(
+    run: Run, store: Store, tmp_path: Path
+) -> None:
+    file = tmp_path / "songs.csv"
+    file.write_text("track,artist\nEtude,Clara;Fanny\nRondo,Clara;Fanny\nSolo,Clara\n")
+    run("import", "catalog", str(file), "--user", "ann@label.test")
+    run("artist", "assign", "Fanny", "ben@label.test")
+    run("import", "undo", "1")
+    chosen = SecurityEvent.kind == "track.deleted"
+    columns = SecurityEvent.account_id, SecurityEvent.actor_id, SecurityEvent.reason
+    found = store.read(lambda: [*SecurityEvent.select(*columns).where(chosen).tuples()]).result()
+    assert found == [(BEN, None, "track 4 (Etude) and 1 more track (undo of import 1)")]

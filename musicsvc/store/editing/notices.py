@@ -22,6 +22,11 @@ MANAGERS = {
     TRACK: "SELECT a.manager_id FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE l.track_id = ?",
 }
 ARTISTS = "SELECT name, manager_id FROM artist WHERE id {among} ORDER BY id"
+SHARED = """
+    SELECT DISTINCT a.manager_id, t.id, t.name FROM track t JOIN track_artist l ON l.track_id = t.id
+    JOIN artist a ON a.id = l.artist_id WHERE t.id {among} AND a.manager_id IS NOT NULL
+    AND a.manager_id IS DISTINCT FROM (SELECT user_id FROM import_run WHERE id = ?) ORDER BY 1, 2
+"""
 # What the person who acted has done, before the reason of the event.
 VERBS: Mapping[str, str] = {
     **{f"{noun}.deleted": "deleted" for noun in ("artist", "album", "track")},
@@ -80,6 +85,20 @@ def log_uncredited(
         more = f" and {quantity(len(names) - NAMED, 'more artist')}" if len(names) > NAMED else ""
         what = f"{', '.join(names[:NAMED])}{more} from {about}"
         _add(kind, what, manager, account=account, now=now, actor=actor)
+
+
+def log_undone(tracks: Collection[int], import_id: int, *, now: int, actor: Actor) -> None:
+    """Log that the undo of an import deletes tracks, for each of their managers but the account of the import."""
+    gone: dict[int, list[tuple[int, str]]] = {}
+    among, ids = in_list(tracks)
+    for manager, number, name in fetch(SHARED.format(among=among), ids, import_id):
+        gone.setdefault(manager, []).append((number, name))
+    for manager, ((number, name), *others) in gone.items():
+        more = f" and {quantity(len(others), 'more track')}" if others else ""
+        about = f"track {number} ({name}){more} (undo of import {import_id})"
+        ((account,),) = fetch("SELECT user_id FROM import_run WHERE id = ?", import_id)
+        by = account if actor == "page" else None  # on pages, the account itself undoes the import
+        _add("track.deleted", about, manager, account=by, now=now, actor=actor)
 
 
 def _add(kind: Kind, about: str, concerned: int | None, *, account: int | None, now: int, actor: Actor) -> None:

@@ -59,7 +59,7 @@ def test_imports_wait_for_each_other_and_for_undos(store: Store, run_import: Run
     for kind in FILES:
         require_begun_waits(store, lock_imports, partial(threads.submit, run_import, kind))
     steps: list[Callable[[], object]] = [
-        partial(made_rows.take_back, Track, RUN, ALL),
+        partial(made_rows.take_back, Track, 1, "cli", RUN, ALL),
         partial(restoring.restore_tracks, RUN, ALL),
         partial(restoring.restore_albums, RUN, ALL),
         partial(restoring.forget_earlier, RUN),

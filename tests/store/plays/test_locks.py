@@ -25,7 +25,7 @@ def rebuild() -> None:
 
 def undo_a_track() -> None:
     runs.made(1, Track, [3])
-    assert made_rows.take_back(Track, 1, 9)
+    assert made_rows.take_back(Track, 1, "cli", 1, 9)
 
 
 CHANGES: list[Callable[[], object]] = [

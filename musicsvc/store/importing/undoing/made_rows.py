@@ -10,6 +10,7 @@ from peewee import CompositeKey, ForeignKeyField, Model
 from musicsvc.store import models
 from musicsvc.store.accounts import user_search
 from musicsvc.store.catalog.import_lock import lock_imports
+from musicsvc.store.editing import notices
 from musicsvc.store.engine.sql import fetch, in_list, is_sqlite, run
 from musicsvc.store.models import (
     Album,
@@ -23,6 +24,7 @@ from musicsvc.store.models import (
     User,
 )
 from musicsvc.store.plays import counting
+from musicsvc.store.security.security_events import Actor
 
 AT_ONCE = 500
 MADE = """
@@ -73,8 +75,11 @@ class Going:
 Step: TypeAlias = Callable[[int, int], "Taken | None"]
 
 
-def take_back(table: type[Model], import_id: int, below: int) -> Taken | None:
-    """Delete a batch of rows with ids below `below` that the import created. Return None if no such row remains."""
+def take_back(table: type[Model], now: int, actor: Actor, import_id: int, below: int) -> Taken | None:
+    """Delete a batch of rows with ids below `below` that the import created. Return None if no such row remains.
+
+    `now`, `actor`: of the events of other accounts that manage a deleted track.
+    """
     lock_imports()
     name = table_name(table)
     ids = [item for (item,) in fetch(MADE, import_id, name, below, AT_ONCE)]
@@ -89,6 +94,8 @@ def take_back(table: type[Model], import_id: int, below: int) -> Taken | None:
     if table is User:
         for account in User.select(User.id, User.display_name).where(User.id.in_(gone)).tuples().iterator():
             user_search.remove(*account)
+    if table is Track:
+        notices.log_undone(gone, import_id, now=now, actor=actor)
     table.delete().where(columns.id.in_(gone)).execute()
     forget(import_id, name, gone)
     return Taken(name, ids[-1], len(present - kept.keys()), kept)

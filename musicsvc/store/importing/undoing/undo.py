@@ -68,10 +68,10 @@ def undo(store: Store, run: int, *, now: int, on_progress: OnProgress, actor: Ac
     summary = UndoSummary(store.read(partial(runs.get, run)).result())
     _withdraw_plays(store, run, summary, lambda: on_progress(_done(summary), total))
     steps: tuple[Step, ...] = (
-        *(partial(made_rows.take_back, table) for table in MADE_BEFORE),
+        *(partial(made_rows.take_back, table, now, actor) for table in MADE_BEFORE),
         restoring.restore_tracks,
         restoring.restore_albums,
-        *(partial(made_rows.take_back, table) for table in MADE_AFTER),
+        *(partial(made_rows.take_back, table, now, actor) for table in MADE_AFTER),
     )
     for step in steps:
         _take_back(store, run, step, summary, lambda: on_progress(_done(summary), total))
