@@ -107,9 +107,14 @@ class Dispatcher:
             self._complete(exchange, response)
             calls.request_id.set(None)  # the same task may process the connection's next request
 
-    def _respond(self, exchange: Exchange, reply: Reply) -> Awaitable[StreamResponse]:
-        call = exchange.call
-        return build_response(exchange.request, reply, call.headers, call.request_id)
+    async def _respond(self, exchange: Exchange, reply: Reply) -> StreamResponse:
+        call, request = exchange.call, exchange.request
+        try:
+            return await build_response(request, reply, call.headers, call.request_id)
+        except MemoryError:
+            if request.writer.output_size:
+                raise
+            return await build_response(request, await self._exhausted(exchange), call.headers, call.request_id)
 
     def _exchange(self, request: BaseRequest) -> Exchange:
         """Return the exchange of the request, which may have taken its first steps."""
@@ -147,9 +152,19 @@ class Dispatcher:
                 call.refused_by = BUSY
                 await self._authenticator.limiter.uncount(call, failure)
             return await self._refusal(exchange, self._public(failure, call))
+        except MemoryError:
+            return await self._exhausted(exchange)
         except Exception:
             log.exception("unhandled exception in request %s (method %s)", call.request_id, call.method)
             return await self._refusal(exchange, _apology(call))
+
+    async def _exhausted(self, exchange: Exchange) -> Reply:
+        """Return the response to a request for which memory did not suffice. It counts toward no rate limit."""
+        call, failure = exchange.call, Overloaded("There is not enough memory for this. Try again in a second.")
+        self._warning.warn("answering requests with 503: memory does not suffice")
+        call.refused_by = BUSY
+        await self._authenticator.limiter.uncount(call)
+        return await self._refusal(exchange, failure)
 
     def _public(self, failure: Failure, call: Call) -> Failure:
         """Return the failure to send to the client, and log the details that it leaves out."""

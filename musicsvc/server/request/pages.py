@@ -247,7 +247,7 @@ class Pages:
             elif rendered is None:
                 draw = partial(self._errors.draw, key, partial(self._render_for_anybody, view))
                 rendered = await self._in_line(draw, call)
-        except Overloaded:
+        except (Overloaded, MemoryError):
             rendered = _represent(html.plain(title, failure.message))
         whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
         return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
