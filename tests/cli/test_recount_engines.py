@@ -22,7 +22,7 @@ Compare = Callable[..., Any]
 @pytest.fixture
 def compare(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compare:
     """Return a function that compares the figures of an engine with those of the service, in a new process."""
-    folder = recount_world.create(store, tmp_path / "dumped").folder
+    folder = recount_world.create(store, tmp_path / "dum`ped").folder
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store.url)
     monkeypatch.setenv("SPARK_LOCAL_IP", spark_cluster.HOST)
 

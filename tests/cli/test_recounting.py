@@ -19,6 +19,7 @@ from musicsvc.store.models import Album, Artist
 from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.subjects import ARTIST
+from musicsvc.store.recounting.dialects import CLICKHOUSE, SPARK
 from tests.cli.conftest import Json, Run
 from tests.conftest import NOW
 from tests.support import databases, recount_world
@@ -36,13 +37,20 @@ def prefilled(
     template: databases.Template, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[databases.Filled[World]]:
     folder = tmp_path_factory.mktemp("recounting")
-    with databases.filled(template, folder, partial(recount_world.create, folder=folder / "dumped")) as filled:
+    with databases.filled(template, folder, partial(recount_world.create, folder=folder / "dum`ped")) as filled:
         yield filled
 
 
 @pytest.fixture
 def world(prefilled: databases.Filled[World]) -> World:
     return prefilled.made
+
+
+def test_a_backtick_in_the_path_of_a_dump_does_not_end_its_name_in_sql() -> None:
+    folder, one, two = Path("/label`s/dump"), "plays/a.parquet", "plays/b.parquet"
+    assert SPARK.source(folder, [one]) == f"parquet.`/label``s/dump/{one}`"
+    assert SPARK.source(folder, [one, two]) == f"parquet.`/label``s/dump/{{{one},{two}}}`"
+    assert CLICKHOUSE.source(folder, [one]) == f"file('/label`s/dump/{one}', Parquet)"
 
 
 @pytest.mark.parametrize(("kind", "period"), [("artist", "7-days"), ("album", "2024-02"), ("track", "all")])

@@ -9,7 +9,7 @@ class Dialect(NamedTuple):
     """Templates of SQL expressions.
 
     - `micros`: microseconds since 1970 of the timestamp `{0}`. `quotient`: `{0}` divided by `{1}`, rounded down.
-    - `parquet`: the rows of Parquet files; `files` has the template of their names.
+    - `parquet`: the rows of Parquet files: `{names}` as a list of texts, or `{pattern}`, or that as `{identifier}`.
     """
 
     micros: str
@@ -20,7 +20,8 @@ class Dialect(NamedTuple):
         """Return SQL for the rows of files in the folder, to put after FROM."""
         names = ", ".join(f"'{folder / path}'" for path in paths)
         within = paths[0] if len(paths) == 1 else f"{{{','.join(paths)}}}"
-        return self.parquet.format(names=names, pattern=f"{folder}/{within}")
+        pattern = f"{folder}/{within}"
+        return self.parquet.format(names=names, pattern=pattern, identifier=pattern.replace("`", "``"))
 
 
 DUCKDB = Dialect(
@@ -31,7 +32,7 @@ DUCKDB = Dialect(
 SPARK = Dialect(
     micros="unix_micros(CAST({0} AS TIMESTAMP))",
     quotient="({0} DIV {1})",
-    parquet="parquet.`{pattern}`",
+    parquet="parquet.`{identifier}`",
 )
 CLICKHOUSE = Dialect(
     micros="toUnixTimestamp64Micro({0})",
