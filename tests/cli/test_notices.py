@@ -1,4 +1,4 @@
-"""What the command line deletes, merges or takes from a track is an event for each account that manages it."""
+"""Deletions, merges and lost credits by the command line are events for each account that manages the track."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who shares a track, album or artist with others sees on the overview that they deleted, merged or took it."""
+"""The overview shows what others deleted, merged, or took of what an account manages with them."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
