@@ -1,10 +1,13 @@
-"""Counts with nouns, escaped control characters, and validation errors in plain words."""
+"""Counts with nouns, formulas, escaped control characters, and validation errors in plain words."""
 
 from typing import Annotated, Any, Literal
 
+import hypothesis.strategies as some
 import pytest
+from hypothesis import example, given
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
+from musicsvc import wording
 from musicsvc.wording import escape_controls, explain_validation, quantity
 
 
@@ -47,3 +50,12 @@ def test_validation_errors_name_the_rule_and_the_value(kind: Any, value: object,
     with pytest.raises(ValidationError) as raised:
         TypeAdapter(kind).validate_python(value)
     assert explain_validation(dict(raised.value.errors()[0])) == expected
+
+
+@given(some.text("'=+-@\t\r\n\va", max_size=12))
+@example("''=1")
+@example("a\r\r=")
+def test_a_quoted_formula_is_none_and_comes_back_as_it_was(text: str) -> None:
+    quoted = wording.quoted(text)
+    assert wording.defused(quoted) == quoted
+    assert wording.unquoted(quoted) == text

@@ -123,6 +123,44 @@ def test_a_mended_file_of_refused_rows_goes_in(run: Run, ask: Json, tmp_path: Pa
     assert table(target) == [["line", "reason", "line_", "reason_", "name", "by", "bpm"]]
 
 
+def test_formulas_are_defused_and_the_next_import_takes_that_off_again(run: Run, store: Store, tmp_path: Path) -> None:
+    names = ["=1+1", "'=2", "-3", "a\n@b", "it's"]
+    file, target = tmp_path / "rows.csv", tmp_path / "refused.csv"
+    with file.open("w", newline="") as lines:
+        csv.writer(lines).writerows(
+            [("track", "artist", "=bpm"), *((name, "'Ann'", "fast") for name in names), ("T", "B", 90)]
+        )
+    mapped = ("--map", "=bpm=bpm")
+    run("import", "catalog", str(file), *mapped, "--refused", str(target))
+    rows = table(target)
+    assert rows[0] == ["line", "reason", "track", "artist", "'=bpm"]
+    assert [row[2] for row in rows[1:]] == ["'=1+1", "''=2", "'-3", "a\n'@b", "it's"]
+    target.write_text(target.read_text("utf-8").replace("fast", "90"))
+    run("import", "catalog", str(target), *mapped)
+    write_xlsx(tmp_path / "a.xlsx", [[cell.replace("fast", "90") for cell in row] for row in rows])
+    run("import", "catalog", str(tmp_path / "a.xlsx"), *mapped)
+    found = store.read(lambda: [track.name for track in Track.select().order_by(Track.id)]).result()
+    assert found == ["T", *names]
+    file.write_text("track,artist\n'=1,Ann\n")  # not one of ours
+    run("import", "catalog", str(file))
+    found = store.read(lambda: [track.name for track in Track.select().order_by(Track.id)]).result()
+    assert found[-1] == "'=1"
+
+
+def test_headings_are_shown_cut(run: Run, tmp_path: Path) -> None:
+    long = "y" * 200
+    file = tmp_path / "rows.csv"
+    file.write_text(f"track,artist,{long}\nRag,Ann,1\n")
+    shown = f"{'y' * 80}…"
+    assert f"Unused columns: {shown}.\n" in run("import", "catalog", str(file)).stderr
+    file.write_text(f"a,{long},{long}\n1,2,3\n")
+    assert f"names the column '{shown}' twice" in run("import", "catalog", str(file), expect=1).stderr
+    file.write_text(",".join(["artist", *(f"{at:03}{long}" for at in range(60))]) + "\n")
+    said = run("import", "catalog", str(file), expect=1).stderr
+    assert said.count("…") == 49
+    assert said.endswith(" and 11 more.\n")
+
+
 def test_cells_of_parquet_and_of_archives_are_kept(run: Run, tmp_path: Path) -> None:
     file, target = tmp_path / "songs.parquet", tmp_path / "refused.csv"
     with duckdb.connect() as connection:

@@ -146,6 +146,19 @@ async def test_a_packed_history_is_not_unpacked_without_bounds(developer: Person
 
 
 @on_shared_loop
+async def test_headings_are_shown_cut_and_can_still_be_chosen(developer: Person) -> None:
+    long = "y" * 255
+    path = await uploaded(developer, f"{long},Artist\nAir,Trio\n".encode())
+    shown = await ready(developer, path)
+    assert "y" * 80 + "…" in shown
+    assert "y" * 81 not in shown
+    await developer.browser.post(f"{path}/columns", {"column-0": "track", "column-1": "artist"})
+    await ready(developer, path)
+    await imported(developer, path)
+    assert tracks(developer) == ["Air"]
+
+
+@on_shared_loop
 async def test_columns_are_read_as_chosen(developer: Person) -> None:
     content = b"Work,Artist,When,Title\nAir,Trio,03/04/2026,x\nBolero,Trio,04/05/2026,y\n"
     path = await uploaded(developer, content)

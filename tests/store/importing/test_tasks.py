@@ -12,7 +12,7 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.tasks import mapping, queue
 from musicsvc.store.importing.tasks.place import Place
-from musicsvc.store.importing.tasks.work import Worker
+from musicsvc.store.importing.tasks.work import STOPPING, Worker
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import ImportTask, Track
 
@@ -29,9 +29,9 @@ class Office:
     def do(self, unit: Callable[[], Any]) -> Any:
         return self.store.write(unit).result()
 
-    def upload(self) -> int:
+    def upload(self, content: str = "Title,Artist\nAir,Trio\nBolero,Trio\n") -> int:
         with self.place.locked(self.user) as folder:
-            (folder / "rows.csv").write_text("Title,Artist\nAir,Trio\nBolero,Trio\n")
+            (folder / "rows.csv").write_text(content)
         create = lambda: queue.create(self.user, "catalog", "my.csv", "rows.csv", self.place.name, self.clock.now())  # noqa: E731 - short
         return int(self.do(create))
 
@@ -113,3 +113,24 @@ def test_a_column_that_was_ignored_stays_ignored_when_another_one_is() -> None:
     shown = [{**each, "field": None} for each in columns]
     assert mapping.pairs("catalog", shown, chosen, lambda _: "") == ["Work=", "Title="]
     assert mapping.pairs("catalog", shown, chosen, lambda number: ("track", "")[number]) == ["Title="]
+
+
+@pytest.mark.parametrize("step", [queue.CHECK, queue.IMPORT])
+def test_a_stop_is_noticed_between_two_rows_that_are_far_apart(office: Office, step: str) -> None:
+    asked = 0
+
+    def is_stopping() -> bool:
+        nonlocal asked
+        asked += office.task().step == step
+        return asked > 2  # after the beginning of the import, and after its first row
+
+    office.upload("Title,Artist\nAir,Trio\n" + "\n" * 400_000 + "Bolero,Trio\n")
+    worker = Worker(office.store, office.place, office.clock, is_stopping)
+    worker.work()
+    if step == queue.IMPORT:
+        office.do(lambda: queue.start(office.task()))
+        worker.work()
+    assert (office.task().step, office.task().state) == (step, "stopped")
+    assert queue.options_of(office.task().report)["problem"] == STOPPING
+    names = office.store.read(lambda: [track.name for track in Track.select()]).result()
+    assert names == (["Air"] if step == queue.IMPORT else [])

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NoReturn, cast
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files.records import LONGEST_ROW, NONE, Limits
@@ -36,7 +36,9 @@ class Lines:
         self.path = path
         self._most = limits.text
         self.taken = 0
-        self._row = 0  # bytes of the row so far
+        self._row = self._quotes = 0  # bytes and quotes of the row so far
+        self._begins = 1  # its first line
+        self.quoted = False  # whether a line break within quotes does not end a row
         try:
             self.size = path.stat().st_size
             self._file: BinaryIO = path.open("rb")
@@ -78,23 +80,24 @@ class Lines:
 
     def begin_row(self) -> int:
         """Begin a row with the next line, and return the number of that line."""
-        self._row = 0
-        return self.number + 1
+        self._row = self._quotes = 0
+        self._begins = self.number + 1
+        return self._begins
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        """Return the next line. Raises TooLongError if the row is too long with it; the next call goes on behind it."""
+        """Return the next line. Raises TooLongError if the row is too long with it; the next call goes on behind that.
+
+        Raises Failure if the row does not end.
+        """
         if not (raw := self._next()):
             raise StopIteration
         self.number += 1
         self._count(raw)
-        self._row += len(raw)
         if self._row > LONGEST_ROW:
-            while len(raw) > LONGEST_ROW and not raw.endswith(b"\n"):
-                self._count(raw := self._next())
-            raise TooLongError(self.broken(f"is longer than {LONGEST_ROW:,} bytes").message)
+            self._skip(raw)
         if self.number == 1:
             raw = raw.removeprefix(BYTE_ORDER_MARK)
         try:
@@ -104,8 +107,23 @@ class Lines:
 
     def _count(self, raw: bytes) -> None:
         self.taken += len(raw) + LINE
+        self._row += len(raw)
+        if self.quoted:
+            self._quotes += raw.count(b'"')
         if self._most is not None and self.taken > self._most + LINE * self.number:
             raise Failure(f"{self.path} has more than {self._most // 2**20:,} MiB of text, unpacked. Split it.")
+
+    def _skip(self, raw: bytes) -> NoReturn:
+        """Read the rest of a row of which this is the last line so far, or its beginning, and raise TooLongError."""
+        while not raw.endswith(b"\n") or self._quotes % 2:
+            ended = raw.endswith(b"\n")
+            if not (raw := self._next()):
+                if self._quotes % 2:
+                    raise self.broken("cannot be read as CSV: unexpected end of data", self._begins)
+                break
+            self.number += ended
+            self._count(raw)
+        raise TooLongError(self.broken(f"is longer than {LONGEST_ROW:,} bytes", self._begins).message)
 
     def _next(self) -> bytes:
         try:

@@ -73,6 +73,7 @@ class TextReader(Reader):
 
     def rows(self, cells: Iterator[list[str]]) -> Iterator[Row]:
         """Yield the rows of a table, blank ones too, of which `cells` reads the lines. Raises Failure for bad CSV."""
+        self._lines.quoted = True
         while True:
             begins = self._lines.begin_row()
             try:

@@ -213,10 +213,9 @@ class _Task:
         try:
             with Heeding(self._open(), self._heed) as reader:
                 guessing.fit(reader.steps(), columns, reader.columns, kind.synonyms, self._options.get("date_format"))
-        except StoppedError:
-            raise
         except Failure:
             return []  # the check says why
+        self._heed()  # the stop of which is not the damage of a file
         return columns.guesses
 
     def _import(self) -> Report:
