@@ -1,7 +1,9 @@
 """Replaces secrets in texts and JSON values by asterisks: tokens, passwords, cookies, signed and one-time links."""
 
 import re
+from string import ascii_letters, digits
 from typing import Any
+from urllib.parse import unquote
 
 HIDDEN = "***"
 WORD = "(?:password|passwd|secret|token|signature|cookie|authorization|api[_-]?key)"
@@ -19,16 +21,37 @@ SECRETS = re.compile(
 # Without one of them, a text has no secret.
 SIGNS = ("msvc", "bearer", "passw", "/reports/", "/previews/", "%2freports", "%2fpreviews", "secret", "token",
          "signature", "cookie", "authorization", "apikey", "api_key", "api-key")  # fmt: skip
+UNRESERVED = frozenset(f"{ascii_letters}{digits}-._~")  # in URLs, where their escapes mean the same
+ENCODED = re.compile("%(?:25)*([0-9a-f]{2})", re.IGNORECASE)
+MOST_LAYERS = 5  # of percent-encoding, as in a URL within a URL
 LEFT = re.compile(rf"({WORD})(?!{END}[\"']?\s*[:=]\s*\*\*\*).*", re.IGNORECASE | re.DOTALL)
 SECRET_NAME = re.compile(NAME, re.IGNORECASE)
 
 
 def redact(text: str) -> str:
-    """Return the text without secrets."""
-    lowered = text.lower()
+    """Return the text without secrets, those in percent-encoding included. Without any it stays as it is."""
+    redacted = layer = _redact(text)
+    for _ in range(MOST_LAYERS):
+        if (decoded := unquote(layer)) == layer:
+            break
+        if (layer := _redact(decoded)) != decoded:
+            redacted = layer
+    return redacted
+
+
+def _redact(text: str) -> str:
+    """Return the text without secrets. Letters may be percent-encoded, but not what separates names and values."""
+    plain = ENCODED.sub(_letter, text) if "%" in text else text
+    lowered = plain.lower()
     if not any(sign in lowered for sign in SIGNS):
         return text
-    return SECRETS.sub(lambda found: "".join(part or "" for part in found.groups()) + HIDDEN, text)
+    redacted = SECRETS.sub(lambda found: "".join(part or "" for part in found.groups()) + HIDDEN, plain)
+    return text if redacted == plain else redacted
+
+
+def _letter(found: re.Match[str]) -> str:
+    letter = chr(int(found[1], 16))
+    return letter if letter in UNRESERVED else found[0]
 
 
 def redact_unknown(text: str) -> str:

@@ -68,15 +68,50 @@ def test_a_form_loses_its_secrets_only() -> None:
         f"?x={TOKEN.replace('_', '%255F')}",
         f"?next=%2Freports%2F{WORD}",
         f"text/plain; token={WORD}",
+        f"?a=%6dsvc_{WORD}",
+        f"?a=%256D%73vc%255f{WORD}",
+        f"?pass%77ord={WORD}",
+        f"?%74oke%6E={WORD[:9]}%26{WORD[9:]}",
+        f"?user%5Bp%61ssword%5D={WORD}",
+        f"/%72eports/{WORD}?page=2",
+        f"?next=%2F%70assword%2F{WORD}",
+        f"?next=%2Fx%3Ftoken%3D{WORD[:9]}%2526{WORD[9:]}",
+        f"?q=%7B%22password%22%3A%20%22{WORD}%22%7D",
+        f"?q=%257B%2522password%2522%253A%2522{WORD}%2522%257D",
+        f"?a={''.join(f'%{ord(char):02x}' for char in TOKEN)}",
+        f"?h=B%65arer%20{WORD}",
     ],
 )
 def test_no_secret_is_left_in_a_url_or_a_header(text: str) -> None:
-    assert WORD not in redact(text)
+    found = redact(text)
+    assert WORD not in found
+    assert WORD[9:] not in found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"/api/v1/albums?page=2&a=%6dsvc_{WORD}&q=%C3%A4%26b", "/api/v1/albums?page=2&a=msvc_***&q=%C3%A4%26b"),
+        ("/api/v1/albums?pass%77ord=a%26b&q=%C3%A4", "/api/v1/albums?password=***&q=%C3%A4"),
+    ],
+)
+def test_a_target_loses_its_secrets_only(text: str, expected: str) -> None:
+    assert redact(text) == expected
 
 
 @pytest.mark.parametrize(
     "text",
-    ["/api/v1/tokens/4", '{"name": "Token Ring", "client_id": "a"}', "?page=2&tokens=3", "a cookie jar", "password"],
+    [
+        "100 %",
+        "?q=%C3%A4%20b&next=%2Falbums%3Fpage%3D2",
+        "?q=%6dusic",
+        "%zz%",
+        "/api/v1/tokens/4",
+        '{"name": "Token Ring", "client_id": "a"}',
+        "?page=2&tokens=3",
+        "a cookie jar",
+        "password",
+    ],
 )
 def test_other_texts_stay_as_they_are(text: str) -> None:
     assert redact(text) == text

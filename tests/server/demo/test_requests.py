@@ -9,6 +9,7 @@ from contextlib import suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -230,6 +231,26 @@ def test_every_secret_is_redacted_wherever_it_is(demo: Demo) -> None:
     for hidden in ("hurdy", str(number), demo.token, demo.token[6:40]):
         assert hidden not in found
     assert found.count("***") > 40
+
+
+def test_a_secret_in_percent_encoding_is_redacted_too(demo: Demo) -> None:
+    secret, encoded = "zithers", "".join(f"%{ord(char):02x}" for char in "msvc_zithers")
+    for path in (
+        f"?a=%6dsvc_{secret}",
+        f"?pass%77ord={secret}",
+        f"?a={encoded}",
+        f"?tok%2565n=a%26{secret}",
+        f"?next=%2Freports%2F{secret}",
+        f"/%6dsvc_{secret}",
+        f"?q=%7B%22password%22:%22{secret}%22%7D",
+    ):
+        demo.get(f"albums{path}")
+    raw_post(demo, f"pass%77ord={secret}&x=1")
+    demo.get("albums?q=%C3%A4%26a")
+    listed = demo.get("/demo/requests")
+    assert listed.json["requests"][0]["target"] == "/api/v1/albums?q=%C3%A4%26a"
+    assert len(listed.json["requests"]) == 9
+    assert secret not in unquote(unquote(listed.body.decode()))
 
 
 def raw_post(demo: Demo, body: str, **headers: str) -> None:
