@@ -1,6 +1,7 @@
 """Format text for users: numbers with nouns, escaped control characters, and validation errors in plain words."""
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,13 @@ _LINE = r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))"
 _FORMULA = re.compile(f"{_LINE}(?={_SIGNS})")
 _QUOTED = re.compile(f"{_LINE}(?='*{_SIGNS})")
 _UNQUOTED = re.compile(f"{_LINE}'(?='*{_SIGNS})")
-
+CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # without tab and line breaks
+NO_CONTROLS = "Must not contain control characters other than tabs and line breaks."
+NEEDS_VISIBLE = "Must contain a visible character."
+PLAIN = re.compile(r"[!-~]")  # most names have one of these
+# Categories of characters that show nothing, or nothing without another one, and others that fonts leave blank.
+_UNSEEN = {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"}
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 _TYPES = {
     "int": "a whole number",
     "float": "a number",
@@ -43,6 +50,18 @@ def escape_controls(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def is_visible(text: str) -> bool:
+    """Return whether a name has a character that can be seen."""
+    if PLAIN.search(text):
+        return True
+    return any(unicodedata.category(char) not in _UNSEEN and char not in _BLANK for char in text)
+
+
+def name_problem(name: str) -> str | None:
+    """Return what is wrong with the characters of a name, or None."""
+    return NO_CONTROLS if CONTROLS.search(name) else None if is_visible(name) else NEEDS_VISIBLE
 
 
 def explain_validation(error: Mapping[str, Any]) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 from musicsvc.server.routes.route import INSIGHTS, V1
 
 CLEF = "𝄞"  # one code point of four bytes
+CONTROLS = ("\0", "\x01", "\x0b", "\x0c", "\x1b", "\x7f", "\x85", "\x9f")
+UNSEEN = ("\u200b", "\u200f", "\ufeff", "\u2060", "\u00ad", "\u0301", "\u3164", "\u2800", "\u2028\u200d")
 NO_IDS: Sequence[Any] = (0, -1, 2**53, "1", 1.0, True, [])
 
 
@@ -26,7 +28,15 @@ def text(least: int, most: int, *, required: bool = False) -> Rule:
     """Return the rule of a trimmed string with these limits in code points."""
     taken = ["x" * max(least, 1), CLEF * most, f" \n{'x' * most}\t", *(["", "  "] if not least else [])]
     short = ["", " \n"] if least == 1 else ["", "x" * (least - 1), f" {'x' * (least - 1)} "] if least else []
-    return Rule(taken, ["x" * (most + 1), *short, "a\0b", 5, True, ["x"], {"x": 1}], required)
+    taken.append("\u00ad\u0301x\ty\r\nz".ljust(least, "x")[: max(least, most)])
+    controls = [f"{'x' * least}{each}x" for each in CONTROLS]
+    return Rule(taken, ["x" * (most + 1), *short, *controls, 5, True, ["x"], {"x": 1}], required)
+
+
+def name(least: int, most: int, *, required: bool = False) -> Rule:
+    """Return the rule of a name, which needs a character that can be seen."""
+    rule = text(least, most, required=required)
+    return replace(rule, refused=[*rule.refused, *(each * max(least, 1) for each in UNSEEN)])
 
 
 def number(least: int, most: int, *, required: bool = False) -> Rule:
@@ -52,7 +62,7 @@ def ids(most: int, *, required: bool, unique: bool = False) -> Rule:
     return replace(rule, refused=[*rule.refused, *([[1, 1]] if unique else [])])
 
 
-NAME, DESCRIPTION = text(1, 255, required=True), text(0, 10_000)
+NAME, DESCRIPTION = name(1, 255, required=True), text(0, 10_000)
 URL = Rule(
     ["http://a", " https://img.test/a.png ", "HTTPS://img.test", "https://img.test/" + "x" * 2031],
     ["", "ftp://a/b", "a.png", "//a/b", "https://", "https://a b", "https://img.test/" + "x" * 2032, 5],
@@ -63,7 +73,7 @@ TAGS = many(
     [f"{number:02}" + "x" * 58 for number in range(21)],
     empty=True,
     required=False,
-    wrong=["", " ", "x" * 61, "a\0b", 5, None],
+    wrong=["", " ", "x" * 61, "a\0b", "a\x1bb", "\u200b", 5, None],
 )
 GENRE = Rule(["g" * 60, "g", " Hip-Hop "], ["g" * 61, "", "***", 5, ["Pop"]])
 MONEY = Rule([0, 12.5, 1_000_000_000], [-0.01, 1_000_000_001, "1", True, [1]])
@@ -75,13 +85,13 @@ TYPE = choice("tracks", "albums", "artists", "plays")
 SUBJECTS = {"artist_id": Rule([1], NO_IDS), "album_id": Rule([1], NO_IDS), "track_id": Rule([], NO_IDS)}
 EXPORT = {"period": PERIOD, **DATES, **SUBJECTS}
 PLAYLIST = {
-    "name": text(1, 250, required=True),
+    "name": name(1, 250, required=True),
     "description": text(20, 170),
     "image": URL,
     "public": FLAG,
     "collaborative": FLAG,
 }
-PUSH = Rule(["x" * 500, " x "], ["x" * 501, "", "  ", "a\0b", 5], required=True)
+PUSH = Rule(["x" * 500, " x "], ["x" * 501, "", "  ", "a\0b", "a\x1bb", 5], required=True)
 PLAY = {"track_id": 1, "played_at": 1_772_359_200}
 _FIELDS: Mapping[str, Mapping[str, Rule]] = {
     f"POST {V1}/auth/register": {
@@ -99,16 +109,20 @@ _FIELDS: Mapping[str, Mapping[str, Rule]] = {
             ],
             required=True,
         ),
-        "password": Rule(["p" * 8, "𝄞" * 128, " " * 9], ["p" * 7, "p" * 129, "", "a\0bcdefgh", 5], required=True),
-        "token_name": text(3, 50),
+        "password": Rule(
+            ["p" * 8, "𝄞" * 128, " " * 9, "a\x1b\x07\x7fbcdefg"],
+            ["p" * 7, "p" * 129, "", "a\0bcdefgh", 5],
+            required=True,
+        ),
+        "token_name": name(3, 50),
     },
     f"POST {V1}/auth/login": {
         "email": Rule([], ["", " ", "nobody@label.test", "x" * 256, "a\0b@label.test", 5], required=True),
         "password": Rule([], ["a\0bcdefgh", 5], required=True),  # a wrong one is an error of the e-mail
-        "token_name": text(3, 50, required=True),
+        "token_name": name(3, 50, required=True),
     },
     f"POST {V1}/access-tokens": {
-        "name": text(3, 50, required=True),
+        "name": name(3, 50, required=True),
         "password": Rule([], ["", "wrong words", "a\0bcdefgh", 5], required=True),
         "days": number(1, 90),
         "scope": choice("read", "read-write"),

@@ -200,8 +200,9 @@ def read_query(route: Route, request: BaseRequest, now: int) -> tuple[Query | No
         return check_query(route.query, request.query.items(), now=now)
     if route.body is None or route.limit is not RateLimit.EXPORTS or route.family is not Family.INSIGHTS:
         return None, {}
-    fields = {field.alias or name for name, field in route.body.model_fields.items()}
-    return None, {name: MISPLACED for name in request.query if name in fields}
+    fields = {field.alias or name: MISPLACED for name, field in route.body.model_fields.items()}
+    known = {**fields, **route.body.misnamed}
+    return None, {name: known[name] for name in request.query if name in known}
 
 
 def build_check(exchange: Exchange, sources: Mapping[str, Any], query_errors: dict[str, str]) -> Callable[[], Any]:

@@ -20,6 +20,7 @@ from musicsvc.server.schemas.catalog_fields import (
     Upc,
 )
 from musicsvc.server.schemas.fields import (
+    SEARCH_NAMES,
     Body,
     Description,
     Id,
@@ -156,6 +157,8 @@ class AlbumPages(Pages):
 
 class ArtistPages(AlbumPages):
     """Page number and size for artists, and a text to search for in their names."""
+
+    other_names: ClassVar = Pages.other_names | SEARCH_NAMES
 
     q: NamePart = None
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
 from musicsvc.store.engine.pagination import Page
+from musicsvc.wording import CONTROLS, NEEDS_VISIBLE, NO_CONTROLS, is_visible
 
 MAX_ID = 2**53 - 1
 MAX_PAGE = 2**31 - 1
@@ -29,6 +30,18 @@ def parse_id(text: str) -> int | None:
 def _no_nul(value: str) -> str:
     if "\x00" in value:
         raise ValueError("Must not contain NUL characters.")
+    return value
+
+
+def _no_controls(value: str) -> str:
+    if CONTROLS.search(_no_nul(value)):
+        raise ValueError(NO_CONTROLS)
+    return value
+
+
+def _visible(value: str) -> str:
+    if not is_visible(value):
+        raise ValueError(NEEDS_VISIBLE)
     return value
 
 
@@ -70,7 +83,7 @@ def require_unique(values: list[int]) -> list[int]:
 
 
 class Text(StringConstraints):
-    """Constraints of a string: it is trimmed, and must then have `minimum` to `maximum` code points and no NUL."""
+    """Constraints of a string: it is trimmed, and must then have `minimum` to `maximum` code points and no controls."""
 
     def __init__(self, minimum: int, maximum: int) -> None:
         super().__init__(strict=True, strip_whitespace=True, min_length=minimum, max_length=maximum)
@@ -78,7 +91,16 @@ class Text(StringConstraints):
     def __iter__(self) -> Iterator[Any]:
         """Yield the constraints one by one; called by pydantic."""
         yield from super().__iter__()
-        yield AfterValidator(_no_nul)
+        yield AfterValidator(_no_controls)
+
+
+class NameText(Text):
+    """Constraints of a name: those of a text, and it must have a visible character."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the constraints one by one; called by pydantic."""
+        yield from super().__iter__()
+        yield AfterValidator(_visible)
 
 
 def replace_null(value: Any, kind: Any) -> BeforeValidator:
@@ -104,13 +126,14 @@ TRIMMED = BeforeValidator(_trimmed)  # for literals; `Text` trims by itself
 DIGITS_ONLY = BeforeValidator(_digits)  # integers of a query string: ASCII digits, no sign, no leading zero
 Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
 Secret = Annotated[str, Field(strict=True), AfterValidator(_no_nul)]
-ExternalId = Annotated[str, Field(strict=True, min_length=1, max_length=255), AfterValidator(_no_nul)]
-Name = Annotated[str, Text(1, 255)]
+Opaque = Annotated[str, Field(strict=True), AfterValidator(_no_controls)]
+ExternalId = Annotated[Opaque, Field(min_length=1, max_length=255)]
+Name = Annotated[str, NameText(1, 255)]
 Description = Annotated[str, Text(0, 10_000)]
 Url = Annotated[
     str,
     StringConstraints(strict=True, strip_whitespace=True, max_length=2048),
-    AfterValidator(_no_nul),
+    AfterValidator(_no_controls),
     AfterValidator(_absolute_url),
     WithJsonSchema(
         {
@@ -128,20 +151,27 @@ ReleaseDate = Annotated[
     AfterValidator(_real_date),
     WithJsonSchema({"type": "string", "format": "date", "examples": ["1899-09-18"]}),
 ]
+EMPTY_IS_NONE = BeforeValidator(lambda sent: sent or None)  # optional filters of a query string
+SEARCH_NAMES = {"query": "q"}  # other names of parameters, for queries with a text to search for
 NamePart = Annotated[
     Annotated[str, Text(1, 100)] | None,
+    BeforeValidator(lambda sent: _trimmed(sent) or None),
     Field(
         description="Part of the name, ignoring case and accents; one or two characters match only word starts.",
         examples=["maple"],
     ),
 ]
-TagName = Annotated[str, Text(1, 60)]
+TagName = Annotated[str, NameText(1, 60)]
 
 
 class Input(BaseModel):
-    """Base of request bodies and query strings."""
+    """Base of request bodies and query strings.
+
+    `misnamed`: names that fields have elsewhere, which are errors here, each with its message.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+    misnamed: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def check_together(

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from musicsvc.server.schemas.answers import Answer, Success
-from musicsvc.server.schemas.fields import TRIMMED, Body, Secret, Text
+from musicsvc.server.schemas.fields import TRIMMED, Body, Opaque, Text
 
 MAX_TOKEN = 500
 MAX_KEYS = 10
 Flag = Annotated[bool, Field(strict=True)]
 NotifId = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, pattern="^[a-z0-9_]{1,64}$")]
-PushToken = Annotated[Secret, Field(max_length=MAX_TOKEN)]
+PushToken = Annotated[Opaque, Field(max_length=MAX_TOKEN)]
 
 
 def _not_blank(value: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import date
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -16,6 +16,7 @@ TimeframeName = Literal["7d", "30d", "90d", "1y"]
 PERIOD = "A period of whole days in UTC; the last day is today."
 NAMES = ("period", "timeframe")
 FROM = "The first day of any other period, in UTC; only with `to`, and without `period` or `timeframe`."
+USE = "Use `{}` instead: {}."
 TO = "The last day, not after today; only with `from`."
 
 
@@ -40,11 +41,13 @@ class Period(Input):
     """Base of schemas that take a period, by its name or by its first and last day. NAME: the field of the name."""
 
     NAME: ClassVar = "period"
+    misnamed: ClassVar = {"timeframe": USE.format("period", ", ".join(get_args(PeriodName)))}
 
     @classmethod
     def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], context: Mapping[str, Any]) -> Any:
-        """Return an error message for each date that is not allowed, such as a future date."""
-        return check_dates(sent, faults, context["now"])
+        """Return an error message for each date that is not allowed, and for a period under the other name."""
+        wrong = {name: message for name, message in cls.misnamed.items() if sent.get(name) is not None}
+        return check_dates(sent, faults, context["now"]) | wrong
 
     def window(self, now: int) -> Window:
         fields: Any = self
@@ -68,6 +71,7 @@ class TimeframeQuery(Period, Query):
     """Query string with the timeframe that a chart covers."""
 
     NAME: ClassVar = "timeframe"
+    misnamed: ClassVar = {"period": USE.format("timeframe", ", ".join(get_args(TimeframeName)))}
     names_to_check: ClassVar = NAMES
 
     timeframe: TimeframeName = Field("30d", description=PERIOD)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, Uri, UserSummary
-from musicsvc.server.schemas.fields import MAX_ID, Body, Id, Text, Url
+from musicsvc.server.schemas.fields import MAX_ID, Body, Id, NameText, Text, Url
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import tracks
 from musicsvc.wording import quantity
@@ -41,7 +41,7 @@ def _of_another(value: int, info: ValidationInfo) -> int:
 
 
 Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema(FLAG_SCHEMA)]
-PlaylistName = Annotated[str, Text(1, 250)]
+PlaylistName = Annotated[str, NameText(1, 250)]
 Position = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
 Ids = Annotated[list[Id], Field(min_length=1, max_length=MAX_IDS)]
 

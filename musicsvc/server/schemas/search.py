@@ -6,14 +6,14 @@ from pydantic import Field
 
 from musicsvc.server.schemas.answers import Success
 from musicsvc.server.schemas.catalog import Album, Artist, Track
-from musicsvc.server.schemas.fields import Query, Text
+from musicsvc.server.schemas.fields import SEARCH_NAMES, Query, Text
 from musicsvc.server.schemas.playlists import Playlist
 
 
 class CatalogQuery(Query):
     """Query string of a search in the catalog; `query` is another name for `q`."""
 
-    other_names: ClassVar = {"query": "q"}
+    other_names: ClassVar = SEARCH_NAMES
 
     q: Annotated[str, Text(1, 100)] = Field(
         description="Part of a name, ignoring case and accents, or an ISRC or UPC; one or two characters match only"

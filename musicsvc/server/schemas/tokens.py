@@ -5,11 +5,11 @@ from typing import Annotated
 from pydantic import Field
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp
-from musicsvc.server.schemas.fields import TRIMMED, Body, Secret, Text, replace_null
+from musicsvc.server.schemas.fields import TRIMMED, Body, NameText, Secret, replace_null
 from musicsvc.store.accounts import tokens
 from musicsvc.store.accounts.tokens import Scope, State
 
-TokenName = Annotated[str, Text(tokens.SHORTEST_NAME, tokens.LONGEST_NAME)]
+TokenName = Annotated[str, NameText(tokens.SHORTEST_NAME, tokens.LONGEST_NAME)]
 VALUE = "msvc_" + "0" * 46
 
 

@@ -1,11 +1,11 @@
 """Query string of the list of all tracks."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from musicsvc.server.schemas.catalog_fields import GenreName, QueriedIsrc
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, ExternalId, NamePart, Pages
+from musicsvc.server.schemas.fields import DIGITS_ONLY, EMPTY_IS_NONE, MAX_ID, SEARCH_NAMES, ExternalId, NamePart, Pages
 from musicsvc.store.catalog import genres
 from musicsvc.store.catalog.track_lists import TrackFilters
 
@@ -13,15 +13,19 @@ from musicsvc.store.catalog.track_lists import TrackFilters
 class TrackPages(Pages):
     """Query string with page number, page size and filters of the list of tracks."""
 
+    other_names: ClassVar = Pages.other_names | SEARCH_NAMES
+
     q: NamePart = None
-    artist_id: Annotated[int, Field(ge=1, le=MAX_ID), DIGITS_ONLY] | None = Field(
+    artist_id: Annotated[Annotated[int, Field(ge=1, le=MAX_ID), DIGITS_ONLY] | None, EMPTY_IS_NONE] = Field(
         None, description="Only tracks of the artist with this id."
     )
-    genre: GenreName | None = Field(None, description="Only tracks of the genre with this `name` or `display_name`.")
-    external_id: ExternalId | None = Field(
+    genre: Annotated[GenreName | None, EMPTY_IS_NONE] = Field(
+        None, description="Only tracks of the genre with this `name` or `display_name`."
+    )
+    external_id: Annotated[ExternalId | None, EMPTY_IS_NONE] = Field(
         None, description="The id of the track in another service, as imported.", examples=["6habFhsOp2NvshLv26DqMb"]
     )
-    isrc: QueriedIsrc | None = None
+    isrc: Annotated[QueriedIsrc | None, EMPTY_IS_NONE] = None
 
     def to_filters(self) -> TrackFilters:
         """Return the filters of the query as a parameter for store functions."""

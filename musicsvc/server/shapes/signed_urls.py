@@ -29,7 +29,7 @@ def sign(key: bytes, value: Any) -> str:
 
 
 def verify(key: bytes, text: str) -> Any:
-    """Return the JSON value that `text` encodes. Raises ValueError if it is not, to the letter, what `sign` returned."""
+    """Return the JSON value that `text` encodes. Raises ValueError for any text that `sign` did not return."""
     payload, _, _ = text.rpartition(".")
     # Comparing texts, not the bytes that they encode: base64 can spell the same bytes in several ways.
     if not hmac.compare_digest(_signer(key).sign(payload), text.encode()):

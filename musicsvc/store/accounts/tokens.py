@@ -16,6 +16,7 @@ from musicsvc.store.engine.sql import fetch, lock_rows, run_many
 from musicsvc.store.models import Token, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor
+from musicsvc.wording import name_problem
 
 PREFIX = "msvc_"
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -150,8 +151,9 @@ def create(
 
 
 def _name_problem(name: str) -> str | None:
-    valid = SHORTEST_NAME <= len(name) <= LONGEST_NAME
-    return None if valid else f"The name must have {SHORTEST_NAME} to {LONGEST_NAME} characters."
+    if SHORTEST_NAME <= len(name) <= LONGEST_NAME:
+        return name_problem(name)
+    return f"The name must have {SHORTEST_NAME} to {LONGEST_NAME} characters."
 
 
 def _days_problem(days: int) -> str | None:

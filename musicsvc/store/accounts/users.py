@@ -12,6 +12,7 @@ from musicsvc.store.engine.sql import lock_rows, savepoint
 from musicsvc.store.models import AccessRequest, PasswordLink, User
 from musicsvc.store.security import security_events, sessions
 from musicsvc.store.security.security_events import Actor, Administrator, Kind
+from musicsvc.wording import name_problem
 
 NAME_LENGTH = 100
 TAKEN = "The email has already been taken."
@@ -265,7 +266,9 @@ def _save_suspension(user: User) -> None:
 
 
 def _name_problem(name: str) -> str | None:
-    return None if 1 <= len(name) <= NAME_LENGTH else f"The display name must have 1 to {NAME_LENGTH} characters."
+    if 1 <= len(name) <= NAME_LENGTH:
+        return name_problem(name)
+    return f"The display name must have 1 to {NAME_LENGTH} characters."
 
 
 def is_taken(email: str) -> bool:

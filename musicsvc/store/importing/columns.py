@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure, Invalid
+from musicsvc.store.importing import values
 from musicsvc.wording import cut
 
 MOST_LISTED = 50  # columns
@@ -28,6 +29,7 @@ class Field(NamedTuple):
 
     parse: Parse
     several: bool = False
+    is_name: bool = False  # control characters are dropped from its cells
     counted: str = ""  # the kind of item that counts as refused if the cell is invalid
     examples: tuple[str, str] | None = None  # cells of two rows, if the field is in the template of a file
 
@@ -38,6 +40,7 @@ class Cells:
 
     values: dict[str, Any] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # keys of summary.NOTES
 
     def refuse(self, name: str, reason: str, *, when: bool) -> None:
         """If `when` is true, add `reason` to the faults of the row, unless the field `name` already has a fault."""
@@ -125,23 +128,26 @@ class Columns:
     def unused(self, names: list[str]) -> list[str]:
         return [name for name in names if self.field(name) is None]
 
-    def read(self, values: Mapping[str, Any], blanks: Collection[str]) -> Cells:
+    def read(self, row: Mapping[str, Any], blanks: Collection[str]) -> Cells:
         """Parse a row, given as cells by column. Cells that equal a text in `blanks` are empty."""
         found: dict[str, Any] = {}
-        for column, value in values.items():
+        notes: tuple[str, ...] = ()
+        for column, value in row.items():
             if column in self._found:
                 name = self._found[column]
             else:
                 name = self._found[column] = self.field(column)
             if name is None or value is None or value == "" or value in blanks:
                 continue
+            if self.fields[name].is_name and (cleaned := values.without_controls(value)) != value:
+                value, notes = cleaned, ("controls_dropped",)  # noqa: PLW2901 - cleaned
             if not self.fields[name].several:
                 found[name] = value
             elif name in found:
                 found[name].append(value)
             else:
                 found[name] = [value]
-        cells = Cells(found)
+        cells = Cells(found, notes=notes)
         for name, value in found.items():
             try:
                 found[name] = self._parsers[name](value)

@@ -169,7 +169,7 @@ def run(
         user = store.read(partial(_load, kind)).result()
         runner = _Runner(store, kind, user, now, actor, summary, on_progress, pace)
         start = partial(runs.start, kind.name, reader.name, user, summary.counts, now, actor)
-        batches = _batches(_parsed(records, kind), min(kind.rows_a_unit, pace.rows or kind.rows_a_unit))
+        batches = _batches(_parsed(records, kind, summary.notes), min(kind.rows_a_unit, pace.rows or kind.rows_a_unit))
         if summary.dry_run:
             runner.try_all(batches, start)
         else:
@@ -184,7 +184,8 @@ def _load(kind: Kind[Any]) -> int | None:
     return user
 
 
-def _parsed(steps: Iterable[Step], kind: Kind[Row]) -> Iterator[Row | Refusal | str | Pause]:
+def _parsed(steps: Iterable[Step], kind: Kind[Row], notes: Counter[str]) -> Iterator[Row | Refusal | str | Pause]:
+    """Validate the rows. Add the remarks on their cells to `notes`: each row is read once, also in a dry run."""
     for record in steps:
         if isinstance(record, Pause):
             yield record
@@ -193,8 +194,10 @@ def _parsed(steps: Iterable[Step], kind: Kind[Row]) -> Iterator[Row | Refusal | 
         elif record.fault is not None:
             yield Refusal(record.line, record.fault, (), record.member, kind.refused_as)
         else:
+            cells = kind.columns.read(record.values, kind.options.blanks)
+            notes.update(cells.notes)
             try:
-                yield kind.parse(record, kind.columns.read(record.values, kind.options.blanks))
+                yield kind.parse(record, cells)
             except RefusedError as refused:
                 yield refused.at(record, kind.refused_as)
 

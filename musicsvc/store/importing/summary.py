@@ -13,6 +13,7 @@ NOTES = {
     "month_padded": "Release dates with only a year, taken as January 1",
     "day_padded": "Release dates without a day, taken as the first of the month",
     "bpm_dropped": "Tempos outside 20 to 400, left out",
+    "controls_dropped": "Rows with control characters in names, which were left out of the names",
     "differing": "Rows that contradict an earlier row about their track or album, which was kept",
     "tags_dropped": "Tags beyond the 20 that a track can have, left out",
     "albumless": "UPCs and labels of rows without an album, left out",

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from musicsvc.store.catalog import identifiers
+from musicsvc.wording import CONTROLS, is_visible
 
 SLASHED = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})\2([0-9]{4})")
 CLOCK = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-5][0-9])(?:[.,]([0-9]{1,3}))?")
@@ -71,17 +72,34 @@ def text(value: Any, longest: int) -> str | None:
     return found
 
 
+def name(value: Any, longest: int) -> str | None:
+    """Return the cell as text like `text`, or None if it has no visible character."""
+    found = text(value, longest)
+    return found if found is not None and is_visible(found) else None
+
+
+def without_controls(value: Any) -> Any:
+    """Return the cell without control characters, except NUL, which is refused, and tabs and line breaks."""
+    if isinstance(value, list):
+        return [without_controls(each) for each in value]
+    return CONTROLS.sub(_only_nul, value) if isinstance(value, str) else value
+
+
+def _only_nul(found: re.Match[str]) -> str:
+    return found[0] if found[0] == "\0" else ""
+
+
 def several(value: Any, longest: int) -> list[str]:
-    """Return the distinct texts in a list, or in a text separated by semicolons. `longest`: limit in code points."""
+    """Return the distinct names in a list, or in a text separated by semicolons. `longest`: limit in code points."""
     if isinstance(value, str) and SEPARATOR not in value:
-        return [] if (only := text(value, longest)) is None else [only]
+        return [] if (only := name(value, longest)) is None else [only]
     parts = value.split(SEPARATOR) if isinstance(value, str) else value if isinstance(value, list) else [value]
-    found = [part for each in parts if (part := text(each, longest)) is not None]
+    found = [part for each in parts if (part := name(each, longest)) is not None]
     return list(dict.fromkeys(found))
 
 
 def texts(cells: Iterable[Any], longest: int) -> tuple[str, ...]:
-    """Return the distinct texts in several cells."""
+    """Return the distinct names in several cells."""
     return tuple(dict.fromkeys(part for cell in cells for part in several(cell, longest)))
 
 

@@ -25,7 +25,7 @@ REFUSED: list[tuple[dict[str, str], dict[str, str]]] = [
     ({"from": "", "to": TODAY}, {"from": "Must be a date"}),
     ({"from": "2026-02-01", "to": TODAY, "PERIOD": ""}, {"from": BOTH, "to": BOTH}),
     ({"to": TODAY, "PERIOD": ""}, {"to": BOTH}),
-    ({"from": "2026-02-01", "to": TODAY, "OTHER": "all"}, {"from": BOTH, "to": BOTH}),
+    ({"from": "2026-02-01", "to": TODAY, "OTHER": "all"}, {"from": BOTH, "to": BOTH, "OTHER": "Use `"}),
     ({"from": "yesterday", "to": TODAY, "PERIOD": "8-days"}, {"PERIOD": "Must be", "from": "Must be", "to": BOTH}),
     ({"PERIOD": "last-month"}, {"PERIOD": "Must be one of: "}),
     ({"PERIOD": "custom"}, {"PERIOD": "Must be one of: "}),
@@ -69,7 +69,7 @@ async def test_dates_that_are_no_period_are_refused_by_field(shared: Shared) -> 
         for name, answer in answers:
             assert answer.status == 422, sent
             assert answer.json["error"] == "validation_failed"
-            wanted = {name if field == "PERIOD" else field: start for field, start in expected.items()}
+            wanted = spelled(expected, name)
             errors = answer.json["errors"]
             assert errors.keys() == wanted.keys(), (sent, name)
             assert all(errors[field].startswith(start) for field, start in wanted.items()), errors
@@ -102,13 +102,24 @@ async def test_dates_are_the_period_of_every_answer(shared: Shared, first: str, 
 
 
 @on_shared_loop
-async def test_the_name_of_the_other_field_alone_is_ignored(shared: Shared) -> None:
+async def test_the_name_of_the_other_field_is_refused_and_the_right_one_named(shared: Shared) -> None:
     client, artist = artist_of(shared)
-    for query in ("/listening?timeframe=7d&timeframe=2h&period=90-days", "/charts?period=all&timeframe=90d"):
-        answer = await client.get(f"{INSIGHTS}/artists/{artist}{query}")
-        assert answer.status == 200, query
-    chart = answer.json["data"]
-    assert (chart["timeframe"], len(chart["points"])) == ("90d", 90)
+    use = {
+        "timeframe": "Use `period` instead: 7-days, 30-days, 90-days, 1-year.",
+        "period": "Use `timeframe` instead: 7d, 30d, 90d, 1y.",
+    }
+    for path in ("", "/listening", "/hours", "/charts"):
+        other = "period" if path == "/charts" else "timeframe"
+        for value in ("7d", "7-days", "", "all", "7d&timeframe=7d&period=7-days"):
+            answer = await client.get(f"{INSIGHTS}/artists/{artist}{path}?{other}={value}")
+            assert (answer.status, answer.json["errors"][other]) == (422, use[other]), (path, value)
+    for form in ("csv", "json", "xlsx", "report", "pdf"):
+        for answer in (
+            await client.post(f"{INSIGHTS}/export/{form}", {"timeframe": "7d"}),
+            await client.post(f"{INSIGHTS}/export/{form}?timeframe=7d", {}),
+        ):
+            assert (answer.status, answer.json["errors"]) == (422, {"timeframe": use["timeframe"]}), form
+    assert (await client.post(f"{INSIGHTS}/export/json", {"timeframe": None})).status == 200
 
 
 @on_shared_loop

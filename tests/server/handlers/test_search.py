@@ -1,5 +1,6 @@
 """`GET /search`, and what it never shows."""
 
+from musicsvc.server.routes.table import ROUTES
 from tests.support.serving import Client
 
 
@@ -61,7 +62,48 @@ async def test_wrong_queries_are_refused_and_wildcards_are_letters(client: Clien
     unknown = await client.get("tracks?artist_id=9999")
     assert (unknown.status, unknown.json["errors"]) == (422, {"artist_id": "9999 does not exist."})
     for query, name in (
-        ("isrc=GB1", "isrc"), ("genre=-", "genre"), ("genre=", "genre"), ("external_id=", "external_id"), ("q=", "q"),
+        ("isrc=GB1", "isrc"), ("genre=-", "genre"), ("isrc=%20", "isrc"), ("genre=%20", "genre"), ("page=", "page"),
+        ("perPage=", "perPage"),
+        ("q=a&query=b", "query"), ("query=a&q=a", "q"), ("q=&query=", "query"), (f"query={101 * 'x'}", "query"),
         ("artist_id=x", "artist_id"), (f"external_id={256 * 'x'}", "external_id"),
     ):  # fmt: skip
         assert set((await client.get(f"tracks?{query}")).json["errors"]) == {name}
+
+
+async def test_an_empty_filter_is_none_and_a_search_text_has_two_names(client: Client) -> None:
+    artist = (await client.post("artists", {"name": "Ada"})).json["artist"]["id"]
+    for name in ("Maple", "Elm"):
+        await client.post("tracks", {"name": name, "duration": 1, "artists": [artist]})
+    await client.post("artists", {"name": "Bea"})
+
+    async def found(query: str) -> list[str]:
+        answer = await client.get(query)
+        assert answer.status == 200, query
+        listed = answer.json["artists" if query.startswith("artists") else "pagination"]
+        return [row["name"] for row in listed["data"]]
+
+    for name in ("q", "query"):
+        assert await found(f"tracks?{name}=maple") == ["Maple"]
+        assert await found(f"artists?{name}=ada") == ["Ada"]
+        assert [row["name"] for row in (await client.get(f"search?{name}=elm")).json["tracks"]] == ["Elm"]
+    for empty in (
+        "q=",
+        "query=",
+        "q=%20",
+        "artist_id=",
+        "genre=",
+        "external_id=",
+        "isrc=",
+        "q=&isrc=&genre=&artist_id=",
+    ):
+        assert await found(f"tracks?{empty}") == ["Elm", "Maple"], empty
+    assert await found("tracks?q=elm&isrc=") == ["Elm"]
+    assert await found("artists?query=%20") == ["Bea", "Ada"]
+
+
+def test_every_search_text_has_both_names() -> None:
+    queries = {route.query for route in ROUTES if route.query is not None}
+    searching = [query for query in queries if {"q", "query"} & {*query.model_fields}]
+    assert len(searching) > 8
+    for query in searching:
+        assert {"q", "query"} <= {*query.model_fields, *query.other_names}, query

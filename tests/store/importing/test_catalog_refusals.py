@@ -25,13 +25,16 @@ def imported(store: Store, tmp_path: Path) -> Import:
     return partial(import_rows, store, tmp_path / "rows.jsonl")
 
 
+CONTROLS = [*"\x01\x02\x03\x07\x0b\x1b\x7f\x85\x9f"]
 ISRC = "must be an ISRC: two letters, three letters or digits, seven digits, such as GBAYE6800011"
 # Faulty cells, what is said of them, and the kind of item that counts as refused.
 FAULTS: list[tuple[dict[str, object], str, str]] = [
     ({"track": " "}, "track is missing", "tracks"),
     ({"track": "x" * 256}, "track must not be longer than 255 characters", "tracks"),
     ({"track": "a\0"}, "track must not contain a NUL character", "tracks"),
+    ({"track": "\x1b\u200b "}, "track is missing", "tracks"),
     ({"artist": ";"}, "artist is missing", "artists"),
+    ({"artist": "\u200b;\x07"}, "artist is missing", "artists"),
     ({"artist": "x" * 256}, "artist must not be longer than 255 characters", "artists"),
     ({"artist": [f"a{n}" for n in range(51)]}, "artist names more than 50 artists", "artists"),
     ({"album": "x" * 256}, "album must not be longer than 255 characters", "albums"),
@@ -140,3 +143,22 @@ def test_columns_that_are_missing_are_told_before_anything_is_written(store: Sto
             import_file(store, file, Catalog(ImportOptions(pairs)))
         assert failed.value.message.startswith(told)
         assert "work, artist" in failed.value.message
+
+
+def test_control_characters_are_left_out_of_names_and_their_rows_counted(store: Store, imported: Import) -> None:
+    row = {
+        "track": "A\x1b[2Ji\x07r", "artist": ["Clara\x85", "Fan\x9fny"], "album": "Tri\x0bos",
+        "album_artist": "Cl\x7fara", "label": "L\x01", "genre": "Ro\x02ck", "tags": "a\x03; b", "description": "1\t2\r\n3",
+    }  # fmt: skip
+    sound = {"track": "Tab\tand\nline", "artist": "Clara"}
+    for dry_run in (True, False):
+        summary = imported([row, sound, {"track": "x\x1b"}], dry_run=dry_run)
+        assert summary.notes["controls_dropped"] == 2, dry_run
+        assert reasons(summary) == [(3, "artist is missing")]
+    tracks = dump(store)["Track"]
+    assert "A[2Jir" in repr(tracks)
+    assert "Tab\\tand\\nline" in repr(tracks)
+    found = repr(dump(store))
+    assert [each for each in CONTROLS if repr(each)[1:-1] in found] == []
+    assert [each for each in ("Fanny", "Trios", "Rock", "1\\t2\\r\\n3") if each not in found] == []
+    assert imported([row]).counts["tracks"].repeated == 1

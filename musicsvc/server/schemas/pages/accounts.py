@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 
 from musicsvc.clock import HOUR
 from musicsvc.server.schemas.accounts import RegisterIn
-from musicsvc.server.schemas.fields import DIGITS_ONLY, Query, Secret, Text
+from musicsvc.server.schemas.fields import DIGITS_ONLY, NameText, Query, Secret, Text
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.server.schemas.tokens import TokenName
 from musicsvc.store.accounts import api_access, email_addresses, tokens, users
@@ -35,7 +35,7 @@ class ChangePasswordForm(NewPasswordForm):
 
 
 class DisplayNameForm(Form):
-    display_name: Annotated[str, Text(1, users.NAME_LENGTH)]
+    display_name: Annotated[str, NameText(1, users.NAME_LENGTH)]
 
 
 def own_path(text: str) -> str | None:

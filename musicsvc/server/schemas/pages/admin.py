@@ -1,10 +1,10 @@
 """Forms and queries of the pages of administration."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_PAGE, Query, Text
+from musicsvc.server.schemas.fields import DIGITS_ONLY, EMPTY_IS_NONE, MAX_PAGE, SEARCH_NAMES, NameText, Query, Text
 from musicsvc.server.schemas.pages.form import Checkbox, Form
 from musicsvc.store.accounts import api_access, email_addresses, users
 
@@ -20,6 +20,8 @@ class RequestsQuery(Query):
 
 class SearchQuery(Query):
     """A search in a list. `before`: show rows with lower ids, for the next page."""
+
+    other_names: ClassVar = SEARCH_NAMES
 
     q: Typed = ""
     before: Before = None
@@ -69,8 +71,10 @@ class WithdrawalForm(Form):
 class ArtistsQuery(Query):
     """A search in all artists, or those that the account `manager` manages. `page`: the number of the page."""
 
+    other_names: ClassVar = SEARCH_NAMES
+
     q: Typed = ""
-    manager: Before = None
+    manager: Annotated[Before, EMPTY_IS_NONE] = None
     page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
 
 
@@ -106,11 +110,11 @@ class EditAccountForm(Form):
     """The e-mail and the display name of an account."""
 
     email: Annotated[str, Text(1, email_addresses.LENGTH)]
-    display_name: Annotated[str, Text(1, users.NAME_LENGTH)]
+    display_name: Annotated[str, NameText(1, users.NAME_LENGTH)]
 
 
 class AccountForm(Form):
     """A new account."""
 
     email: Annotated[str, Text(1, email_addresses.LENGTH)]
-    display_name: Annotated[str | None, Text(1, users.NAME_LENGTH)] = None
+    display_name: Annotated[str | None, NameText(1, users.NAME_LENGTH)] = None

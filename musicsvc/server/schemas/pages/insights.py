@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from musicsvc.server.schemas.exports import SUBJECTS, ScopeFields, TypeName
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, MAX_PAGE, Input, Query, Text, id_list
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, MAX_PAGE, SEARCH_NAMES, Input, Query, Text, id_list
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.server.schemas.periods import QueryDate, check_dates
 from musicsvc.store.dashboards import comparisons, tables
@@ -67,6 +67,8 @@ class SubjectQuery(PagePeriod):
 class OverviewQuery(PagePeriod):
     """Query string of the overview. `q`: a part of the name of an artist, album or track to find."""
 
+    other_names: ClassVar = SEARCH_NAMES
+
     period: str = "7-days"
     q: Annotated[str, Text(0, 255)] = ""
     page: Annotated[int, Field(ge=1, le=LAST_PAGE), DIGITS_ONLY] = 1  # of the results
@@ -74,6 +76,8 @@ class OverviewQuery(PagePeriod):
 
 class TableQuery(PagePeriod):
     """Query string of a table. `q`: a part of a name, an ISRC or UPC. `sort`: a column, after `-` in falling order."""
+
+    other_names: ClassVar = SEARCH_NAMES
 
     q: Annotated[str, Text(0, 255)] = ""
     sort: Literal[*SORTS] = "-plays_period"  # type: ignore[valid-type]
@@ -87,6 +91,7 @@ class CompareQuery(PagePeriod):
     """Query string of a comparison: the subjects of one kind, and a part of the name of another one to find."""
 
     lists: ClassVar = ("ids",)
+    other_names: ClassVar = SEARCH_NAMES
 
     kind: Literal["artist", "album", "track"] = "artist"
     ids: Annotated[tuple[int, ...], id_list(comparisons.MOST, "artists, albums or tracks")] = ()

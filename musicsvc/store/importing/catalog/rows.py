@@ -20,21 +20,28 @@ SLOWEST, FASTEST = 20, 400
 IGNORED = "playlists_ignored"  # a note that counts although its row is refused
 REQUIRED = {"track": "", "artist": ", or the artist of all tracks with --artist NAME"}
 LATER = ("playlist", "playlist_external_id")
-NAME = partial(values.text, longest=NAME_LENGTH)
+CODE = partial(values.text, longest=NAME_LENGTH)
+NAME = partial(values.name, longest=NAME_LENGTH)
 NAMES = partial(values.texts, longest=NAME_LENGTH)
 WORDS = partial(values.texts, longest=WORD_LENGTH)
 FIELDS = {
-    "external_id": Field(NAME, counted="tracks", examples=("T-1", "T-2")),
-    "track": Field(NAME, counted="tracks", examples=("Allegro moderato", "Scherzo")),
+    "external_id": Field(CODE, counted="tracks", examples=("T-1", "T-2")),
+    "track": Field(NAME, is_name=True, counted="tracks", examples=("Allegro moderato", "Scherzo")),
     "artist": Field(
-        NAMES, several=True, counted="artists", examples=("Clara Schumann", "Clara Schumann; Fanny Hensel")
+        NAMES,
+        several=True,
+        is_name=True,
+        counted="artists",
+        examples=("Clara Schumann", "Clara Schumann; Fanny Hensel"),
     ),
-    "album": Field(NAME, counted="albums", examples=("Trios", "Trios")),
-    "album_external_id": Field(NAME, counted="albums", examples=("A-1", "A-1")),
+    "album": Field(NAME, is_name=True, counted="albums", examples=("Trios", "Trios")),
+    "album_external_id": Field(CODE, counted="albums", examples=("A-1", "A-1")),
     "release_date": Field(values.day, counted="tracks", examples=("2026-10-15", "2026-10-15")),
     "duration_ms": Field(values.milliseconds, counted="tracks", examples=("692000", "308500")),
-    "genre": Field(WORDS, several=True, counted="genres", examples=("Classical", "Classical; Chamber music")),
-    "tags": Field(WORDS, several=True, counted="tracks", examples=("piano; strings", "piano")),
+    "genre": Field(
+        WORDS, several=True, is_name=True, counted="genres", examples=("Classical", "Classical; Chamber music")
+    ),
+    "tags": Field(WORDS, several=True, is_name=True, counted="tracks", examples=("piano; strings", "piano")),
     "bpm": Field(values.number, counted="tracks", examples=("96", "132")),
     "key": Field(values.key, counted="tracks", examples=("G", "Bb")),
     "scale": Field(values.scale, counted="tracks", examples=("Minor", "Major")),
@@ -52,9 +59,11 @@ FIELDS = {
         partial(values.whole, lowest=1, highest=identifiers.MOST_DISCS), counted="tracks", examples=("1", "1")
     ),
     "explicit": Field(values.flag, counted="tracks", examples=("no", "no")),
-    "album_artist": Field(NAMES, several=True, counted="albums", examples=("Clara Schumann", "Clara Schumann")),
+    "album_artist": Field(
+        NAMES, several=True, is_name=True, counted="albums", examples=("Clara Schumann", "Clara Schumann")
+    ),
     "upc": Field(values.upc, counted="albums", examples=("012345678905", "012345678905")),
-    "label": Field(NAME, counted="albums", examples=("Example Records", "Example Records")),
+    "label": Field(NAME, is_name=True, counted="albums", examples=("Example Records", "Example Records")),
     "playlist": Field(lambda cell: cell, counted="tracks"),
     "playlist_external_id": Field(lambda cell: cell, counted="tracks"),
 }

@@ -22,8 +22,8 @@ LONGEST_NAME = 250  # as in the API
 NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
 NO_TRACK = "no such track; import the catalog first"
 FIELDS = {
-    "playlist": Field(partial(values.text, longest=LONGEST_NAME)),
-    "playlist_external_id": Field(rows.NAME),
+    "playlist": Field(partial(values.name, longest=LONGEST_NAME), is_name=True),
+    "playlist_external_id": Field(rows.CODE),
     **{name: rows.FIELDS[name] for name in ("external_id", "track", "artist", "album")},
 }
 # Other columns of a catalog file are ignored.
