@@ -11,11 +11,11 @@ END = r"(?:\]|%5d)?"
 NAME = rf"[\w.%\[\]-]*{WORD}{END}"
 SECRETS = re.compile(
     r"(msvc(?:_|%(?:25)*5f))[0-9a-z]+"
-    r"|(bearer(?:\s|\+|%20)+)[^\s&\"']+"
+    r"|(bearer(?:\s|\+|%20)++)[^\s&\"']+"
     r"|((?:/|%2f)(?:password|reports|previews)(?:/|%2f))[\w.-]+"
     rf'|("{NAME}"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[\[{{].*|[^\s"\[{{,}}\]][^",}}\]]*)'  # in JSON that is not valid
     rf"|((?:^|[?&;]\s*){NAME}=)[^&\s\"']+"  # a parameter of a query, a form or a header
-    r"|(cookie:[ \t]*)[^\r\n]+",
+    r"|(cookie:[ \t]*+)[^\r\n]+",
     re.IGNORECASE | re.DOTALL,
 )
 # Without one of them, a text has no secret.

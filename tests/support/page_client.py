@@ -59,6 +59,10 @@ class PageClient:
         kind = {"Content-Type": "application/x-www-form-urlencoded"}
         return await self._send("POST", path, BytesIO(urlencode(sent).encode()), kind | headers)
 
+    async def post_body(self, path: str, body: bytes, kind: str) -> Answer:
+        """Send a form as these bytes."""
+        return await self._send("POST", path, BytesIO(body), {"Content-Type": kind})
+
     async def form_token(self) -> str:
         """Return the token of a form that every browser may see."""
         shown = await self.get("/sign-in")

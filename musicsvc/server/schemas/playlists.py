@@ -15,7 +15,7 @@ SPELLINGS = {"true": True, "1": True, "false": False, "0": False, "": False}
 FLAG_SCHEMA: dict[str, Any] = {
     "anyOf": [
         {"type": "boolean"},
-        {"type": "string", "pattern": r"^\s*(true|false|1|0)?\s*$"},
+        {"type": "string", "pattern": r"^\s*((true|false|1|0)\s*)?$"},
         {"type": "null"},
     ],
     "description": "A boolean; an empty string and null are taken as false.",

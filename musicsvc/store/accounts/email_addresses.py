@@ -16,9 +16,13 @@ _DOMAIN = regex.compile(rf"localhost|(?:{_LABEL}\.)+(?!\d+$){_LABEL}")  # a numb
 def normalize(email: str) -> str:
     """Return the form that all spellings of an e-mail address share.
 
-    The part before the @ is case-folded and in NFKC. The domain is in ASCII (IDNA with UTS 46, non-transitional).
+    The part before the @ is case-folded and in NFKC. The domain is in ASCII (IDNA with UTS 46, non-transitional). A text
+    that is too long for an address stays as it is, because the cost of normalizing grows with the square of the length.
     """
-    local, at, domain = email.strip().rpartition("@")
+    email = email.strip()
+    if len(email) > LENGTH:
+        return email
+    local, at, domain = email.rpartition("@")
     return _fold(local) + at + (_ascii_domain(domain) or _fold(domain))
 
 

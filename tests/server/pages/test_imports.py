@@ -306,6 +306,18 @@ async def test_a_file_must_be_there_and_not_too_large(developer: Person) -> None
     assert (await post("/import", {"file": ("a.csv", b"x" * (32 * 2**20))})).status == 303
 
 
+@pytest.mark.only_on("sqlite")
+@on_shared_loop
+async def test_the_heads_of_parts_count_towards_the_size_of_the_form(developer: Person) -> None:
+    begin = "--b\r\nContent-Disposition: form-data; name="
+    token = f'{begin}"form_token"\r\n\r\n{await developer.browser.form_token()}\r\n'
+    for parts, status in ((7, 422), (9, 413)):
+        heads = [f'{begin}"p{number}";{" " * 8_000}\r\n\r\n\r\n' for number in range(parts)]
+        body = f"{token}{''.join(heads)}--b--\r\n"
+        answer = await developer.browser.post_body("/import", body.encode(), "multipart/form-data; boundary=b")
+        assert answer.status == status
+
+
 @pytest.mark.slow
 @pytest.mark.only_on("sqlite")
 @on_shared_loop

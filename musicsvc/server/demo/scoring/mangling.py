@@ -11,7 +11,8 @@ BITS = 32
 LARGEST_SMALL = 2**31 - 1
 CLAMPED = {2**31 - 1, 2**32 - 1}
 NULLS = {"null", "none", "nil", "nan", "undefined", "(null)", "<null>"}
-NOT_AN_ID = re.compile(r"-?[0-9]+(\.[0-9]+)?(e\+?[0-9]+)?|.*\[object.*|-?inf(inity)?", re.IGNORECASE)
+NOT_AN_ID = re.compile(r"-?[0-9]+(\.[0-9]+)?(e\+?[0-9]+)?|-?inf(inity)?", re.IGNORECASE)
+OBJECT = "[object"  # as JavaScript writes one
 TRUNCATED = 100  # characters of a text that is cut by a limit, not on purpose
 TELLING = 4  # characters of a damaged text that nobody sends by chance
 REPLACEMENT = "\ufffd"
@@ -29,7 +30,8 @@ def is_no_id(text: str) -> bool:
     """Return whether a text in place of an id is null or a number in a notation that ids do not have."""
     if text.isascii() and text.isdecimal():
         return False
-    return text.lower() in NULLS or NOT_AN_ID.fullmatch(text) is not None
+    lowered = text.lower()
+    return lowered in NULLS or OBJECT in lowered or NOT_AN_ID.fullmatch(text) is not None
 
 
 def mangled_texts(text: str) -> set[str]:
