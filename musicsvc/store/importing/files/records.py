@@ -42,7 +42,7 @@ Step = Record | Pause
 
 
 class Limits(NamedTuple):
-    """What reading a file may take. None: any amount.
+    """Limits of reading a file. None: any amount.
 
     `text`: the bytes of unpacked text. `history`: those of a listening history, which is read as a whole. `seconds`: of
     CPU, for a file that another process unpacks. `heed` is called while that process has not begun, and may raise.

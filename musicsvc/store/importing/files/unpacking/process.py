@@ -9,6 +9,7 @@ the end `{"end": true}`, `{"failure": message}` or `{"fault": …}` (`memory` or
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -78,7 +79,6 @@ def _end_with_parent() -> None:
     """Have the system end this process once the other one does, which holds the other end of stdin."""
     if sys.platform != "win32":
         import fcntl  # noqa: PLC0415 - Windows has none
-        import os  # noqa: PLC0415
 
         fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(0, fcntl.F_SETFL, os.O_ASYNC)  # SIGIO ends it
