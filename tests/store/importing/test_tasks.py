@@ -78,6 +78,20 @@ def test_a_process_that_was_killed_by_a_file_does_not_read_it_again(office: Offi
     assert (office.task().step, office.task().state) == ("check", "stopped")
 
 
+@pytest.mark.parametrize(("whole", "problem"), [(True, STOPPING), (False, "You stopped it.")])
+def test_what_must_stop_does_not_open_its_file_any_more(office: Office, whole: bool, problem: str) -> None:
+    """Opening a file reads its headings and first rows, which takes as long as the file wants."""
+    task = office.upload()
+    (office.place.folder / str(office.user) / "rows.csv").unlink()
+
+    def is_stopping() -> bool:
+        office.do(lambda: queue.stop(ImportTask.get_by_id(task)))
+        return whole
+
+    Worker(office.store, office.place, office.clock, is_stopping).work()
+    assert (office.task().state, queue.options_of(office.task().report)["problem"]) == ("stopped", problem)
+
+
 def test_a_file_is_deleted_after_a_day_and_once_nothing_names_it(office: Office) -> None:
     office.upload()
     office.worker.work()
