@@ -23,7 +23,7 @@ def kill_after(seconds: float, what: str) -> Iterator[None]:
         yield
         return
     reading, writing = os.pipe()
-    os.set_blocking(writing, False)  # noqa: FBT003 - the library's signature
+    os.set_blocking(writing, False)
     watcher = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-I", "-S", __file__, str(os.getpid()), str(seconds), what],
         stdin=reading,

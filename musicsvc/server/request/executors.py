@@ -171,9 +171,9 @@ class BoundedExecutor:
             job.result.cancel()
 
     def close(self) -> None:
-        """Begin no more work, and wait for that which runs."""
+        """Begin no more work, and wait for the work that runs."""
         self._waiting.clear()
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        self._threads.shutdown(wait=True)
 
 
 def lower_priority() -> None:

@@ -11,7 +11,8 @@ import pytest
 from tests.support.demo import Demo, running_demo
 from tests.support.program import until
 
-pytestmark = pytest.mark.only_on("sqlite")  # a demo has its own database, whatever store the run uses
+# A demo has its own database, whatever store the run uses.
+pytestmark = [pytest.mark.only_on("sqlite"), pytest.mark.slow]
 CLIENTS, SUITES = 20, 8  # six resets at once used to lock up the demo
 CHANGES = ("/demo/reset", "/demo/snapshots/kept", "/demo/snapshots/base/restore", "/demo/clock")
 
@@ -19,7 +20,7 @@ CHANGES = ("/demo/reset", "/demo/snapshots/kept", "/demo/snapshots/base/restore"
 @pytest.fixture
 def busy(tmp_path: Path) -> Iterator[Demo]:
     """Run a demo of its own, with a snapshot."""
-    with running_demo(tmp_path) as demo:
+    with running_demo(tmp_path, MUSICSVC_SERVER__SHUTDOWN_TIMEOUT="100") as demo:  # for a busy machine
         assert demo.post("/demo/snapshots/base").status == 201
         yield demo
 
@@ -47,7 +48,6 @@ def test_resets_snapshots_restores_and_moves_of_the_clock_all_answer(busy: Demo)
     assert busy.post("artists", {"name": "Barbara Strozzi"}).status == 201
 
 
-@pytest.mark.slow
 def test_suites_of_parallel_workers_go_on_while_others_reset(busy: Demo) -> None:
     """The requests of a test: they all are answered, whatever the others do to the data meanwhile."""
 
@@ -89,7 +89,6 @@ def test_requests_are_answered_while_changes_wait(busy: Demo) -> None:
     assert ({*resets}, {*answered}) == ({200}, {200})
 
 
-@pytest.mark.slow
 def test_a_demo_stops_while_changes_wait(busy: Demo) -> None:
     def reset(_: int) -> int:
         try:
