@@ -50,7 +50,8 @@ from the request if it has up to 128 of the characters `A-Z a-z 0-9 . _ ~ -`; re
 `RateLimit-Policy` lists the limits of a request, `RateLimit` how many requests remain (`r`) for how many seconds (`t`),
 `X-RateLimit-*` the same of the tightest limit. Beyond a limit the answer is 429, which counts towards no limit: wait
 the seconds in `Retry-After`. A 503 with `Retry-After` means that there is no capacity at the moment; it does not count
-either.
+either. One that says that others wait counts towards `exports` or `cover_art`: you had as many requests under way as
+you may while others wait.
 
 **HTTPS**: answers over TLS carry `Strict-Transport-Security`.
 

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -68,7 +69,7 @@ def accepting(monkeypatch: pytest.MonkeyPatch, count: int) -> Iterator[asyncio.E
     """Yield an event that is set when the executors have accepted this many units of work."""
     reached, run, accepted = asyncio.Event(), BoundedExecutor.run, 0
 
-    async def counted(executor: BoundedExecutor, *work: object) -> object:
+    async def counted(executor: BoundedExecutor, *work: Any) -> object:
         nonlocal accepted
         accepted += 1
         if accepted == count:
