@@ -108,7 +108,7 @@ class Difference(NamedTuple):
 def differences(file: Iterable[Row], now: Iterable[Row], keys: Sequence[str]) -> Iterator[Difference]:
     """Yield the differences between the rows of `file` and of `now`. Both must be sorted by the columns `keys`."""
     key = _reader(keys)
-    written, current = _ascending(file, key), iter(now)
+    written, current = _ascending(file, keys), iter(now)
     left, right = next(written, None), next(current, None)
     while left is not None or right is not None:
         if right is None or (left is not None and key(left) < key(right)):
@@ -129,21 +129,23 @@ def _of_row(label: str, left: Row, right: Row) -> Iterator[Difference]:
 
 
 def _reader(keys: Sequence[str]) -> Callable[[Row], Key]:
-    return lambda row: tuple(row[key] for key in keys)
+    """Return a function that reads the key of a row; rows without an id come last."""
+    return lambda row: tuple((row[key] is None, row[key]) for key in keys)
 
 
-def _ascending(rows: Iterable[Row], key: Callable[[Row], Key]) -> Iterator[Row]:
+def _ascending(rows: Iterable[Row], keys: Sequence[str]) -> Iterator[Row]:
+    key = _reader(keys)
     before: Key | None = None
     for row in rows:
         if before is not None and key(row) <= before:
-            raise Failure(f"The rows of the file are not in the order of the export: {_text(key(row))} comes too late.")
+            raise Failure(
+                f"The rows of the file are not in the order of the export: {_label(row, keys)} comes too late."
+            )
         before = key(row)
         yield row
 
 
 def _label(row: Row | None, keys: Sequence[str]) -> str:
-    return "" if row is None else _text(tuple(row[key] for key in keys))
-
-
-def _text(key: Key) -> str:
-    return " ".join(filter(None, map(str, key)))
+    """Return the key of a row as text; that of the row of deleted tracks is the name in its place."""
+    found = () if row is None else (row[key] for key in keys)
+    return " ".join(filter(None, ("(deleted tracks)" if each is None else str(each) for each in found)))

@@ -16,12 +16,17 @@ import pytest
 from musicsvc.clock import DAY, MovableClock, isoformat
 from musicsvc.server.handlers import exports
 from musicsvc.server.schemas.exports import ExportIn
+from musicsvc.store.accounts import users
+from musicsvc.store.catalog import tracks
+from musicsvc.store.editing import deletions
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Track
 from musicsvc.store.plays import retention
 from musicsvc.store.plays.periods import SLOT
 from tests.conftest import NOW
+from tests.support import export_files
 from tests.support.command import run_in_process
+from tests.support.export_files import Rows
 from tests.support.listening_world import Catalog, catalog
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
@@ -109,6 +114,67 @@ def test_a_play_makes_just_its_rows_differ_in_every_format(
 
 def count(made: Catalog) -> int:
     return 2 * len(made.tracks)  # with plays on two days of the window
+
+
+@pytest.mark.slow
+def test_plays_of_deleted_tracks_have_a_row_so_that_rows_add_up(
+    export: Export, made: Catalog, store: Store, tmp_path: Path
+) -> None:
+    email = store.read(lambda: users.get(made.manager.user_id).email).result()
+    scopes = {"all": (), "artist": ("--artist", str(made.artists[0])), "user": ("--user", email)}
+
+    def exported(type_: str, scope: str, form: str = "json") -> Rows:
+        file = tmp_path / f"{scope}-{type_}.{form}"
+        export(type_, "--period", "7-days", *scopes[scope], "-o", str(file))
+        assert export("verify", str(file)).returncode == 0
+        return export_files.rows(file)
+
+    def sums(rows: Rows, *columns: str) -> list[int]:
+        return [sum(row[column] for row in rows) for column in columns]
+
+    before = {(type_, scope): exported(type_, scope) for type_ in TYPES for scope in scopes}
+    gone = made.tracks[:2]
+    for track in gone:
+        store.write(lambda track=track: delete(track)).result()
+    for scope in scopes:
+        rows = exported("tracks", scope)
+        plays = "plays_total", "plays_period"
+        assert sums(rows, *plays) == sums(before["tracks", scope], *plays), scope
+        assert rows[:-1] == [row for row in before["tracks", scope] if row["track_id"] not in gone]
+        lost = [row for row in before["tracks", scope] if row["track_id"] in gone]
+        nulls = dict.fromkeys(rows[0]) | {"track": "(deleted tracks)", "artists": ""}
+        assert rows[-1] == nulls | dict(zip(plays, sums(lost, *plays), strict=True))
+        days = exported("plays", scope)
+        assert [row for row in days if row["track_id"]] == [
+            row for row in before["plays", scope] if row["track_id"] not in gone
+        ]
+        dates = sorted({row["date"] for row in before["plays", scope]})
+        last = [[row for row in days if row["date"] == date][-1] for date in dates]
+        assert [row for row in days if row["track_id"] is None] == last
+        for date, shown in zip(dates, last, strict=True):
+            lost = [row for row in before["plays", scope] if row["date"] == date and row["track_id"] in gone]
+            assert shown == dict.fromkeys(shown) | {
+                "date": date, "track": "(deleted tracks)", "artists": "", "plays": sums(lost, "plays")[0],
+            }  # fmt: skip
+        for type_ in ("tracks", "plays"):
+            whole = [{**row, "label": None} for row in exported(type_, scope)]  # CSV defuses one
+            for form in ("csv", "xlsx", "parquet"):
+                found = [
+                    {**row, "artists": row["artists"] or "", "label": None} for row in exported(type_, scope, form)
+                ]
+                assert [{name: row[name] for name in whole[0]} for row in found] == whole, (scope, form)
+        assert all(row["album_id"] for row in exported("albums", scope))
+        assert all(row["artist_id"] for row in exported("artists", scope))
+
+    changed = tmp_path / "all-tracks.csv"
+    store.write(lambda: delete(made.tracks[2])).result()
+    found = differences(export("verify", str(changed), "--json"))
+    assert ("(deleted tracks)", "plays_total") in [each[:2] for each in found]
+    assert [each for each in found if each[1] == "row"] == [(str(made.tracks[2]), "row", "present", "missing")]
+
+
+def delete(track: int) -> None:
+    deletions.delete_track(tracks.get(track), now=NOW, account=None, actor="cli")
 
 
 @pytest.mark.parametrize("kind", ["artist", "album", "track"])

@@ -29,7 +29,7 @@ def text(least: int, most: int, *, required: bool = False) -> Rule:
     taken = ["x" * max(least, 1), CLEF * most, f" \n{'x' * most}\t", *(["", "  "] if not least else [])]
     short = ["", " \n"] if least == 1 else ["", "x" * (least - 1), f" {'x' * (least - 1)} "] if least else []
     taken.append("\u00ad\u0301x\ty\r\nz".ljust(least, "x")[: max(least, most)])
-    controls = [f"{'x' * least}{each}x" for each in CONTROLS]
+    controls = [f"{'x' * max(least, 1)}{each}x" for each in CONTROLS]
     return Rule(taken, ["x" * (most + 1), *short, *controls, 5, True, ["x"], {"x": 1}], required)
 
 

@@ -14,6 +14,7 @@ from musicsvc.server.schemas.listening import HoursOfWeek, ListeningFigures, Mil
 from musicsvc.server.schemas.periods import PeriodIn
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.insights import export_rows, figures
+from musicsvc.store.insights.export_rows import OF_DELETED as OF_DELETED_NAME
 from musicsvc.store.insights.scopes import Scope
 
 SUBJECTS = {"artist_id": "artists", "album_id": "albums", "track_id": "tracks"}
@@ -152,6 +153,28 @@ class PlaysRow(Answer):
     listeners: int
 
 
+def _empty(names: Collection[str]) -> dict[str, Any]:
+    return {name: (None, Field(description="Null.", examples=[None])) for name in names}
+
+
+NULL_FIGURES = {each.name for each in figures.FIGURES} - {"plays_total", "plays_period"}
+OF_DELETED = {
+    "track": (Literal[OF_DELETED_NAME], Field(description="In place of a name.")),
+    "artists": (Literal[""], Field(description="Empty.")),
+    **_empty(("track_id", *export_rows.OF_TRACK)),
+}
+
+
+@adding(OF_DELETED | _empty(sorted(NULL_FIGURES)))
+class DeletedTracksRow(TrackRow):
+    """The last row of an export of tracks: the plays of deleted tracks, if any count in what the export covers."""
+
+
+@adding(OF_DELETED | _empty(["listeners"]))
+class DeletedPlaysRow(PlaysRow):
+    """The last row of a day in an export of plays: the plays of deleted tracks on that day, if there are any."""
+
+
 class ExportScope(Answer):
     """The account and the artist, album or track to which an export is limited; null means no limit."""
 
@@ -207,7 +230,7 @@ class Export(Answer):
     period: Period
     generated_at: Timestamp
     growth_basis: WholeDay = None
-    rows: list[TrackRow | AlbumRow | ArtistRow | PlaysRow]
+    rows: list[TrackRow | AlbumRow | ArtistRow | PlaysRow | DeletedTracksRow | DeletedPlaysRow]
     verification: Verification
 
 

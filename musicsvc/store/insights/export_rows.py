@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from pyroaring import BitMap64
+
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.insights import figures, scopes
@@ -37,6 +39,7 @@ KEYS: dict[str, tuple[str, ...]] = {  # the columns by which rows are ordered
     PLAYS: ("date", "track_id"),
 }
 BETWEEN_ARTISTS = "; "
+OF_DELETED = "(deleted tracks)"  # in place of a name
 SUBJECTS_PER_BATCH = 256
 TRACKS_PER_BATCH = 10_000
 NAMED = {  # id, name, and the values of OF_TRACK or OF_ALBUM
@@ -82,7 +85,7 @@ def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[A
     Use it in a transaction. Leaving the `with` block closes the iterator, even if writing the file fails.
     """
     kind = KINDS.get(type_)
-    found = daily_plays(scope, window) if kind is None else (cells_of(kind, row) for row in rows(kind, scope, window))
+    found = daily_plays(scope, window) if kind is None else _all_cells(kind, scope, window)
     with scopes.limited_memory(scope), closing(found):
         yield found
 
@@ -90,6 +93,24 @@ def cells(type_: str, scope: Scope, window: Window) -> Iterator[Iterator[tuple[A
 def expected(type_: str, scope: Scope) -> int:
     """Return an export's number of rows. For daily plays it is 0, because the number is unknown before reading."""
     return 0 if type_ == PLAYS else len(scope.ids(KINDS[type_]))
+
+
+def _all_cells(kind: int, scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
+    yield from (cells_of(kind, row) for row in rows(kind, scope, window))
+    if kind == TRACK:
+        yield from _deleted(scope, window)
+
+
+def _deleted(scope: Scope, window: Window) -> Iterator[tuple[Any, ...]]:
+    """Yield the cells of one row with the plays of all deleted tracks in the scope, if they have any."""
+    total = period = 0
+    reader = Reader(window)
+    for ids in scopes.batches(scope.ids(scopes.DELETED), SUBJECTS_PER_BATCH):
+        for within, ever in reader.stream(TRACK, ids).values():
+            total, period = total + ever.plays, period + within.plays
+    if total:
+        plays = {"plays_total": total, "plays_period": period}
+        yield None, OF_DELETED, "", *map(plays.get, FIGURES), *(None for _ in OF_TRACK)
 
 
 def rows(kind: int, scope: Scope, window: Window) -> Iterator[ExportRow]:
@@ -135,20 +156,33 @@ def cells_of(kind: int, row: ExportRow) -> tuple[Any, ...]:
 
 def daily_plays(scope: Scope, window: Window) -> Generator[tuple[Any, ...]]:
     """Yield the cells of each day and track with plays, ordered by date and id."""
-    tracks = scope.ids(TRACK)
+    tracks, deleted = scope.ids(TRACK), scope.ids(scopes.DELETED)
     known: dict[int, tuple[Named, str]] = {}  # of a limited number of tracks, with the names of their artists
     for day in range(window.first, window.end):
         if not fetch(ANY, *counts.span(range(day, day + 1))):
             continue
         date = to_date(day).isoformat()
         for ids in scopes.batches(tracks, TRACKS_PER_BATCH):
-            rows, values = counts.dense_rows(counts.starts([day]), TRACK, ids)
-            found = (row for row in sql.stream_rows(PLAYS_OF_DAY.format(rows=rows), *values) if row[0] in tracks)
+            found = _plays_of_day(day, ids, tracks)
             for some in scopes.batches(found, SUBJECTS_PER_BATCH):
                 _add_names(known, [track for track, *_ in some])
                 for track, plays, packed in some:
                     of, artists = known[track]
                     yield date, track, of.name, artists, plays, count(packed), *of.codes
+
+        plays_of_deleted = sum(
+            plays
+            for ids in scopes.batches(deleted, TRACKS_PER_BATCH)
+            for _, plays, _ in _plays_of_day(day, ids, deleted)
+        )
+        if plays_of_deleted:
+            yield date, None, OF_DELETED, "", plays_of_deleted, None, *(None for _ in OF_TRACK)
+
+
+def _plays_of_day(day: int, ids: Sequence[int], among: BitMap64) -> Iterator[tuple[Any, ...]]:
+    """Yield the id, plays and packed listeners of these tracks; `among`: without others, which lie between them."""
+    rows, values = counts.dense_rows(counts.starts([day]), TRACK, ids)
+    return (row for row in sql.stream_rows(PLAYS_OF_DAY.format(rows=rows), *values) if row[0] in among)
 
 
 def _add_names(known: dict[int, tuple[Named, str]], tracks: Sequence[int]) -> None:

@@ -16,16 +16,24 @@ from musicsvc.store.insights import figures
 from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, TRACK, Subject
 
 T = TypeVar("T")
-EVERY = {TRACK: "SELECT id FROM track", ALBUM: "SELECT id FROM album", ARTIST: "SELECT id FROM artist"}
+DELETED = -1  # in place of a kind: deleted tracks, whose plays still count
+EVERY = {
+    TRACK: "SELECT id FROM track",
+    ALBUM: "SELECT id FROM album",
+    ARTIST: "SELECT id FROM artist",
+    DELETED: "SELECT DISTINCT track_id FROM deleted_track",
+}
 SOME = {
     TRACK: "SELECT l.track_id FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
     ALBUM: "SELECT l.album_id FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
     ARTIST: "SELECT a.id FROM artist a WHERE {which}",
+    DELETED: "SELECT d.track_id FROM deleted_track d JOIN artist a ON d.kind = 3 AND a.id = d.subject WHERE {which}",
 }
 # What belongs to an album or a track: nothing that has other plays too. So an album has no artists, a track no album.
 WITHIN = {
     (ALBUM, ALBUM): "SELECT id FROM album WHERE id = ?",
     (ALBUM, TRACK): "SELECT id FROM track WHERE album_id = ?",
+    (ALBUM, DELETED): "SELECT track_id FROM deleted_track WHERE kind = 2 AND subject = ?",
     (TRACK, TRACK): "SELECT id FROM track WHERE id = ?",
 }
 NONE = "SELECT id FROM track WHERE FALSE"
@@ -62,7 +70,10 @@ class Scope(NamedTuple):
         return next((Subject(kind, each) for kind, each in given if each is not None), None)
 
     def ids(self, kind: int) -> BitMap64:
-        """Return the ids of the tracks, albums or artists in the scope. Raises NotFound for an unknown subject."""
+        """Return the ids of the tracks, albums, artists or deleted tracks in the scope.
+
+        Raises NotFound for an unknown subject.
+        """
         if self.subject is not None:
             figures.name(self.subject)
         rows = sql.stream_rows(*self._select(kind))

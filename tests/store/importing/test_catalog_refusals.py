@@ -148,7 +148,8 @@ def test_columns_that_are_missing_are_told_before_anything_is_written(store: Sto
 def test_control_characters_are_left_out_of_names_and_their_rows_counted(store: Store, imported: Import) -> None:
     row = {
         "track": "A\x1b[2Ji\x07r", "artist": ["Clara\x85", "Fan\x9fny"], "album": "Tri\x0bos",
-        "album_artist": "Cl\x7fara", "label": "L\x01", "genre": "Ro\x02ck", "tags": "a\x03; b", "description": "1\t2\r\n3",
+        "album_artist": "Cl\x7fara", "label": "L\x01", "genre": "Ro\x02ck", "tags": "a\x03; b",
+        "description": "1\t2\r\n3",
     }  # fmt: skip
     sound = {"track": "Tab\tand\nline", "artist": "Clara"}
     for dry_run in (True, False):

@@ -61,6 +61,6 @@ def with_dates(kind: int, rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[An
     """Yield rows that begin with the id of a track, album or artist, each with the date of its first play added."""
     rest = iter(rows)
     while batch := list(islice(rest, SUBJECTS_PER_BATCH)):
-        found = by_id(kind, [row[0] for row in batch])
+        found = by_id(kind, [row[0] for row in batch if row[0] is not None])
         for row in batch:
             yield *row, to_date(found[row[0]]).isoformat() if row[0] in found else None
