@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import AsJson, Email, Limit, account_argument, group, option, search_option
+from musicsvc.cli.options import AsJson, Email, Limit, account_argument, group, option, refuse, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session
@@ -130,8 +130,11 @@ def request(
     json: AsJson = False,
 ) -> None:
     """Record a request for access; the email address needs no account yet."""
-    from musicsvc.store.accounts import api_access
+    from musicsvc.store.accounts import api_access, email_addresses
 
+    texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
+    found = api_access.problems(texts)
+    refuse({"EMAIL": email_addresses.problem(email), **{f"--{name.replace('_', '-')}": found[name] for name in found}})
     session, now = Session.begin(context)
     asked = session.write(lambda: api_access.request(email, use_case, volume, organization, now=now))
     message = f"Request {asked.id} by {asked.email} is pending."
@@ -165,6 +168,7 @@ def deny(
     """Deny a request."""
     from musicsvc.store.accounts import api_access
 
+    refuse({"--reason": api_access.problems({"reason": reason.strip()})["reason"]})
     session, now = Session.begin(context)
     decided = session.write(lambda: api_access.deny(_id_or_email(requester), reason, now=now))
     message = f"Request {decided.id} by {decided.email} is denied."

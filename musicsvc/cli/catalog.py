@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from musicsvc.cli import output
-from musicsvc.cli.options import AsJson, Limit, Yes, group, option, row
+from musicsvc.cli.options import AsJson, Limit, Yes, group, option, refuse, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
@@ -88,10 +88,14 @@ def _edit(noun: str) -> Callable[..., None]:
     """Return a command with an option for each field."""
 
     def edit(context: typer.Context, chosen: int, json: bool = False, **given: str | None) -> None:
+        from musicsvc.server.schemas import editing
+
         typed = {name: text for name, text in given.items() if text is not None}
         if not typed:
             raise typer.BadParameter(f"Name a field to change, such as {FIELDS[noun][0].option}.")
         session, now = Session.begin(context)
+        faults = editing.faults(noun, typed, editing.EDIT[noun], now=now)
+        refuse({f"--{name.replace('_', '-')}": fault for name, fault in faults.items()})
         found = session.write(lambda: _change(noun, chosen, typed, now))
         output.print_result(session, f"{found['name']} ({noun} {found['id']}) is changed.", found, json=json)
 

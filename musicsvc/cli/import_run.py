@@ -51,6 +51,10 @@ def import_file(
     from musicsvc.store.importing import runner
 
     session, now = Session.begin(context)
+    try:
+        kind().close()  # --map is judged before a database is opened
+    except Invalid as wrong:
+        raise typer.BadParameter(next(iter(wrong.errors.values())), param_hint="--map") from None
 
     def work(store: "Store", reader: "Reader", *, on_progress: "Progress") -> "ImportSummary":
         return runner.run(store, reader, kind(), now=now, on_progress=on_progress)
@@ -74,8 +78,6 @@ def run(
     try:
         with stopping(session, AGAIN):
             summary = run.do(open_file, work, warn)
-    except Invalid as wrong:
-        raise typer.BadParameter(next(iter(wrong.errors.values())), param_hint="--map") from None
     except KeyboardInterrupt:
         run.interrupted()
         raise

@@ -1,6 +1,6 @@
 """Commands and groups whose help describes values in plain words, and the arguments and options that several share."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -85,6 +85,13 @@ def show_examples(*examples: str) -> str:
 def option(metavar: str, help_text: str, *names: str, **settings: Any) -> Any:
     """Return a Typer option that takes a value. Without `names`, the option has the name of the parameter."""
     return typer.Option(*names, metavar=metavar, help=help_text, **settings)
+
+
+def refuse(problems: Mapping[str, str | None]) -> None:
+    """Raise BadParameter for the first option or argument with a problem, found without the database."""
+    for hint, problem in problems.items():
+        if problem:
+            raise typer.BadParameter(problem, param_hint=hint)
 
 
 def account_argument(metavar: str, help_text: str) -> Any:

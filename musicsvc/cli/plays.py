@@ -165,8 +165,9 @@ def list_(
     from musicsvc.store.plays.reported import account_plays
 
     session, now = Session.begin(context)
+    reported_since = parse_time(since, now, "--since")
     with session.store() as store:
-        reports = _reports(store, email, since, track, now)
+        reports = _reports(store, email, reported_since, track)
         plays = store.read(lambda: account_plays.newest(reports, limit)).result()
         count = store.read(lambda: account_plays.count(reports, COUNTED)).result() if len(plays) == limit else 0
     rows = [
@@ -202,8 +203,9 @@ def withdraw(
     from musicsvc.store.plays.reported import account_plays
 
     session, now = Session.begin(context)
+    reported_since = parse_time(since, now, "--since")
     with session.store() as store:
-        reports = _reports(store, email, since, track, now)
+        reports = _reports(store, email, reported_since, track)
         summary = store.read(lambda: account_plays.summarize(reports)).result()
         about = account_plays.describe(reports, summary.plays, summary)
         asking = bool(summary.plays) and not yes
@@ -222,12 +224,12 @@ def withdraw(
         output.print_json(_to_json(summary) | {"withdrawn": done})
 
 
-def _reports(store: "Store", email: str, since: str | None, track: int | None, now: int) -> "Reports":
+def _reports(store: "Store", email: str, since: int | None, track: int | None) -> "Reports":
     from musicsvc.store.accounts import users
     from musicsvc.store.plays.reported.account_plays import Reports
 
     account = store.read(lambda: int(users.by_email(email).id)).result()
-    return Reports(account, parse_time(since, now, "--since"), track)
+    return Reports(account, since, track)
 
 
 def _show(session: Session, summary: "ReportsSummary") -> None:

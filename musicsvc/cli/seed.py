@@ -9,7 +9,6 @@ from musicsvc.cli import output, progress
 from musicsvc.cli.options import AsJson, option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
-from musicsvc.errors import Invalid
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
@@ -40,9 +39,13 @@ def seed(
     json: AsJson = False,
 ) -> None:
     """Add the sample data of the demo, or a synthetic catalog of any size. Safe to repeat."""
+    from musicsvc.store.seeding import synthetic
+
     session = Session.from_context(context)
     if accounts and scale is not None:
         raise typer.BadParameter("A synthetic catalog has no accounts. Remove --accounts or --scale.")
+    if scale is not None and not 0 < scale <= synthetic.LARGEST:
+        raise typer.BadParameter(synthetic.BAD_SCALE, param_hint="--scale")
     added = _add_fixtures(session, rights=accounts) if scale is None else _add_synthetic(session, scale, random_seed)
     parts = [quantity(number, kind.removesuffix("s"), kind) for kind, number in added.items() if number]
     message = f"Added {', '.join(parts)}." if parts else "All data exists already. Nothing was added."
@@ -71,7 +74,4 @@ def _add_synthetic(session: Session, scale: float, random_seed: int) -> JSON:
     from musicsvc.store.seeding import synthetic
 
     with session.store() as store, progress.bar(session, "tracks") as on_progress:
-        try:
-            return asdict(synthetic.create(store, scale, random_seed, on_progress=on_progress))
-        except Invalid as wrong:
-            raise typer.BadParameter(wrong.errors["scale"], param_hint="--scale") from None
+        return asdict(synthetic.create(store, scale, random_seed, on_progress=on_progress))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from musicsvc.cli import output, secret_input
-from musicsvc.cli.options import AsJson, Email, Limit, TokenId, group, option, search_option
+from musicsvc.cli.options import AsJson, Email, Limit, TokenId, group, option, refuse, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.clock import parse_duration
@@ -36,7 +36,7 @@ def token_json(token: "Token", now: int) -> JSON:
         "last_four": token.last_four,
         "created_at": output.format_time(token.created_at),
         "expires_at": output.format_time(token.expires_at),
-        "former_value_expires_at": output.format_time(token.former_expires_at),
+        "former_value_expires_at": output.format_time(tokens.former_ends(token)),
         "last_used_at": output.format_time(token.last_used_at),
         "revoked_at": output.format_time(token.revoked_at),
         "revoked_reason": token.revoked_reason,
@@ -64,6 +64,7 @@ def create(
     """Create a token, valid for up to 90 days, and print its value. The account needs API access."""
     from musicsvc.store.accounts import tokens, users
 
+    refuse({"--name": tokens.name_fault(name.strip())})
     session, now = Session.begin(context)
 
     def unit() -> "tuple[Token, str]":
@@ -144,6 +145,7 @@ def regenerate(
     """Give a token a new value, valid for 90 days, and print it. The old value is refused at once, or later."""
     from musicsvc.store.accounts import tokens
 
+    refuse({"--overlap": tokens.LONG_OVERLAP if (overlap or 0) > tokens.LONGEST_OVERLAP else None})
     session, now = Session.begin(context)
     written = session.write(lambda: tokens.regenerate(token_id, overlap=overlap or 0, now=now), urgent=True)
     _print_value(session, *written, json=json)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from musicsvc.cli import deleting, output, secret_input
-from musicsvc.cli.options import AsJson, Email, Limit, PasswordStdin, group, option, search_option
+from musicsvc.cli.options import AsJson, Email, Limit, PasswordStdin, group, option, refuse, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session
-from musicsvc.errors import Failure, Invalid
+from musicsvc.errors import Failure
 
 if TYPE_CHECKING:
     from musicsvc.config import Settings
@@ -54,6 +54,7 @@ def create(
     from musicsvc.store.accounts import password_links, users
 
     session = Session.from_context(context)
+    _refuse("EMAIL", email, display_name)
     hashed = _hash(secret_input.read_stdin("password"), email, session.settings()) if password_stdin else None
     now = session.clock.now()
 
@@ -172,6 +173,7 @@ def edit(
 
     if new is None and display_name is None:
         raise typer.BadParameter("Name a field to change: --email or --display-name.")
+    _refuse("--email", new, display_name)
     session, now = Session.begin(context)
 
     def unit() -> "User":
@@ -222,10 +224,22 @@ def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User
     return unit
 
 
+def _refuse(hint: str, email: str | None, display_name: str | None) -> None:
+    """Raise BadParameter for an e-mail, which the option `hint` gives, or a display name that no account can have."""
+    from musicsvc.store.accounts import email_addresses, users
+
+    refuse(
+        {
+            hint: None if email is None else email_addresses.problem(email),
+            "--display-name": None if display_name is None else users.name_fault(display_name.strip()),
+        }
+    )
+
+
 def _hash(password: str, email: str, settings: "Settings") -> str:
     from musicsvc.store.accounts import passwords
 
     problem = passwords.check(password, email=email, hosted=settings.hosted)
     if problem:
-        raise Invalid({"password": problem})
+        raise typer.BadParameter(problem, param_hint="password")
     return passwords.hash_password(password)

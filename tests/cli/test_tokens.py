@@ -93,6 +93,21 @@ def test_the_tokens_that_expire_within_a_time_are_listed(run: Run, ask: Json, ad
     assert "soon is not a duration such as 24h" in run("token", "list", "--expiring", "soon", expect=2).stderr
 
 
+def test_inspect_says_that_a_token_was_revoked_within_its_overlap(run: Run, ask: Json, ada: str) -> None:
+    first = ask("token", "create", ada, "--name", "laptop")
+    second = ask("token", "regenerate", str(first["id"]), "--overlap", "24h")
+    revoked = ask("token", "revoke", str(first["id"]), "--reason", "lost")
+    shown = [ask("token", "inspect", stdin=each["token"]) for each in (first, second)]
+    at = revoked["revoked_at"]
+    assert [each["refused_because"] for each in shown] == [
+        f"The token was regenerated, and then revoked within its overlap, at {at}: lost.",
+        f"The token was revoked at {at}: lost.",
+    ]
+    assert {each["former_value_expires_at"] for each in (*shown, revoked)} == {at}
+    run("token", "reinstate", str(first["id"]))
+    assert [ask("token", "inspect", stdin=each["token"])["refused_because"] for each in (first, second)] == [None, None]
+
+
 def test_inspect_says_why_a_value_is_refused(run: Run, ask: Json, ada: str, store: Store) -> None:
     first = ask("token", "create", ada, "--name", "laptop")
 
@@ -114,5 +129,5 @@ def test_inspect_says_why_a_value_is_refused(run: Run, ask: Json, ada: str, stor
     run("token", "revoke", str(first["id"]), "--reason", "lost")
     for value in (first["token"], second["token"]):
         assert (inspected(value) or "").endswith(": lost.")
-    too_long = run("token", "regenerate", str(first["id"]), "--overlap", "25h", expect=1)
+    too_long = run("token", "regenerate", str(first["id"]), "--overlap", "25h", expect=2)
     assert "for at most 24h" in too_long.stderr

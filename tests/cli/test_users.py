@@ -78,10 +78,10 @@ def test_a_password_from_stdin_loses_only_its_last_line_break(run: Run, store: S
 
 
 def test_a_password_that_breaks_the_rule_changes_nothing(run: Run, store: Store) -> None:
-    run("user", "create", EMAIL, "--password-stdin", stdin="short\n", expect=1)
+    run("user", "create", EMAIL, "--password-stdin", stdin="short\n", expect=2)
     run("user", "create", EMAIL, "--password-stdin", stdin="", expect=1)
     run("user", "create", EMAIL)
-    assert "must not be the email" in run("user", "password", EMAIL, "--password-stdin", stdin=EMAIL, expect=1).stderr
+    assert "must not be the email" in run("user", "password", EMAIL, "--password-stdin", stdin=EMAIL, expect=2).stderr
     assert password_hash(store) is None
 
 
@@ -89,5 +89,5 @@ def test_the_commonest_passwords_are_refused_once_the_service_is_hosted(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MUSICSVC_SERVER__PUBLIC_URL", "https://music.example.test")
-    refused = run("user", "create", EMAIL, "--password-stdin", stdin="password", expect=1)
+    refused = run("user", "create", EMAIL, "--password-stdin", stdin="password", expect=2)
     assert "most common" in refused.stderr

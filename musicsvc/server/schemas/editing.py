@@ -36,6 +36,23 @@ def read(
     return {} if model is None else fields.changes(noun, model.model_dump(exclude_unset=True)), errors
 
 
+def faults(noun: str, texts: Mapping[str, str], schema: type[Body], *, now: int) -> Errors:
+    """Return a message for each field that is invalid whatever the database contains."""
+    sent: dict[str, Any] = {}
+    errors: Errors = {}
+    for field in fields.FIELDS[noun]:
+        if field.name in texts and field.noun is None:
+            try:
+                sent[field.name] = field.parse(texts[field.name])
+            except Failure as failure:
+                errors[field.name] = failure.message
+            else:
+                errors |= {field.name: REQUIRED} if sent[field.name] is None and not field.optional else {}
+    for place, fault in check(schema, sent, {"now": now})[1].items():
+        errors.setdefault(place.partition(".")[0], fault)
+    return errors
+
+
 def choices(schema: type[Body]) -> dict[str, tuple[str, ...]]:
     """Return the values of each field that has a few only."""
     found = {name: _literals(field.annotation) for name, field in schema.model_fields.items()}

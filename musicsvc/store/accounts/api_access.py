@@ -1,6 +1,6 @@
 """Requests for API access and decisions on them, and grants and revocations of API access."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from shlex import quote
 from typing import NamedTuple
 
@@ -118,7 +118,7 @@ def request(
 ) -> AccessRequest:
     """Create a pending request for API access. Raises Conflict if a request is pending or access is already granted."""
     texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
-    _check({"email": email_addresses.problem(email), **_problems(texts)})
+    _check({"email": email_addresses.problem(email), **problems(texts)})
     user = users.find_by_email(email)
     if user is not None and user.api_access:
         raise Conflict(f"{email} has API access already.")
@@ -158,7 +158,7 @@ def approve(asked: int | str, *, now: int, actor: Actor = "cli") -> Approval:
 
 def deny(asked: int | str, reason: str, *, now: int, actor: Actor = "cli") -> AccessRequest:
     """Deny the request with this id or e-mail and store the reason."""
-    _check(_problems({"reason": reason.strip()}))
+    _check(problems({"reason": reason.strip()}))
     denied = _decide(_find(asked), "denied", reason.strip(), now)
     _add_event("access.denied", denied, now, actor)
     return denied
@@ -210,7 +210,8 @@ def _decide(found: AccessRequest, state: str, reason: str | None, now: int, *, h
     return found
 
 
-def _problems(texts: dict[str, str]) -> dict[str, str | None]:
+def problems(texts: Mapping[str, str]) -> dict[str, str | None]:
+    """Return what is wrong with the texts of a request or of a refusal, by field."""
     return {
         field: None if 1 <= len(text) <= LONGEST[field] else f"Must have 1 to {LONGEST[field]} characters."
         for field, text in texts.items()

@@ -26,6 +26,7 @@ LENGTH = len(PREFIX) + RANDOM_LENGTH + CHECKSUM_LENGTH
 LONGEST_DAYS = 90
 LIFETIME = LONGEST_DAYS * DAY
 LONGEST_OVERLAP = DAY
+LONG_OVERLAP = "The old value of a token is accepted for at most 24h."
 SHORTEST_NAME, LONGEST_NAME = 3, 50
 DELETED = "deleted by its owner"
 BEFORE_ACCESS = "created before the account had API access; then a password was set by a one-time link"
@@ -137,7 +138,7 @@ def create(
     no API access.
     """
     name = name.strip()
-    problems = {"name": _name_problem(name), "days": _days_problem(days), "scope": _scope_problem(scope)}
+    problems = {"name": name_fault(name), "days": _days_problem(days), "scope": _scope_problem(scope)}
     if found := {field: problem for field, problem in problems.items() if problem}:
         raise Invalid(found)
     if user.suspended_at is not None:
@@ -150,7 +151,8 @@ def create(
     return token, value
 
 
-def _name_problem(name: str) -> str | None:
+def name_fault(name: str) -> str | None:
+    """Return what is wrong with the name of a token, or None."""
     if SHORTEST_NAME <= len(name) <= LONGEST_NAME:
         return name_problem(name)
     return f"The name must have {SHORTEST_NAME} to {LONGEST_NAME} characters."
@@ -248,13 +250,21 @@ def refusal(token: Token, value: str, now: int) -> str | None:
     is_former = bytes(token.digest) != digest(value)
     ends = token.former_expires_at if is_former else token.expires_at
     if token.revoked_at is not None:
-        return f"The token was revoked at {isoformat(token.revoked_at)}: {token.revoked_reason}."
+        overlapped = is_former and ends is not None and token.revoked_at < ends
+        how = "regenerated, and then revoked within its overlap," if overlapped else "revoked"
+        return f"The token was {how} at {isoformat(token.revoked_at)}: {token.revoked_reason}."
     if ends is None or now >= ends:
         what = "The token was regenerated, and its former value" if is_former else "The token"
         return f"{what} expired at {isoformat(ends or now)}."
     if token.user.suspended_at is not None:
         return "The account is suspended."
     return None if token.user.api_access else "The account has no API access."
+
+
+def former_ends(token: Token) -> int | None:
+    """Return until when the former value of the token is accepted: its revocation ends that too."""
+    ends: int | None = token.former_expires_at
+    return ends if ends is None or token.revoked_at is None else min(ends, token.revoked_at)
 
 
 def revoke(token_id: int, reason: str, *, now: int, actor: Actor = "cli") -> Token:
@@ -304,7 +314,7 @@ def regenerate(token_id: int, *, overlap: int = 0, now: int, actor: Actor = "cli
     Raises Conflict for a revoked token, Invalid if the overlap is longer than a day.
     """
     if not 0 <= overlap <= LONGEST_OVERLAP:
-        raise Invalid({"overlap": "The old value of a token is accepted for at most 24h."})
+        raise Invalid({"overlap": LONG_OVERLAP})
     lock_rows(Token.select(Token.id).where(Token.id == token_id)).first()
     token = get(token_id)
     if token.revoked_at is not None:

@@ -33,7 +33,7 @@ def create(
     name = email.rpartition("@")[0] if display_name is None else display_name.strip()
     problems = {
         "email": email_addresses.problem(email),
-        "display_name": None if display_name is None else _name_problem(name),
+        "display_name": None if display_name is None else name_fault(name),
     }
     if found := {field: problem for field, problem in problems.items() if problem}:
         raise Invalid(found)
@@ -217,7 +217,7 @@ def require_other_administrator(user: User) -> None:
 def set_display_name(user: User, name: str) -> None:
     """Change the display name. Raises Invalid if it is too long or empty."""
     name = name.strip()
-    if problem := _name_problem(name):
+    if problem := name_fault(name):
         raise Invalid({"display_name": problem})
     user_search.remove(user.id, user.display_name)
     user_search.add([(user.id, name)])
@@ -265,7 +265,8 @@ def _save_suspension(user: User) -> None:
         user_search.add([(user.id, user.display_name)])
 
 
-def _name_problem(name: str) -> str | None:
+def name_fault(name: str) -> str | None:
+    """Return what is wrong with a display name, or None."""
     if 1 <= len(name) <= NAME_LENGTH:
         return name_problem(name)
     return f"The display name must have 1 to {NAME_LENGTH} characters."

@@ -23,6 +23,7 @@ from musicsvc.store.seeding import fixtures
 
 ARTISTS, ALBUMS, TRACKS = 1_000, 4_000, 20_000  # at scale 1
 LARGEST = 1_000
+BAD_SCALE = f"The scale must be above 0 and at most {LARGEST:,}."
 ARTISTS_A_UNIT = 40  # about 4,000 rows with their albums, tracks and links
 BEGIN = parse("2025-01-01T00:00:00Z")
 EARLIEST = date(1960, 1, 1)
@@ -72,7 +73,7 @@ def create(
     `on_progress` gets the number of finished tracks and of all tracks. Raises Invalid if `scale` is out of range.
     """
     if not 0 < scale <= LARGEST:
-        raise Invalid({"scale": f"The scale must be above 0 and at most {LARGEST:,}."})
+        raise Invalid({"scale": BAD_SCALE})
     summary, total, words = SyntheticSummary(), max(1, round(TRACKS * scale)), _words()
     for block in _blocks(scale, random_seed):
         summary.add(store.write(partial(_fill, block, words)).result())
