@@ -135,7 +135,7 @@ def test_plays_of_deleted_tracks_have_a_row_so_that_rows_add_up(
     before = {(type_, scope): exported(type_, scope) for type_ in TYPES for scope in scopes}
     gone = made.tracks[:2]
     for track in gone:
-        store.write(lambda track=track: delete(track)).result()
+        store.write(partial(delete, track)).result()
     for scope in scopes:
         rows = exported("tracks", scope)
         plays = "plays_total", "plays_period"
@@ -168,9 +168,9 @@ def test_plays_of_deleted_tracks_have_a_row_so_that_rows_add_up(
 
     changed = tmp_path / "all-tracks.csv"
     store.write(lambda: delete(made.tracks[2])).result()
-    found = differences(export("verify", str(changed), "--json"))
-    assert ("(deleted tracks)", "plays_total") in [each[:2] for each in found]
-    assert [each for each in found if each[1] == "row"] == [(str(made.tracks[2]), "row", "present", "missing")]
+    wrong = differences(export("verify", str(changed), "--json"))
+    assert ("(deleted tracks)", "plays_total") in [each[:2] for each in wrong]
+    assert [each for each in wrong if each[1] == "row"] == [(str(made.tracks[2]), "row", "present", "missing")]
 
 
 def delete(track: int) -> None:

@@ -1,4 +1,4 @@
-"""What can be judged without the database is wrong usage: exit code 2, also where there is no database."""
+"""Wrong usage, which can be judged without the database, ends with exit code 2, also where there is no database."""
 
 import shlex
 from pathlib import Path

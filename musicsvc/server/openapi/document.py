@@ -30,8 +30,8 @@ the public fields only; they too refuse an invalid token.
 
 **Bodies** are JSON objects in UTF-8 of at most 1 MiB and {MAX_VALUES:,} values (members of objects and items of
 arrays, including unknown ones). Unknown fields are ignored. Strings are trimmed (except passwords and tokens), and
-their length is the number of code points after that. NUL characters are refused. Integers are JSON integers; ids range
-from 1 to {MAX_ID}.
+their length is the number of code points after that. Control characters other than tabs and line breaks are refused,
+and a name needs a visible character. Integers are JSON integers; ids range from 1 to {MAX_ID}.
 
 **Queries**: write integers in plain digits and each parameter once. Unknown parameters are ignored.
 
