@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
@@ -108,6 +108,11 @@ def replace_null(value: Any, kind: Any) -> BeforeValidator:
     return BeforeValidator(lambda sent: value if sent is None else sent, json_schema_input_type=kind | None)
 
 
+def empty_is_none(kind: Any) -> BeforeValidator:
+    """Return a validator of an optional filter of a query string, which may be empty; `kind`: as in `replace_null`."""
+    return BeforeValidator(lambda sent: sent or None, json_schema_input_type=kind | Literal[""] | None)
+
+
 def id_list(most: int, nouns: str) -> BeforeValidator:
     """Return a validator of query parameters: ids separated by commas, at most `most`."""
 
@@ -151,10 +156,9 @@ ReleaseDate = Annotated[
     AfterValidator(_real_date),
     WithJsonSchema({"type": "string", "format": "date", "examples": ["1899-09-18"]}),
 ]
-EMPTY_IS_NONE = BeforeValidator(lambda sent: sent or None)  # optional filters of a query string
 SEARCH_NAMES = {"query": "q"}  # other names of parameters, for queries with a text to search for
 NamePart = Annotated[
-    Annotated[str, Text(1, 100)] | None,
+    Annotated[str, Text(0, 100)] | None,
     BeforeValidator(lambda sent: _trimmed(sent) or None),
     Field(
         description="Part of the name, ignoring case and accents; one or two characters match only word starts.",

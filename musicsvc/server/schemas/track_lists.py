@@ -5,9 +5,11 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from musicsvc.server.schemas.catalog_fields import GenreName, QueriedIsrc
-from musicsvc.server.schemas.fields import DIGITS_ONLY, EMPTY_IS_NONE, MAX_ID, SEARCH_NAMES, ExternalId, NamePart, Pages
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, SEARCH_NAMES, ExternalId, NamePart, Pages, empty_is_none
 from musicsvc.store.catalog import genres
 from musicsvc.store.catalog.track_lists import TrackFilters
+
+QueriedId = Annotated[int, Field(ge=1, le=MAX_ID), DIGITS_ONLY]
 
 
 class TrackPages(Pages):
@@ -16,16 +18,16 @@ class TrackPages(Pages):
     other_names: ClassVar = Pages.other_names | SEARCH_NAMES
 
     q: NamePart = None
-    artist_id: Annotated[Annotated[int, Field(ge=1, le=MAX_ID), DIGITS_ONLY] | None, EMPTY_IS_NONE] = Field(
+    artist_id: Annotated[QueriedId | None, empty_is_none(QueriedId)] = Field(
         None, description="Only tracks of the artist with this id."
     )
-    genre: Annotated[GenreName | None, EMPTY_IS_NONE] = Field(
+    genre: Annotated[GenreName | None, empty_is_none(GenreName)] = Field(
         None, description="Only tracks of the genre with this `name` or `display_name`."
     )
-    external_id: Annotated[ExternalId | None, EMPTY_IS_NONE] = Field(
+    external_id: Annotated[ExternalId | None, empty_is_none(ExternalId)] = Field(
         None, description="The id of the track in another service, as imported.", examples=["6habFhsOp2NvshLv26DqMb"]
     )
-    isrc: Annotated[QueriedIsrc | None, EMPTY_IS_NONE] = None
+    isrc: Annotated[QueriedIsrc | None, empty_is_none(QueriedIsrc)] = None
 
     def to_filters(self) -> TrackFilters:
         """Return the filters of the query as a parameter for store functions."""

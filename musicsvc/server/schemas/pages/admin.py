@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from musicsvc.server.schemas.fields import DIGITS_ONLY, EMPTY_IS_NONE, MAX_PAGE, SEARCH_NAMES, NameText, Query, Text
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_PAGE, SEARCH_NAMES, NameText, Query, Text, empty_is_none
 from musicsvc.server.schemas.pages.form import Checkbox, Form
 from musicsvc.store.accounts import api_access, email_addresses, users
 
@@ -74,7 +74,7 @@ class ArtistsQuery(Query):
     other_names: ClassVar = SEARCH_NAMES
 
     q: Typed = ""
-    manager: Annotated[Before, EMPTY_IS_NONE] = None
+    manager: Annotated[Before, empty_is_none(Before)] = None
     page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
 
 
