@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from musicsvc.cli import output
+from musicsvc.cli import output, overwriting
 from musicsvc.cli.options import AsJson, Email, Yes, option
 from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.cli.session import Session, once
@@ -71,6 +71,7 @@ def delete(
             _write(session, store, user, file)
         unit = partial(deletion.delete, user.id, artists_to=manager, now=now)
         deleted = store.write(unit).result()
+        overwriting.wait(session, store)
     written = None if file is None else str(file)
     result = {"id": user.id, "email": user.email, "deleted": deleted, "export": written}
     output.print_result(session, f"{about} is deleted.", result, json=json)

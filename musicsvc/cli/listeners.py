@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from musicsvc.cli import output
+from musicsvc.cli import output, overwriting
 from musicsvc.cli.options import AsJson, Yes, group
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
@@ -41,6 +41,8 @@ def erase(
         raise Failure("This erases the name of a listener. To confirm this without a terminal, add --yes.")
     if not yes:
         typer.confirm(f"Erase the listener {name}? There is no undo.", abort=True, err=True)
-    erased = session.write(lambda: deletion.erase_listener(name, now=now))
+    with session.store() as store:
+        erased = store.write(lambda: deletion.erase_listener(name, now=now)).result()
+        overwriting.wait(session, store)
     message = f"The listener {name} is erased. Figures stay; older backups still have the name."
     output.print_result(session, message, {"listener_id": erased}, json=json)

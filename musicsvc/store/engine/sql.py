@@ -72,6 +72,13 @@ def current() -> Database:
     return database
 
 
+def erase_for_good() -> None:
+    """After the commit of this transaction, let the store overwrite what is left of the rows that it deletes."""
+    if is_sqlite():
+        database: Any = current()
+        database.erasing = True
+
+
 def savepoint() -> AbstractContextManager[Any]:
     """Return a context manager that opens a savepoint. An error in the block undoes only the block's changes."""
     point: AbstractContextManager[Any] = current().savepoint()

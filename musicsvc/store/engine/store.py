@@ -163,6 +163,13 @@ class Store(ABC):
         """Return a store with threads of its own and, on PostgreSQL, the same connections. Close it before this one."""
         raise NotImplementedError
 
+    def overwritten(self, within: float) -> bool:  # noqa: ARG002 - nothing to wait for
+        """Return whether nothing of erased rows (`sql.erase_for_good`) is left in the files. Waits so many seconds.
+
+        PostgreSQL overwrites them when it vacuums the tables.
+        """
+        return True
+
     def waiting(self) -> tuple[int, int]:
         """Return the number of queued reads and the number of queued writes."""
         return 0, 0

@@ -11,8 +11,9 @@ from musicsvc.store.accounts import user_search, users
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import assignments
 from musicsvc.store.engagement import comments, engagement_days, likes
-from musicsvc.store.engine.sql import fetch, is_sqlite, run
-from musicsvc.store.models import AccessRequest, Message, Participant, User
+from musicsvc.store.engine.sql import erase_for_good, fetch, is_sqlite, run
+from musicsvc.store.importing.tasks import queue
+from musicsvc.store.models import AccessRequest, ImportTask, Message, Participant, User
 from musicsvc.store.plays import counting
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.security import security_events
@@ -100,6 +101,7 @@ def delete(
     listeners.erase(listeners.account_key(user.id))
     user_search.remove(user.id, user.display_name)
     User.delete().where(User.id == user.id).execute()  # and all rows that refer to it
+    erase_for_good()
     reason = describe(belongings) or None
     security_events.add("account.deleted", account_id=user.id, reason=reason, now=now, actor=actor)
     return belongings
@@ -134,11 +136,16 @@ def _leave_conversations(user_id: int) -> None:
 def erase_listener(name: str, *, now: int, actor: Actor = "cli") -> int:
     """Erase the name that API clients and imports gave to a listener. Return the listener's id, which plays keep.
 
-    Raises NotFound. Figures stay. Later plays with this name are those of a new listener.
+    Raises NotFound. Figures stay. Later plays with this name are those of a new listener. Files of plays that accounts
+    have uploaded and that are not being imported are removed.
     """
     counting.lock()  # no play of the listener is reported meanwhile
     erased = listeners.erase(listeners.opaque_key(name))
     if erased is None:
         raise NotFound("There is no listener with this name.")
+    # Uploaded files of plays, and their refused rows, may have the name. The files go with their rows of the table.
+    waits = (ImportTask.kind == "plays") & (ImportTask.step != queue.UNDO) & ImportTask.state.in_(queue.ENDED)
+    ImportTask.delete().where(waits).execute()
+    erase_for_good()
     security_events.add("listener.erased", reason=f"listener {erased}", now=now, actor=actor)
     return erased

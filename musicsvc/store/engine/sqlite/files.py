@@ -55,7 +55,12 @@ TABLES = """
     WHERE t.schema = 'main' AND t.type <> 'shadow' AND t.name NOT LIKE 'sqlite~_%' ESCAPE '~'
 """
 MAPPED = 1 << 31  # bytes; SQLite maps no more. Pages that are not mapped are copied, which costs figures a tenth.
-PRAGMAS: dict[str, object] = {"foreign_keys": "ON", "synchronous": "FULL", "mmap_size": MAPPED}
+PRAGMAS: dict[str, object] = {
+    "foreign_keys": "ON",
+    "synchronous": "FULL",
+    "mmap_size": MAPPED,
+    "secure_delete": "ON",  # deleted rows are overwritten; what this leaves is found by `scrubbing.py`
+}
 
 
 class DiskFault(Unavailable):
@@ -222,6 +227,7 @@ class SqliteDatabase(APSWDatabase):
         self._connections: list[apsw.Connection] = []
         self._identity = identity(path)
         self._tables: Tables | None = None
+        self.erasing = False  # a transaction erases rows (`sql.erase_for_good`)
 
     @property
     def tables(self) -> Tables:

@@ -20,6 +20,7 @@ from musicsvc.store.engine.name_index import index_changed_names
 from musicsvc.store.engine.sql import bind, perform
 from musicsvc.store.engine.sqlite.files import ERRORS, DiskFault, SqliteDatabase, driver_error, translate
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
+from musicsvc.store.engine.sqlite.scrubbing import Scrubbing
 from musicsvc.store.engine.store import CLOSING, Workload
 from musicsvc.store.engine.tables import counting, noting
 
@@ -87,10 +88,11 @@ def complete_all(jobs: Iterable[Job]) -> None:
 class GroupWriter:
     """Runs queued functions on one thread. A function's future is done after the transaction committed or failed."""
 
-    def __init__(self, database: SqliteDatabase, timeout: float, reserved: ReservedSpace) -> None:
+    def __init__(self, database: SqliteDatabase, timeout: float, reserved: ReservedSpace, scrubbing: Scrubbing) -> None:
         """Start the thread. A queued function waits at most `timeout` seconds for database locks of other processes."""
         self.workload = Workload()
         self._reserved = reserved
+        self._scrubbing = scrubbing
         self._database = database
         self._timeout = timeout
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
@@ -244,6 +246,9 @@ class GroupWriter:
             self._rollback()
             return self._translated(error)
         self.workload.add(len(jobs), time.monotonic() - began)
+        if self._database.erasing:
+            self._database.erasing = False
+            self._scrubbing.request()
         return None
 
     def _run_unit(self, job: Job, savepoints: apsw.Cursor | None) -> frozenset[str]:

@@ -15,6 +15,7 @@ from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.files import BUSY_SECONDS, SqliteDatabase, close
 from musicsvc.store.engine.sqlite.group_commit import GroupWriter
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
+from musicsvc.store.engine.sqlite.scrubbing import Scrubbing
 from musicsvc.store.engine.store import CLOSING, Store, enqueue, queued
 from musicsvc.store.engine.url import SQLITE
 
@@ -54,7 +55,8 @@ class SqliteStore(Store):
         self._pool = ThreadPoolExecutor(READERS, "store-read", initializer=bind, initargs=(self._readers,))
         pragmas = WRITER_PRAGMAS | ({"synchronous": "NORMAL"} if log else {})
         database = SqliteDatabase(self.path, pragmas, statements=WRITER_STATEMENTS)
-        self._writer = GroupWriter(database, BUSY_SECONDS, self._reserved)
+        self._scrubbing = Scrubbing(self.path)
+        self._writer = GroupWriter(database, BUSY_SECONDS, self._reserved, self._scrubbing)
         self.workload = self._writer.workload
 
     def _examine(self, *, log: bool) -> None:
@@ -151,6 +153,9 @@ class SqliteStore(Store):
             except apsw.Error as error:
                 raise files.translate(error, self.path) from error
 
+    def overwritten(self, within: float) -> bool:
+        return self._scrubbing.wait(within)
+
     def waiting(self) -> tuple[int, int]:
         return queued(self._pool), self._writer.waiting()
 
@@ -163,4 +168,5 @@ class SqliteStore(Store):
                 close(self._watch)
                 self._watch = None
         self._writer.close()
+        self._scrubbing.close()
         self._use_lock.release()
