@@ -164,9 +164,9 @@ class Store(ABC):
         raise NotImplementedError
 
     def overwritten(self, within: float) -> bool:  # noqa: ARG002 - nothing to wait for
-        """Return whether nothing of erased rows (`sql.erase_for_good`) is left in the files. Waits so many seconds.
+        """Return whether nothing of erased rows (`sql.erase_for_good`) is left in the files.
 
-        PostgreSQL overwrites them when it vacuums the tables.
+        Waits at most `within` seconds. PostgreSQL overwrites them when it vacuums the tables.
         """
         return True
 

@@ -105,13 +105,12 @@ def report(
         raise Unauthenticated("unknown")  # the account was deleted after its token was checked
     ids = listeners.ensure(keys.values())
     rows = [_row(play, ids[keys[play.listener]], actor, now) for play in valid]
-    surplus: dict[int, str] = {}
     own = ids[keys[None]] if None in keys else None
     dropped = moving.dropped({row.client_key for row in rows if row.client_key})
     if own is not None:
         own_plays.lock(own)
-        rows, surplus = own_plays.select(rows, own, dropped, daily=own_daily)
-        outcome.refused = sorted([*outcome.refused, *((places[at], reason) for at, reason in surplus.items())])
+    rows, surplus = (rows, {}) if own is None else own_plays.select(rows, own, dropped, daily=own_daily)
+    outcome.refused = sorted([*outcome.refused, *((places[at], reason) for at, reason in surplus.items())])
     outcome.accepted = record([row for row in rows if row.client_key not in dropped], own)
     outcome.repeated = len(valid) - len(surplus) - outcome.accepted
     counting.roll_up(outcome.accepted)

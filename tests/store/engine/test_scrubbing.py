@@ -1,4 +1,4 @@
-"""What is left of erased rows in a SQLite file is overwritten, while others read and write."""
+"""Erased rows of a SQLite file are overwritten wherever they are left, while others read and write."""
 
 import random
 from pathlib import Path

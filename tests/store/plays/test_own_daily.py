@@ -1,4 +1,4 @@
-"""Own plays of an account: at most so many of each day, whatever the batches."""
+"""Own plays of an account: at most 600 of each day, whatever the batches."""
 
 import shutil
 from collections import Counter

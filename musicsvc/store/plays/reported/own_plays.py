@@ -1,4 +1,4 @@
-"""The rules for own plays, which an account reports of its own listening: one in each half minute, so many in a day.
+"""The rules for own plays, which an account reports of its own listening: one in each half minute, and a limit by day.
 
 Table `own_play_day` has the number of accepted plays of each day. A withdrawn play gives its place back.
 """
