@@ -1,19 +1,17 @@
 """The table of the places where the service looks at text of clients."""
 
 import csv
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, quote_plus, urlencode
 
 from aiohttp._cookie_helpers import parse_cookie_header
 from multidict import CIMultiDict, CIMultiDictProxy
-from pydantic import BaseModel
 
-from musicsvc import clock, curl, redaction
+from musicsvc import clock, curl, redaction, wording
 from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.reports import tables, wrapping, writing
@@ -27,14 +25,12 @@ from musicsvc.server.handlers.pages import settings
 from musicsvc.server.peer import PeerResolver
 from musicsvc.server.request import bodies, multipart, parameters, uploads
 from musicsvc.server.responses import responses
-from musicsvc.server.routes.route import Route, Router
+from musicsvc.server.routes.route import Router
 from musicsvc.server.routes.table import DEMO_ROUTES
 from musicsvc.server.schemas import fields
-from musicsvc.server.schemas.fields import Query
 from musicsvc.server.schemas.pages import accounts as account_forms
 from musicsvc.server.schemas.pages.form import Form, parse_form
 from musicsvc.server.schemas.parsed_body import parse_body
-from musicsvc.server.schemas.reading import check_query
 from musicsvc.server.shapes import exports, signed_urls
 from musicsvc.store.accounts import email_addresses, passwords, tokens
 from musicsvc.store.activity import calls
@@ -231,7 +227,7 @@ def heading(text: str) -> object:
 def head_of_file(text: str) -> object:
     raw = text.encode()[: formats.HEAD]
     lines = formats.decoded(raw).splitlines()
-    return formats._by_bytes(None, raw, packed=False), detection._table(lines)  # type: ignore[arg-type]
+    return formats._by_bytes(Path(), raw, records.NONE, packed=False), detection._table(lines)
 
 
 def name(text: str) -> object:
@@ -278,6 +274,10 @@ def drawn(text: str) -> object:
         writing.language(text),
         wrapping.wrapping(writing.drawable(text)),
     )
+
+
+def exported(text: str) -> object:
+    return tables.cell(text), wording.unquoted(wording.quoted(text))
 
 
 def logged(text: str) -> object:
@@ -364,75 +364,8 @@ PLACES: dict[str, Place] = {
     "a period, a time, a duration": Place(time, FIELD, ("…", "2026-…", "2026-01-31T12:00:00.…")),
     "an e-mail address, a password": Place(account, FIELD, ("…", "a@…", "…@a.test", "a@a.…")),
     "a text on a picture or in a report": Place(drawn, NAME, ("…", "あ…"), ON_PICTURES),
-    "a cell of an export": Place(tables.cell, PARAGRAPH, ("…", "=…", "\r…")),
+    "a cell of an export": Place(exported, PARAGRAPH, ("…", "=…", "\r…")),
     "what a demo records": Place(logged, 16 * 1024, ("…", '"token":"…', "token=…"), IN_LOGS),
     "the score of a demo": Place(scored, FIELD, ("…", "1…", "-1.1e…")),
     "a request that is shown": Place(shown, FIELD),
 }
-
-
-def looked_at_by_schemas() -> Iterator[tuple[str, Place]]:
-    """Yield the places of all bodies and queries, by their schemas."""
-    found: dict[Any, Route] = {}
-    for route in DEMO_ROUTES:
-        for schema in (route.body, route.query):
-            if schema is not None:
-                found.setdefault(schema, route)
-    for schema, route in found.items():
-        yield f"{schema.__name__} of {route.path}", of_schema(schema)
-
-
-def of_schema(schema: type[BaseModel]) -> Place:
-    """Return the place where a body or a query of this schema is looked at."""
-    if issubclass(schema, Query):
-        return Place(partial(queried, schema), FIELD, ("…",), FEW, partial(in_query, schema))
-    parse = parse_form if issubclass(schema, Form) else parse_body
-    make = in_form if issubclass(schema, Form) else in_json
-    return Place(partial(parse, schema, context=CONTEXT), ON_LOOP, ("…",), FEW, partial(make, schema))
-
-
-def queried(schema: type[Query], text: str) -> object:
-    return check_query(schema, parse_qsl(text), now=NOW)
-
-
-def in_query(schema: type[BaseModel], text: str) -> str:
-    names = _names(schema)
-    share = max(1, len(text) // len(names))
-    return "&".join(f"{each}={quote_plus(text[:share])}" for each in names)[:FIELD]
-
-
-def in_form(schema: type[BaseModel], text: str) -> bytes:
-    names = _names(schema)
-    share = max(1, len(text) // len(names))
-    return urlencode([(each, text[:share]) for each in names]).encode()
-
-
-def in_json(schema: type[BaseModel], text: str) -> bytes:
-    document = schema.model_json_schema()
-    return json.dumps(_filled(document, document, text), ensure_ascii=False).encode()
-
-
-def _names(schema: type[BaseModel]) -> list[str]:
-    return [field.alias or name for name, field in schema.model_fields.items()] or ["a"]
-
-
-def _filled(document: Any, schema: Any, text: str) -> Any:
-    """Return a value of the shape of the JSON schema, with the text wherever a text or a number is."""
-    if "$ref" in schema:
-        schema = document["$defs"][schema["$ref"].rpartition("/")[2]]
-    if "anyOf" in schema:
-        return _filled(document, schema["anyOf"][0], text)
-    if "properties" in schema:
-        members = schema["properties"].items()
-        return {each: _filled(document, inner, text[: max(1, len(text) // len(members))]) for each, inner in members}
-    if schema.get("type") == "array":
-        return [_filled(document, schema["items"], text[: max(1, len(text) // 3)])] * 3
-    return text
-
-
-def patterns_of(schema: Any) -> Iterator[str]:
-    """Yield the patterns in a JSON schema."""
-    for each in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
-        yield from patterns_of(each)
-    if isinstance(schema, dict) and isinstance(schema.get("pattern"), str):
-        yield schema["pattern"]

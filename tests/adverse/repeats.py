@@ -6,7 +6,7 @@ A repeat that gives nothing back (`*+`) is harmless beside another one, and so a
 import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from re import _constants as ops  # type: ignore[attr-defined]
+from re import _constants as ops
 from re import _parser
 from typing import Any
 

@@ -12,13 +12,13 @@ from pydantic import StringConstraints
 from musicsvc.server import peer
 from musicsvc.server.schemas.fields import Body
 from musicsvc.store.importing import headings
-from tests.adverse import costs, places, repeats
+from tests.adverse import costs, repeats, schemas
 from tests.adverse.places import PLACES, Place
 from tests.adverse.sites import SEARCHING, Product, Reached, Site, scan, sites_of
 
 pytestmark = pytest.mark.only_on("sqlite")
 
-SCHEMAS = dict(places.looked_at_by_schemas())
+SCHEMAS = dict(schemas.all_places())
 # Places that no text of a client reaches, with the reason. The beginning of a path stands for all in it.
 NOT_REACHED = {
     "cli/": "what the operator types",
@@ -38,17 +38,13 @@ NOT_REACHED = {
     "store/engine/postgres/connections.py:": "errors of PostgreSQL",
     "store/engine/tables.py:": "our SQL",
     "store/engine/url.py:": "settings",
-    "store/importing/files/parquet.py:": "the path at which the server keeps a file",
+    "store/importing/files/unpacking/parquet.py:": "the path at which the server keeps a file",
     "store/recounting/": "files of dumps",
     "store/schema/history.py:": "versions",
     "reports/parquet.py:": "errors of DuckDB",
 }
 # Patterns that are passed as functions, which leaves no trace, and where they are looked at.
 PASSED = {"server/peer.py:PROXY_HEADER": "Forwarded"}
-# What another change bounds before anything looks at it.
-BOUNDED_ELSEWHERE = {"store/importing/headings.py:ASIDE"}
-
-
 MANY = 25_000  # characters of a body whose values are counted
 
 
@@ -78,7 +74,7 @@ def schema_patterns() -> Iterator[str]:
     """Yield the patterns in the schemas of bodies and queries."""
     for place in SCHEMAS.values():
         schema = place.look.args[0]  # type: ignore[attr-defined]
-        yield from places.patterns_of(schema.model_json_schema())
+        yield from schemas.patterns_of(schema.model_json_schema())
 
 
 def reason(site: Site) -> str | None:
@@ -97,7 +93,7 @@ def test_each_place_that_looks_at_text_is_in_the_table_or_gets_no_text_of_client
 def test_no_pattern_repeats_the_same_characters_twice(product: Product) -> None:
     found = [fault for pattern in set(schema_patterns()) for fault in repeats.faults(pattern)]
     for site in product.sites:
-        if reason(site) is None and str(site) not in BOUNDED_ELSEWHERE:
+        if reason(site) is None:
             found += faults_of(site, product)
     assert not found
 
@@ -132,7 +128,7 @@ class PlantedBody(Body):
 
 
 def test_a_pattern_with_a_repeat_in_a_repeat_is_found_in_a_schema() -> None:
-    assert [*places.patterns_of(PlantedBody.model_json_schema())] == [PLANTED.pattern]
+    assert [*schemas.patterns_of(PlantedBody.model_json_schema())] == [PLANTED.pattern]
     assert repeats.faults(PLANTED.pattern, searched=False)
 
 

@@ -43,6 +43,7 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
             "playlists_ignored": 4,
         },
     ),
+    "bells.csv": ("catalog", "track,artist\nRa\x07g,Ann\nRo\x07ck,Be\x07a\nTrio,Ann\n", {"controls_dropped": 2}),
     "singles.csv": ("catalog", SINGLES, {"albumless": 2}),
     "endsong_0.json": (
         "plays",

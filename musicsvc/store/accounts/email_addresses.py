@@ -16,8 +16,8 @@ _DOMAIN = regex.compile(rf"localhost|(?:{_LABEL}\.)+(?!\d+$){_LABEL}")  # a numb
 def normalize(email: str) -> str:
     """Return the form that all spellings of an e-mail address share.
 
-    The part before the @ is case-folded and in NFKC. The domain is in ASCII (IDNA with UTS 46, non-transitional). A text
-    that is too long for an address stays as it is, because the cost of normalizing grows with the square of the length.
+    The part before the @ is case-folded and in NFKC. The domain is in ASCII (IDNA with UTS 46, non-transitional). A
+    text that is too long for an address stays as it is: the cost of normalizing grows with the square of the length.
     """
     email = email.strip()
     if len(email) > LENGTH:

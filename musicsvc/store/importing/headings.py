@@ -103,7 +103,8 @@ UNITS |= dict.fromkeys(("min", "mm", "ss", "hh", "h", "m", "hhmmss", "mmss"), ""
 JOINTS = {"in", "the", "of"}
 WORD = re.compile(r"[^\W\d_]+|[0-9]+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-OPENING, CLOSING = re.compile(r"[(\[*]"), re.compile(r"[)\]]")
+OPENING = re.compile(r"[(\[*]")
+CLOSING = re.compile(r"[)\]]")
 
 
 def words(heading: str) -> list[str]:

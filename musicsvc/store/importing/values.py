@@ -19,6 +19,7 @@ LONGEST_DURATION = 86_400_000  # milliseconds
 DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[T ][0-9]{2}:[0-9:.]{2,}Z?)?)?)?")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 LONGEST_NUMBER = 40
+MOST_NAMES = 1_000  # in a cell
 LONGEST_CACHED = 64  # characters
 NOTES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 NOTE = re.compile(r"([A-Ga-g])([#♯b♭]?)")
@@ -90,10 +91,15 @@ def _only_nul(found: re.Match[str]) -> str:
 
 
 def several(value: Any, longest: int) -> list[str]:
-    """Return the distinct names in a list, or in a text separated by semicolons. `longest`: limit in code points."""
+    """Return the distinct names in a list, or in a text separated by semicolons. `longest`: limit in code points.
+
+    Lists of more than MOST_NAMES are invalid.
+    """
     if isinstance(value, str) and SEPARATOR not in value:
         return [] if (only := name(value, longest)) is None else [only]
     parts = value.split(SEPARATOR) if isinstance(value, str) else value if isinstance(value, list) else [value]
+    if len(parts) > MOST_NAMES:
+        raise ValueError(f"must not have more than {MOST_NAMES:,} names")
     found = [part for each in parts if (part := name(each, longest)) is not None]
     return list(dict.fromkeys(found))
 

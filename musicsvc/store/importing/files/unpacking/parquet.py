@@ -29,7 +29,7 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
 
 def parts(path: Path, folder: Path, _options: dict[str, Any]) -> Iterator[Any]:
     """Yield the columns and the number of rows, then the rows."""
-    read = 0
+    read: int | None = None
     with connect(folder) as connection:
         # DuckDB treats a file name as a glob pattern; brackets escape its special characters.
         name = re.sub(r"([*?\[])", r"[\1]", str(path))
@@ -37,13 +37,14 @@ def parts(path: Path, folder: Path, _options: dict[str, Any]) -> Iterator[Any]:
             size, columns = _describe(connection, name)
             names = [column[: LONGEST_HEADING + 1] for column, _ in columns[: MOST_COLUMNS + 1]]
             yield {"size": size, "headings": names, "line": None}
+            read = 0
             for row in _rows(connection, name, columns, size):
                 yield row
                 read = row[0]
         except duckdb.OutOfMemoryException:
             raise MemoryError from None
         except duckdb.Error:
-            damaged = f"is damaged: it cannot be read after row {read}" if read else "cannot be read as Parquet"
+            damaged = "cannot be read as Parquet" if read is None else f"is damaged: it cannot be read after row {read}"
             raise Failure(f"{path} {damaged}.") from None
 
 
