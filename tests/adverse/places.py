@@ -280,10 +280,6 @@ def exported(text: str) -> object:
     return tables.cell(text), wording.unquoted(wording.quoted(text))
 
 
-def logged(text: str) -> object:
-    return redaction.redact(text), redaction.redact_unknown(text), redaction.redact_json({text: [text]})
-
-
 def scored(text: str) -> object:
     return mangling.is_no_id(text), mangling.mangled_texts(text[:300])
 
@@ -365,7 +361,13 @@ PLACES: dict[str, Place] = {
     "an e-mail address, a password": Place(account, FIELD, ("…", "a@…", "…@a.test", "a@a.…")),
     "a text on a picture or in a report": Place(drawn, NAME, ("…", "あ…"), ON_PICTURES),
     "a cell of an export": Place(exported, PARAGRAPH, ("…", "=…", "\r…")),
-    "what a demo records": Place(logged, 16 * 1024, ("…", '"token":"…', "token=…"), IN_LOGS),
+    **{
+        f"what a demo records, by {look.__name__}": Place(look, 16 * 1024, ("…", '"token":"…', "token=…"), IN_LOGS)
+        for look in (redaction.redact, redaction.redact_unknown, redaction.redact_json)
+    },
+    "what a demo records, as a name of JSON": Place(
+        lambda text: redaction.redact_json({text: 0}), 16 * 1024, pieces=IN_LOGS
+    ),
     "the score of a demo": Place(scored, FIELD, ("…", "1…", "-1.1e…")),
     "a request that is shown": Place(shown, FIELD),
 }
