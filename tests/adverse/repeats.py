@@ -12,7 +12,7 @@ from typing import Any
 
 SAMPLE = [*map(chr, range(256)), *"ßİıŁ–—…中あ가กअش\u0301\u0316\u200d\ufe0f\U0001f3b5"]
 EVERY = frozenset(SAMPLE)
-LONG = 100  # repeats of at most so many count as one character
+LONG = 100  # repeats of at most this many count as one character
 CATEGORIES = {
     ops.CATEGORY_DIGIT: str.isdigit,
     ops.CATEGORY_SPACE: str.isspace,

@@ -1,4 +1,4 @@
-"""What a client sends costs no more than it weighs: the cost of looking at a text does not grow with its square."""
+"""Tests that the cost of looking at a text of a client does not grow with the square of its length."""
 
 import ast
 import re

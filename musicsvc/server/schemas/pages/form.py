@@ -12,7 +12,7 @@ from musicsvc.server.schemas.parsed_body import ParsedBody
 from musicsvc.server.schemas.reading import check, decode
 
 MOST_FIELDS = 1_000
-MOST_ESCAPES = 80_000  # of single bytes; to decode so many takes 30 ms
+MOST_ESCAPES = 80_000  # of single bytes; decoding takes 30 ms
 TOKEN_FIELD = "form_token"  # noqa: S105 - the name of a field, no secret
 
 Checkbox = Annotated[bool, BeforeValidator(lambda sent: sent in {True, "on"})]  # give the field the default False
