@@ -297,7 +297,11 @@ def cursor(text: str) -> object:
 
 
 PLACES: dict[str, Place] = {
-    "Content-Type": Place(content_type, FIELD, ("…", "multipart/form-data; boundary=a…", 'application/json; a="…')),
+    "Content-Type": Place(
+        content_type,
+        FIELD,
+        ("…", "multipart/form-data; boundary=a…", 'multipart/form-data; boundary=a…"x', 'application/json; a="…'),
+    ),
     "a header with parameters": Place(parameters.parse, FIELD, ("…", "a;…", 'a;b="…', 'a;b=…"')),
     "Accept-Encoding, If-None-Match": Place(
         lambda text: responses.Negotiation.of_headers(headers(("Accept-Encoding", text), ("If-None-Match", text))),

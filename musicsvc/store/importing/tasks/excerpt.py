@@ -16,7 +16,7 @@ class Excerpt(Reader):
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._shown: list[Record] = []
+        self._shown: list[tuple[int, dict[str, str]]] = []  # lines and cells, shortened at once
         self.columns = reader.columns
         self.size = reader.size
         self.name = reader.name
@@ -40,18 +40,19 @@ class Excerpt(Reader):
                     return
                 count += 1
                 if len(self._shown) < SHOWN:
-                    self._shown.append(step)
+                    cells = {name: _text(value) for name, value in step.values.items()}
+                    self._shown.append((step.line, cells))
             yield step
 
     def names(self) -> list[str]:
         """Return the columns, or those of the rows to show if they differ between rows."""
-        found = self.columns or list(dict.fromkeys(name for record in self._shown for name in record.values))
+        found = self.columns or list(dict.fromkeys(name for _, cells in self._shown for name in cells))
         return found[:MOST_COLUMNS]
 
     def table(self) -> list[list[str]]:
         """Return the cells of the rows to show, as text."""
         names = self.names()
-        return [[str(record.line), *(_text(record.values.get(name)) for name in names)] for record in self._shown]
+        return [[str(line), *(cells.get(name, "") for name in names)] for line, cells in self._shown]
 
 
 class Heeding(Reader):
