@@ -1,8 +1,8 @@
 """Run one `musicsvc import`: show the progress, then print the refused rows and a summary. Handles Ctrl+C."""
 
 import gc
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +14,6 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.output_file import open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
-from musicsvc.server.process.supervisor import ENDING_SECONDS
 from musicsvc.wording import cut, escape_controls, quantity
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def run(
     _check(options)
     run = _Run(session, options)
     try:
-        with stopping(session, AGAIN):
+        with interrupts.stopping(session, AGAIN):
             summary = run.do(open_file, work, warn)
     except KeyboardInterrupt:
         run.interrupted()
@@ -89,14 +88,6 @@ def run(
         _print(session, summary)
     if _all_refused(summary):
         raise typer.Exit(1)
-
-
-@contextmanager
-def stopping(session: Session, again: str) -> Iterator[None]:
-    """Kill the command if it takes longer to stop after Ctrl+C than a server may. `again`: how to continue then."""
-    seconds = session.settings().server.shutdown_timeout + ENDING_SECONDS
-    with interrupts.kill_after(seconds, f"Error: The command did not stop within {seconds:g} s; killed. {again}"):
-        yield
 
 
 def _check(options: RunOptions) -> None:

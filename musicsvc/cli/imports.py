@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from musicsvc.cli import import_run, output, progress
+from musicsvc.cli import interrupts, output, progress
 from musicsvc.cli.options import AsJson, Yes, identifier
 from musicsvc.cli.output import JSON, format_time
 from musicsvc.cli.session import Session
@@ -48,7 +48,7 @@ def undo(
     with session.store() as store:
         if not yes and sys.stdin.isatty():
             _ask(store, run)
-        with import_run.stopping(session, AGAIN), progress.bar(session, f"import {run}") as on_progress:
+        with interrupts.stopping(session, AGAIN), progress.bar(session, f"import {run}") as on_progress:
             summary = undoing.undo(store, run, now=now, on_progress=on_progress)
     counts = _counts(summary)
     if json:

@@ -14,6 +14,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from musicsvc.cli.session import Session
 
 
 @contextmanager
@@ -38,6 +42,16 @@ def kill_after(seconds: float, what: str) -> Iterator[None]:
         signal.set_wakeup_fd(before)
         os.close(writing)  # ends the watcher
         watcher.wait()
+
+
+@contextmanager
+def stopping(session: "Session", again: str) -> Iterator[None]:
+    """Kill the command if it takes longer to stop after Ctrl+C than a server may. `again`: how to continue then."""
+    from musicsvc.server.process.supervisor import ENDING_SECONDS
+
+    seconds = session.settings().server.shutdown_timeout + ENDING_SECONDS
+    with kill_after(seconds, f"Error: The command did not stop within {seconds:g} s; killed. {again}"):
+        yield
 
 
 def watch(pid: int, seconds: float, what: str) -> None:

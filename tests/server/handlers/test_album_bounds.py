@@ -39,7 +39,7 @@ async def test_an_album_holds_at_most_1000_tracks_however_many_are_added_at_once
 
 async def test_an_album_takes_at_most_768_kib(client: Client, store: Store) -> None:
     large_albums.fill(store, albums=1, tracks=large_albums.NEARLY_FULL)
-    refused = await client.post("tracks", track(1, description=large_albums.LONGEST, tags=["new"], genre="new"))
+    refused = await client.post("tracks", track(1, description="x" * 10_000, tags=["new"], genre="new"))
     assert refused.status == 422
     assert refused.json["errors"] == {"album_id": "An album with its tracks takes at most 768 KiB as JSON."}
     assert (await client.get("genres")).json["pagination"]["total"] == 0
@@ -50,9 +50,7 @@ async def test_an_album_takes_at_most_768_kib(client: Client, store: Store) -> N
     around += len('"description":"",')
     around += len('"artists":[{"id":1234567890,"name":"Erik Satie","image_small":null,"verified":false},]},')
     for length, status in ((left - around + 1, 422), (left - around, 201)):
-        escaped, plain = divmod(length, 6)
-        body = track(1, description="\x01" * escaped + "x" * plain)
-        assert (await client.post("tracks", body)).status == status, length
+        assert (await client.post("tracks", track(1, description="x" * length))).status == status, length
     album = await client.get("albums/1")
     assert 766 * KIBIBYTE < len(album.body) <= 768 * KIBIBYTE
     assert (await client.post("tracks", track(1))).status == 422

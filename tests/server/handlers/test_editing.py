@@ -148,8 +148,8 @@ async def test_a_change_is_held_to_the_rules_of_what_is_new(client: Client, othe
 async def test_an_album_keeps_its_bounds_whatever_of_it_is_edited(client: Client) -> None:
     artist = (await made(client, "artist", name="Clara"))["id"]
     album = (await made(client, "album", name="Long", artist_id=artist))["id"]
-    text, image = "\u0001" * 10_000, "https://img.test/" + "c" * 2000  # six bytes each in JSON
-    for _ in range(13):
+    text, image = "\U0001f3b5" * 10_000, "https://img.test/" + "c" * 2000  # four bytes each in JSON
+    for _ in range(19):
         await made(client, "track", name="Long", duration=1, artists=[artist], album_id=album, description=text)
     bare = (await made(client, "track", name="Short", duration=1, artists=[artist]))["id"]
     refused = "takes at most 768 KiB as JSON."

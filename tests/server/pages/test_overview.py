@@ -30,7 +30,10 @@ async def export(world: World, kind: str, **body: Any) -> Any:
     client = world.shared.client.holding(world.made.token)
     name = "report" if kind == "report" else "json"
     sent = body if kind == "report" else body | {"type": kind}
-    return (await client.post(f"{INSIGHTS}/export/{name}", sent)).json["data"]
+    data = (await client.post(f"{INSIGHTS}/export/{name}", sent)).json["data"]
+    if kind == "tracks":
+        assert data["rows"].pop()["track_id"] is None  # of deleted tracks
+    return data
 
 
 def number(text: str) -> int:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from musicsvc.server.request.executors import Work
+from musicsvc.server.request.executors import RESERVED, Work
 from musicsvc.store.accounts import password_links, passwords, users
 from tests.rights.world import PASSWORD, PASSWORD_HASH
 from tests.support.page_client import PageClient, add_account, page_client, text
@@ -15,7 +15,7 @@ from tests.support.shared_server import Shared, on_shared_loop
 
 NEW = "four romances for viola"
 UNKNOWN = "/password/" + "x" * 43
-CAPACITY = sum(Work.SETTING_PASSWORDS.value[1:])
+CAPACITY = Work.SETTING_PASSWORDS.value.threads + Work.SETTING_PASSWORDS.value.waiting - RESERVED  # of one address
 PATIENCE = 30.0
 
 

@@ -72,7 +72,7 @@ async def test_hashing_holds_up_nobody_else_and_a_long_line_is_told_to_come_back
     answers = await asyncio.gather(*crowd)
     statuses = [answer.status for answer in answers]
     assert set(statuses) == {status, 503}
-    assert statuses.count(status) >= 18  # two running, 16 waiting
+    assert statuses.count(status) >= 16  # two running, 14 waiting; two places stay for other addresses
     assert {answer.headers.get("Retry-After") for answer in answers} == {None, "1"}
 
 

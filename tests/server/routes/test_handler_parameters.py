@@ -31,6 +31,7 @@ SOURCES = {
     "verified",
     "visit",
     "form",
+    "kept",
     "activity_log",
     "backup_folder",
     "check_installation",
@@ -53,6 +54,7 @@ def test_every_parameter_of_a_handler_has_a_source(route: Route) -> None:
         "received": route.upload,
         "visit": on_page,
         "form": on_page,
+        "kept": on_page,
     }
     sources = {name for name in SOURCES if there.get(name, True)} | {*route.parameters}
     assert taken_by(route.handler) <= sources
