@@ -12,6 +12,7 @@ import pytest
 from musicsvc.clock import MovableClock
 from musicsvc.server.network.connection_limits import MAX_FRAMING
 from musicsvc.server.request.bodies import MAX_CHUNKS
+from musicsvc.server.schemas.pages.form import MOST_ESCAPES
 from musicsvc.server.schemas.parsed_body import MAX_VALUES, SAMPLE, first_values
 from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
@@ -187,6 +188,14 @@ async def test_unknown_channels_are_named_but_not_all_of_them_and_not_at_length(
     unknown = [f"{'k' * 100}…", *(f"c{number}" for number in range(9))]
     errors = dict.fromkeys((f"{place}.{name}" for name in unknown), "This key is unknown.")
     assert answer.json["errors"] == errors | {f"{place}.email": "Must be true or false."}
+
+
+async def test_a_form_has_a_bound_on_its_escaped_bytes(anonymous: Client) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": anonymous.root}
+    for surplus, status in ((0, 403), (1, 413)):  # 403: it has no token of a form
+        body = b"email=" + b"%41" * (MOST_ESCAPES + surplus)
+        answer = await anonymous.post("/sign-in", data=body, headers=headers)
+        assert answer.status == status
 
 
 async def test_a_body_may_come_in_so_many_chunks(client: Client) -> None:
