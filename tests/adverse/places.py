@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -38,9 +39,10 @@ from musicsvc.store.catalog import changes, genres, identifiers, names
 from musicsvc.store.editing import fields as edited
 from musicsvc.store.editing import twins
 from musicsvc.store.engine import name_index
-from musicsvc.store.importing import headings, values
+from musicsvc.store.importing import guessing, headings, values
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.files import formats, records
+from musicsvc.store.importing.columns import Columns
+from musicsvc.store.importing.files import formats, readers, records
 from musicsvc.store.importing.files.histories import detection
 from musicsvc.store.importing.people import follows
 from musicsvc.store.importing.people.follows import Follows
@@ -224,6 +226,21 @@ def heading(text: str) -> object:
     return headings.keys(text), headings.unit(text), records.headings([text], Failure)
 
 
+def read_as(name: str) -> Callable[[str], object]:
+    """Return a function that reads a file of this name with a content, and guesses its columns."""
+
+    def look(text: str) -> object:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            path.write_text(text, "utf-8", newline="")
+            with suppress(Failure), readers.open_file(path) as reader:
+                columns = Columns(Catalog(ImportOptions(user="ann@label.test")).fields, ())
+                return [*guessing.fit(reader.steps(), columns, reader.columns, headings.CATALOG, None)]
+        return None
+
+    return look
+
+
 def head_of_file(text: str) -> object:
     raw = text.encode()[: formats.HEAD]
     lines = formats.decoded(raw).splitlines()
@@ -357,6 +374,12 @@ PLACES: dict[str, Place] = {
     "a row of follows": Place(row_of(Follows), CELL, ("…", "a@…"), IN_CELLS),
     "a row of playlists": Place(row_of(Playlists), CELL, ("…", "1…"), IN_CELLS),
     "a heading": Place(heading, HEADING, ("…", "a…(", "(…")),
+    "headings of a table": Place(
+        read_as("a.csv"), ROW, ("…", "track,artist,…\nA,B", "a…,track,artist\nA,B"), (*IN_CELLS, ",", "a,", "é,", "(,")
+    ),
+    "keys of JSON Lines": Place(
+        read_as("a.jsonl"), ROW, ('{"a":0,"…":0}', '{"a":0,…"a":0}'), ("(", "a", "\u0301\u0316", "[", '"a":0,', "a )")
+    ),
     "the beginning of a file": Place(head_of_file, formats.HEAD, ("…", "a,b,c,…", "GIF8…")),
     "a name": Place(name, names.LONGEST, ("…", "a… (1)", "a… (")),
     "a code": Place(code, NAME),

@@ -16,7 +16,7 @@ from tests.adverse import costs, repeats, schemas
 from tests.adverse.places import PLACES, Place
 from tests.adverse.sites import SEARCHING, Product, Reached, Site, scan, sites_of
 
-pytestmark = pytest.mark.only_on("sqlite")
+pytestmark = [pytest.mark.slow, pytest.mark.only_on("sqlite")]
 
 SCHEMAS = dict(schemas.all_places())
 # Places that no text of a client reaches, with the reason. The beginning of a path stands for all in it.
