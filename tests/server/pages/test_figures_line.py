@@ -84,6 +84,11 @@ class Gate:
     def open(self, number: int = 1) -> None:
         self._passes.release(number)
 
+    def close(self) -> None:
+        """Let through none of those that were not yet there when it was opened."""
+        while self._passes.acquire(blocking=False):
+            pass
+
 
 async def test_an_account_that_floods_the_line_of_figures_closes_no_page_to_another(
     world: World, monkeypatch: pytest.MonkeyPatch
@@ -110,12 +115,13 @@ async def test_an_account_that_floods_the_line_of_figures_closes_no_page_to_anot
             passed = gate.calls
             gate.open()
             await until(lambda: visit.done() or gate.calls > passed)  # noqa: B023 - at once
+        gate.close()
         return visit.result().status
 
     try:
         for path in pages:
             flood += [asyncio.create_task(world.heavy.browser.get("/insights")) for _ in range(ROOM + 5)]
-            await until(lambda: waiting() == ROOM)
+            await until(lambda: ROOM - 1 <= waiting() <= ROOM)  # one may have passed the gate before it closed
             statuses[await visited(path)] += 1
     finally:
         gate.open(len(flood))
