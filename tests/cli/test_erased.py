@@ -56,6 +56,7 @@ def names_in(content: bytes, names: list[str]) -> list[str]:
     return [name for name in names if name.encode() in content]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("served")
 def test_the_name_of_an_erased_listener_is_in_no_file_and_in_no_later_backup(
     run: Run, store_url: str, folder: Path, tmp_path: Path
@@ -72,6 +73,7 @@ def test_the_name_of_an_erased_listener_is_in_no_file_and_in_no_later_backup(
         assert names_in(of_folder(folder) + of_files(backup), names[: number + 1]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("served")
 def test_the_data_of_a_deleted_account_is_in_no_file_and_in_no_later_backup(
     run: Run, store_url: str, folder: Path, tmp_path: Path

@@ -127,6 +127,7 @@ def test_rows_of_text_above_a_mebibyte_are_refused_by_line_and_the_next_goes_on(
         assert faults(readers.open_file(file)) == [(1, None), (2, TOO_LONG), (3, None)]
 
 
+@pytest.mark.slow
 def test_an_upload_has_so_much_text_and_no_more(tmp_path: Path) -> None:
     file = write(tmp_path / "a.csv", gzip.compress(b"a,b\n" + b"1,2\n" * 2**20))
     with readers.open_file(file, limits=Limits(text=2**23)) as reader:
