@@ -60,6 +60,12 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
         assert not anchor or anchor in _anchors(target), link
 
 
+def test_each_decision_has_its_date_and_its_status() -> None:
+    sections = re.split(r"^### ", _text(ROOT / "docs" / "decisions.md"), flags=re.MULTILINE)[1:]
+    stamp = re.compile(r"\n\*\d{4}-\d\d-\d\d, in force(; revised \d{4}-\d\d-\d\d)?\*\n\n")
+    assert [section.splitlines()[0] for section in sections if not stamp.search(section)] == []
+
+
 @pytest.mark.parametrize("page", PROSE, ids=_name)
 def test_files_of_the_repository_exist(page: Path) -> None:
     folders = "(?:tests|benchmarks|musicsvc|docs|fixtures)"
