@@ -1,7 +1,7 @@
 """Changes of the catalog since a cursor, for clients that keep a copy.
 
-Triggers give each change of an artist, album or track the next position, in the order of commits (migration 0004). The
-table has one row for each object, with its last position. What happened to the object follows from the other tables.
+Triggers give each change of an artist, album or track the next position, in the order of commits. The table has one row
+for each object, with its last position. What happened to the object follows from the other tables.
 """
 
 from __future__ import annotations

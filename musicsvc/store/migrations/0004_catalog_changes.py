@@ -4,26 +4,10 @@ import secrets
 
 from peewee import SqliteDatabase
 
+from musicsvc.store.catalog.change_triggers import make_triggers
+
 oldest_program = "0.1.0"
 
-TRACK, ALBUM, ARTIST = 1, 2, 3
-KINDS = {"track": TRACK, "album": ALBUM, "artist": ARTIST}
-# The columns of each object that the API shows, except counters.
-COLUMNS = {
-    "track": """name, release_date, image, duration, description, album_id, bpm, key, scale, price, currency,
-        licensing_type, exclusive_status, exclusive_price, isrc, track_number, disc_number, explicit""",
-    "album": "name, image, release_date, description, upc, label",
-    "artist": "name, image_small, verified",
-}
-# Tables whose rows are parts of an object: its kind, the column with its id, the columns that the API shows.
-PARTS = {
-    "track_artist": (TRACK, "track_id", "track_id, artist_id, position"),
-    "track_genre": (TRACK, "track_id", "track_id, genre_id"),
-    "track_tag": (TRACK, "track_id", "track_id, tag_id"),
-    "album_artist": (ALBUM, "album_id", "album_id, artist_id, position"),
-    "album_tag": (ALBUM, "album_id", "album_id, tag_id"),
-    "track": (ALBUM, "album_id", "album_id"),
-}
 # `created`: the position at which the object was made; NULL if it is older than this table.
 TABLES = """
     CREATE TABLE catalog_change (
@@ -34,14 +18,6 @@ TABLES = """
     CREATE TABLE change_epoch (id INTEGER PRIMARY KEY CHECK (id = 1), value {binary} NOT NULL) {strict}
 """
 LAST = "(SELECT coalesce(max(position), 0) FROM catalog_change)"
-# SQLite has one writer at a time, so positions are in the order of commits.
-SQLITE = f"""
-    CREATE TRIGGER <name> AFTER <event> ON <table> WHEN <condition> BEGIN
-        INSERT INTO catalog_change (kind, object, position, created)
-            SELECT <kind>, <object>, {LAST} + <number>, CASE WHEN <created> THEN {LAST} + 1 END FROM <changed>
-            ON CONFLICT (kind, object) DO UPDATE SET position = excluded.position;
-    END
-"""
 # On PostgreSQL a transaction notes its changes, and numbers them when it commits, while no other transaction does.
 # So positions are in the order of commits, and no transaction waits for one that is not committing. It finds its notes
 # by an index: those of earlier ones are deleted, but stay in the table as long as an older snapshot, such as a backup.
@@ -77,78 +53,13 @@ POSTGRES = f"""
         END IF;
     END $$
 """
-POSTGRES_TRIGGER = """
-    CREATE FUNCTION <name>() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-        INSERT INTO catalog_note SELECT DISTINCT <kind>, <object>, <created> FROM <changed>;
-        IF FOUND THEN PERFORM number_changes_at_commit(); END IF;
-        RETURN NULL;
-    END $$;
-    CREATE TRIGGER <name> AFTER <event> ON <table> <scope> EXECUTE FUNCTION <name>()
-"""
 
 
 def up(migrator, db):
-    sqlite = isinstance(db, SqliteDatabase)
-    if sqlite:
+    if isinstance(db, SqliteDatabase):
         db.execute_sql(TABLES.format(number="INTEGER", binary="BLOB", options="WITHOUT ROWID, STRICT", strict="STRICT"))
     else:
         db.execute_sql(TABLES.format(number="BIGINT", binary="BYTEA", options="", strict=""))
         db.execute_sql(POSTGRES)
     db.execute_sql(f"INSERT INTO change_epoch VALUES (1, {db.param})", (secrets.token_bytes(16),))
-    for trigger in _triggers(sqlite):
-        statement = SQLITE if sqlite else POSTGRES_TRIGGER
-        for name, value in trigger.items():
-            statement = statement.replace(f"<{name}>", value)
-        db.execute_sql(statement)
-
-
-def _triggers(sqlite):
-    for table, kind in KINDS.items():
-        for event in ("INSERT", "DELETE"):
-            yield _of_rows(sqlite, f"{table}_{event}", event, table, kind, "id", created=event == "INSERT")
-        itself = "(SELECT 1) AS one WHERE TRUE"
-        yield _of_update(sqlite, f"{table}_UPDATE", table, COLUMNS[table], kind, "NEW.id", itself)
-    for table, (kind, owner, columns) in PARTS.items():
-        for event in ("INSERT", "DELETE"):
-            yield _of_rows(sqlite, f"{table}_part_{event}", event, table, kind, owner)
-        both = f"(SELECT OLD.{owner} AS id UNION SELECT NEW.{owner}) AS owner WHERE id IS NOT NULL"
-        yield _of_update(sqlite, f"{table}_part_UPDATE", table, columns, kind, "id", both)
-    # A track without an image shows that of its album.
-    showing = "track WHERE album_id = NEW.id AND image IS NULL"
-    yield _of_update(sqlite, "album_image_UPDATE", "album", "image", TRACK, "id", showing)
-
-
-def _of_rows(sqlite, name, event, table, kind, column, *, created=False):
-    """Return the parts of a trigger for inserted or deleted rows."""
-    row = "NEW" if event == "INSERT" else "OLD"
-    return {
-        "name": f"change_{name.lower()}",
-        "event": event,
-        "table": table,
-        "condition": f"{row}.{column} IS NOT NULL",
-        "scope": f"REFERENCING {row} TABLE AS changed FOR EACH STATEMENT",
-        "kind": str(kind),
-        "object": f"{row}.{column}" if sqlite else column,
-        "number": "1",
-        "created": "TRUE" if created else "FALSE",
-        "changed": "(SELECT 1) AS one WHERE TRUE" if sqlite else f"changed WHERE {column} IS NOT NULL",
-    }
-
-
-def _of_update(sqlite, name, table, columns, kind, column, changed):
-    """Return the parts of a trigger for updates that change one of the columns."""
-    old, new = (", ".join(f"{row}.{name.strip()}" for name in columns.split(",")) for row in ("OLD", "NEW"))
-    condition = f"({old}) {'IS NOT' if sqlite else 'IS DISTINCT FROM'} ({new})"
-    return {
-        "name": f"change_{name.lower()}",
-        "event": f"UPDATE OF {columns}",
-        "table": table,
-        "condition": condition,
-        "scope": f"FOR EACH ROW WHEN ({condition})",
-        "kind": str(kind),
-        "object": column,
-        "number": "row_number() OVER ()",
-        "created": "FALSE",
-        "changed": changed,
-    }
+    make_triggers(db)

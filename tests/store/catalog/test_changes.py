@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 
 from musicsvc.errors import Invalid
+from musicsvc.server.schemas import catalog as schemas
+from musicsvc.server.schemas.answers import Answer
 from musicsvc.store import opening
 from musicsvc.store.backups import create, restore
 from musicsvc.store.catalog import changes
+from musicsvc.store.catalog.change_triggers import make_triggers
 from musicsvc.store.catalog.changes import Changed
 from musicsvc.store.copying import connecting, copy
-from musicsvc.store.engine.sql import fetch, run, savepoint
+from musicsvc.store.engine.sql import current, fetch, is_sqlite, run, savepoint
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Track
 from tests.conftest import NOW
@@ -182,6 +185,53 @@ def test_what_the_api_shows_is_told_and_counters_are_not(store: Store, statement
     before = cursor(store)
     store.write(partial(run, statement)).result()
     assert sorted({f"{row.noun} {row.id}" for row in since(store, before)}) == told
+
+
+# Keys of responses that are no columns of the row: links, whose tables have triggers of their own, and counters.
+NO_COLUMNS = {
+    *("id", "created_at", "model_type", "duration_text", "artists", "tracks", "genres", "tags"),
+    *("plays", "likes_count", "reposts_count", "albums_count", "tracks_count"),
+}
+SHOWN: dict[str, type[Answer]] = {"artist": schemas.Artist, "album": schemas.Album, "track": schemas.Track}
+
+
+def followed(noun: str) -> set[str]:
+    """Return the columns whose changes the trigger of the current database notes."""
+    trigger = f"change_{noun}_update"
+    if is_sqlite():
+        ((text,),) = fetch("SELECT sql FROM sqlite_schema WHERE name = ?", trigger)
+        return {*text.partition(" UPDATE OF ")[2].partition(" ON ")[0].split(", ")}
+    named = "SELECT event_object_column FROM information_schema.triggered_update_columns WHERE trigger_name = ?"
+    return {column for (column,) in fetch(named, trigger)}
+
+
+@pytest.mark.parametrize("noun", SHOWN)
+def test_the_triggers_follow_every_column_that_the_api_shows(store: Store, noun: str) -> None:
+    columns = store.read(partial(followed, noun)).result()
+    forgotten = SHOWN[noun].model_fields.keys() - NO_COLUMNS - columns
+    assert not forgotten, (
+        f"Responses with {noun}s have {', '.join(sorted(forgotten))}, but GET /changes does not list {noun}s whose"
+        f" {' or '.join(sorted(forgotten))} changes. Add this to COLUMNS in musicsvc/store/catalog/change_triggers.py,"
+        f' and let the migration that adds the column call make_triggers(db, "{noun}") after it.'
+    )
+    assert columns <= SHOWN[noun].model_fields.keys(), "the triggers follow a column that no response shows"
+
+
+def test_triggers_made_again_follow_a_column_that_was_added_since(store: Store) -> None:
+    """A migration of before a column leaves it out; the one that adds it makes the triggers of its table again."""
+
+    def rename(old: str, new: str, *tables: str) -> set[str]:
+        run(f"ALTER TABLE track RENAME COLUMN {old} TO {new}")
+        make_triggers(current(), *tables)
+        return followed("track")
+
+    store.write(world).result()
+    before = store.read(partial(followed, "track")).result()
+    assert store.write(partial(rename, "explicit", "later")).result() == before - {"explicit"}
+    assert store.write(partial(rename, "later", "explicit", "track")).result() == before
+    given = cursor(store)
+    store.write(partial(run, "UPDATE track SET explicit = TRUE WHERE id = 1")).result()
+    assert since(store, given) == [Changed("track", 1, "updated", None)]
 
 
 @pytest.mark.only_on("sqlite")

@@ -1,0 +1,139 @@
+"""Triggers that note the changes of artists, albums and tracks which the API shows, for `GET /changes`.
+
+Released migrations call `make_triggers`: what it makes of the tables that they have never changes.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from peewee import SqliteDatabase
+
+TRACK, ALBUM, ARTIST = 1, 2, 3
+KINDS = {"track": TRACK, "album": ALBUM, "artist": ARTIST}
+# The columns of each object that the API shows, except counters.
+COLUMNS: Mapping[str, Collection[str]] = {
+    "track": [
+        "name",
+        "release_date",
+        "image",
+        "duration",
+        "description",
+        "album_id",
+        "bpm",
+        "key",
+        "scale",
+        "price",
+        "currency",
+        "licensing_type",
+        "exclusive_status",
+        "exclusive_price",
+        "isrc",
+        "track_number",
+        "disc_number",
+        "explicit",
+    ],
+    "album": ["name", "image", "release_date", "description", "upc", "label"],
+    "artist": ["name", "image_small", "verified"],
+}
+# Tables whose rows are parts of an object: its kind, the column with its id, the columns that the API shows.
+PARTS: Mapping[str, tuple[int, str, Collection[str]]] = {
+    "track_artist": (TRACK, "track_id", ("track_id", "artist_id", "position")),
+    "track_genre": (TRACK, "track_id", ("track_id", "genre_id")),
+    "track_tag": (TRACK, "track_id", ("track_id", "tag_id")),
+    "album_artist": (ALBUM, "album_id", ("album_id", "artist_id", "position")),
+    "album_tag": (ALBUM, "album_id", ("album_id", "tag_id")),
+    "track": (ALBUM, "album_id", ("album_id",)),
+}
+LAST = "(SELECT coalesce(max(position), 0) FROM catalog_change)"
+# SQLite has one writer at a time, so positions are in the order of commits.
+SQLITE = f"""
+    CREATE TRIGGER <name> AFTER <event> ON <table> WHEN <condition> BEGIN
+        INSERT INTO catalog_change (kind, object, position, created)
+            SELECT <kind>, <object>, {LAST} + <number>, CASE WHEN <created> THEN {LAST} + 1 END FROM <changed>
+            ON CONFLICT (kind, object) DO UPDATE SET position = excluded.position;
+    END
+"""  # noqa: S608 - our own names
+POSTGRES = """
+    CREATE OR REPLACE FUNCTION <name>() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO catalog_note SELECT DISTINCT <kind>, <object>, <created> FROM <changed>;
+        IF FOUND THEN PERFORM number_changes_at_commit(); END IF;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER <name> AFTER <event> ON <table> <scope> EXECUTE FUNCTION <name>()
+"""
+
+
+def make_triggers(db: Any, *tables: str) -> None:
+    """Create the triggers on these tables, by default on all, in place of former ones.
+
+    A migration calls it after it has added a column of COLUMNS to a table, or before it drops one. Columns that the
+    table does not have (yet) are left out, so that the migrations before it work as before.
+    """
+    sqlite = isinstance(db, SqliteDatabase)
+    for trigger in _triggers(db, sqlite=sqlite):
+        if not tables or trigger["table"] in tables:
+            of_table = "" if sqlite else f" ON {trigger['table']}"
+            db.execute_sql(f"DROP TRIGGER IF EXISTS {trigger['name']}{of_table}")
+            statement = SQLITE if sqlite else POSTGRES
+            for name, value in trigger.items():
+                statement = statement.replace(f"<{name}>", value)
+            db.execute_sql(statement)
+
+
+def _triggers(db: Any, *, sqlite: bool) -> Iterator[dict[str, str]]:
+    for table, kind in KINDS.items():
+        for event in ("INSERT", "DELETE"):
+            yield _of_rows(f"{table}_{event}", event, table, kind, "id", sqlite=sqlite, created=event == "INSERT")
+        found = {column.name for column in db.get_columns(table)}
+        shown = [name for name in COLUMNS[table] if name in found]
+        itself = "(SELECT 1) AS one WHERE TRUE"
+        yield _of_update(f"{table}_UPDATE", table, shown, kind, "NEW.id", itself, sqlite=sqlite)
+    for table, (kind, owner, columns) in PARTS.items():
+        for event in ("INSERT", "DELETE"):
+            yield _of_rows(f"{table}_part_{event}", event, table, kind, owner, sqlite=sqlite)
+        both = f"(SELECT OLD.{owner} AS id UNION SELECT NEW.{owner}) AS owner WHERE id IS NOT NULL"
+        yield _of_update(f"{table}_part_UPDATE", table, columns, kind, "id", both, sqlite=sqlite)
+    # A track without an image shows that of its album.
+    showing = "track WHERE album_id = NEW.id AND image IS NULL"
+    yield _of_update("album_image_UPDATE", "album", ("image",), TRACK, "id", showing, sqlite=sqlite)
+
+
+def _of_rows(
+    name: str, event: str, table: str, kind: int, column: str, *, sqlite: bool, created: bool = False
+) -> dict[str, str]:
+    """Return the parts of a trigger for inserted or deleted rows."""
+    row = "NEW" if event == "INSERT" else "OLD"
+    return {
+        "name": f"change_{name.lower()}",
+        "event": event,
+        "table": table,
+        "condition": f"{row}.{column} IS NOT NULL",
+        "scope": f"REFERENCING {row} TABLE AS changed FOR EACH STATEMENT",
+        "kind": str(kind),
+        "object": f"{row}.{column}" if sqlite else column,
+        "number": "1",
+        "created": "TRUE" if created else "FALSE",
+        "changed": "(SELECT 1) AS one WHERE TRUE" if sqlite else f"changed WHERE {column} IS NOT NULL",
+    }
+
+
+def _of_update(
+    name: str, table: str, columns: Collection[str], kind: int, column: str, changed: str, *, sqlite: bool
+) -> dict[str, str]:
+    """Return the parts of a trigger for updates that change one of the columns."""
+    names = sorted(columns)
+    old, new = (", ".join(f"{row}.{each}" for each in names) for row in ("OLD", "NEW"))
+    condition = f"({old}) {'IS NOT' if sqlite else 'IS DISTINCT FROM'} ({new})"
+    return {
+        "name": f"change_{name.lower()}",
+        "event": f"UPDATE OF {', '.join(names)}",
+        "table": table,
+        "condition": condition,
+        "scope": f"FOR EACH ROW WHEN ({condition})",
+        "kind": str(kind),
+        "object": column,
+        "number": "row_number() OVER ()",
+        "created": "FALSE",
+        "changed": changed,
+    }
