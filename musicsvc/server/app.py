@@ -42,7 +42,7 @@ from musicsvc.store.abuse import replay
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.tasks.place import Place
+from musicsvc.store.importing.tasks.uploads import Place
 from musicsvc.store.rate_limits.window import Counts
 
 JOB_SECONDS = 1.0

@@ -12,7 +12,7 @@ from musicsvc.clock import Clock
 from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.importing.tasks import queue
-from musicsvc.store.importing.tasks.place import Place, refused_name
+from musicsvc.store.importing.tasks.uploads import Place, refused_name
 from musicsvc.store.models import Comment, ImportTask, Track, User
 from musicsvc.store.people import deletion
 from musicsvc.store.plays.rollups import listeners

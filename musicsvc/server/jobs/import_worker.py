@@ -9,7 +9,7 @@ from musicsvc.clock import Clock
 from musicsvc.errors import Failure
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.tasks.place import Place
+from musicsvc.store.importing.tasks.uploads import Place
 from musicsvc.store.importing.tasks.work import Worker
 
 log = logging.getLogger("musicsvc")

@@ -24,7 +24,7 @@ from musicsvc.server.shapes.pages import Received
 from musicsvc.server.visits import ExpiredForm, Visit
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.tasks import queue
-from musicsvc.store.importing.tasks.place import Place, tidy
+from musicsvc.store.importing.tasks.uploads import Place, tidy
 
 MOST_BYTES = 32 * 1024 * 1024
 MOST_OTHER = 64 * 1024  # bytes of the other fields, and of the heads of all parts

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from musicsvc.store.importing.tasks import mapping, queue
+from musicsvc.store.importing.tasks import queue
+from musicsvc.store.importing.tasks.uploads import KINDS
 from musicsvc.store.importing.undoing.runs import RunRow
 from musicsvc.store.models import ImportTask
 from musicsvc.wording import cut
@@ -79,7 +80,7 @@ class File:
     @property
     def choices(self) -> list[tuple[str, str]]:
         """The fields that a column can fill, and their labels."""
-        return [("", "Not used"), *((name, label(name)) for name in mapping.fields_of(self.task.kind))]
+        return [("", "Not used"), *((name, label(name)) for name in KINDS[self.task.kind].fields)]
 
 
 def label(field: str) -> str:

@@ -10,7 +10,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
 from musicsvc.store.importing.columns import Parse
-from musicsvc.store.importing.files.records import REFUSED, Pause, Reader, Record, Step
+from musicsvc.store.importing.files.records import REFUSED, Reader, Record, Step, Through
 from musicsvc.store.importing.summary import ImportSummary, Refusal
 from musicsvc.store.importing.values import clock_text, span
 from musicsvc.wording import quoted
@@ -100,29 +100,18 @@ class RefusedRows:
             text.detach()
 
 
-class _Watched(Reader):
+class _Watched(Through):
     """A reader that yields the records of another reader and adds each of them to `records`."""
 
     def __init__(self, reader: Reader, records: deque[Record]) -> None:
-        self._reader = reader
+        super().__init__(reader)
         self._records = records
-        self.columns = reader.columns
-        self.size = reader.size
-        self.name = reader.name
-        self.remark = reader.remark
-
-    @property
-    def position(self) -> int:
-        return self._reader.position
 
     def steps(self) -> Iterator[Step]:
         for step in self._reader.steps():
-            if not isinstance(step, Pause):
+            if isinstance(step, Record):
                 self._records.append(step)
             yield step
-
-    def close(self) -> None:
-        self._reader.close()
 
 
 def _clock(value: time | timedelta, parse: Parse | None) -> str:

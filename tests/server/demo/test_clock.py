@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from musicsvc.server.routes.route import INSIGHTS
-from musicsvc.store.importing.tasks.place import Place
+from musicsvc.store.importing.tasks.uploads import Place
 from tests.support.command import run_in_process
 from tests.support.demo import NOW, Demo, running_demo
 from tests.support.program import until

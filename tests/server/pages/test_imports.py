@@ -14,7 +14,7 @@ from musicsvc.server.jobs import import_worker
 from musicsvc.store.accounts import api_access, users
 from musicsvc.store.importing.runner import Pace
 from musicsvc.store.importing.tasks import queue, work
-from musicsvc.store.importing.tasks.place import Place
+from musicsvc.store.importing.tasks.uploads import Place
 from musicsvc.store.models import Album, Artist, ImportTask, Play, Track
 from musicsvc.store.security import sessions
 from tests.support.page_client import text

@@ -19,7 +19,7 @@ from musicsvc.store.engine import own_writes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.tasks import queue
-from musicsvc.store.importing.tasks.place import Place
+from musicsvc.store.importing.tasks.uploads import Place
 from musicsvc.store.importing.tasks.work import Worker
 from musicsvc.store.models import Tag
 from tests.conftest import NOW

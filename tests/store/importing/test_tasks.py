@@ -10,8 +10,8 @@ from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import Conflict
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.tasks import mapping, queue
-from musicsvc.store.importing.tasks.place import Place
+from musicsvc.store.importing.tasks import queue
+from musicsvc.store.importing.tasks.uploads import Place, chosen_pairs
 from musicsvc.store.importing.tasks.work import STOPPING, Worker
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import ImportTask, Track
@@ -122,11 +122,11 @@ def test_a_column_that_was_ignored_stays_ignored_when_another_one_is() -> None:
         {"column": "Work", "field": None, "guess": "track"},
         {"column": "Title", "field": "track", "guess": None},
     ]
-    chosen = mapping.pairs("catalog", columns, ["Work="], lambda _: "")
+    chosen = chosen_pairs("catalog", columns, ["Work="], lambda _: "")
     assert chosen == ["Work=", "Title="]
     shown = [{**each, "field": None} for each in columns]
-    assert mapping.pairs("catalog", shown, chosen, lambda _: "") == ["Work=", "Title="]
-    assert mapping.pairs("catalog", shown, chosen, lambda number: ("track", "")[number]) == ["Title="]
+    assert chosen_pairs("catalog", shown, chosen, lambda _: "") == ["Work=", "Title="]
+    assert chosen_pairs("catalog", shown, chosen, lambda number: ("track", "")[number]) == ["Title="]
 
 
 @pytest.mark.parametrize("step", [queue.CHECK, queue.IMPORT])

@@ -10,8 +10,8 @@ from musicsvc.server.shapes import imports as shapes
 from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.pages import Received, Redirect, View
-from musicsvc.store.importing.tasks import mapping, queue
-from musicsvc.store.importing.tasks.place import Place, refused_name
+from musicsvc.store.importing.tasks import queue
+from musicsvc.store.importing.tasks.uploads import Place, chosen_pairs, refused_name
 from musicsvc.store.importing.undoing import preview, runs, wording
 from musicsvc.store.importing.undoing.runs import RunRow
 from musicsvc.store.models import ImportTask
@@ -57,7 +57,7 @@ def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
     """Check the file again with other columns and options."""
     file = shapes.file(subject)
     try:
-        pairs = mapping.pairs(subject.kind, file.report["columns"], file.options["pairs"], body.choice)
+        pairs = chosen_pairs(subject.kind, file.report["columns"], file.options["pairs"], body.choice)
     except Invalid as wrong:
         raise Invalid({f"{COLUMN}{number}": message for number, message in wrong.errors.items()}) from None
     if file.report["sheets"] and body.sheet not in {None, file.report["sheets"][0]}:

@@ -94,6 +94,22 @@ class Reader(ABC):
         self.close()
 
 
+class Through(Reader):
+    """Reads another reader, and has its members. Subclasses change its steps."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.columns, self.size, self.name = reader.columns, reader.size, reader.name
+        self.sheets, self.remark = reader.sheets, reader.remark
+
+    @property
+    def position(self) -> int:
+        return self._reader.position
+
+    def close(self) -> None:
+        self._reader.close()
+
+
 def headings(cells: Sequence[str], broken: Callable[[str], Failure]) -> list[str]:
     """Return the names of the columns. A column without one is called after its letter.
 

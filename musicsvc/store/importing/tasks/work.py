@@ -14,23 +14,19 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import guessing, refused_rows, runner
 from musicsvc.store.importing.catalog import twins
-from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.columns import Columns, Guess, UnclearError
 from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.files.records import Limits, Reader
-from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.refused_rows import RefusedRows
 from musicsvc.store.importing.runner import ImportOptions, Kind, Pace
 from musicsvc.store.importing.summary import NOTES, ImportSummary
 from musicsvc.store.importing.tasks import queue
-from musicsvc.store.importing.tasks.excerpt import Excerpt, Heeding
-from musicsvc.store.importing.tasks.place import Place, refused_name, tidy
 from musicsvc.store.importing.tasks.queue import StoppedError
+from musicsvc.store.importing.tasks.uploads import KINDS, Excerpt, Place, refused_name, tidy
 from musicsvc.store.importing.undoing import runs, undo, wording
 from musicsvc.store.models import ImportTask
 from musicsvc.store.security.security_events import Actor, Administrator
 
-KINDS: dict[str, type[Kind[Any]]] = {"catalog": Catalog, "plays": Plays}
 MOST_ROWS = 1_000_000
 TOO_MANY = f"The file has more than {MOST_ROWS:,} rows. Split it, or import it on the server: musicsvc import."
 GONE = "The file is not there any more. Upload it again."
@@ -197,9 +193,8 @@ class _Task:
             for name in excerpt.names()
         ]
         if self._task.kind == "catalog" and not report["problem"]:
-            report["twins"] = twins.of_catalog(
-                lambda: Heeding(Excerpt(self._open()), self._heed), options, self._store
-            ).names
+            found = twins.of_catalog(lambda: Excerpt(self._open(), self._heed), options, self._store)
+            report["twins"] = found.names
         return report | {"rows": excerpt.table(), "more": excerpt.more, "sheets": [*excerpt.sheets]}
 
     def _is_history(self) -> bool:
@@ -211,7 +206,7 @@ class _Task:
         kind = KINDS[self._task.kind]
         columns = Columns(kind.fields, ())
         try:
-            with Heeding(self._open(), self._heed) as reader:
+            with Excerpt(self._open(), self._heed) as reader:
                 guessing.fit(reader.steps(), columns, reader.columns, kind.synonyms, self._options.get("date_format"))
         except Failure:
             return []  # the check says why
