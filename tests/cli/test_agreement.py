@@ -14,9 +14,9 @@ from musicsvc.store.plays.subjects import KINDS, Subject
 from tests.support import export_files
 from tests.support import listening_oracle as oracle
 from tests.support.command import run_at
+from tests.support.listening_world import TimedWorld
 from tests.support.oracle import Named, Past, PlayOf, at
 from tests.support.pdf_text import in_print, printed
-from tests.support.timed_world import TimedWorld
 
 NOW = parse("2026-02-17T10:20:30.5Z")
 FIRST, RELEASED = date(2024, 11, 20), date(2026, 2, 1)

@@ -14,7 +14,7 @@ from musicsvc.store.importing import runner
 from tests.cli.conftest import Json, Run
 from tests.support import export_files, oracle
 from tests.support.command import run_at
-from tests.support.label_world import write
+from tests.support.label_files import write
 from tests.support.oracle import AnyPeriod, Named, PlayOf
 
 FILE, SONGS = "classic_rock_plays/classic_rock_plays.csv.gz", "classic_rock_plays/classic-rock-song-list.csv"

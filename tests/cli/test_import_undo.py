@@ -9,8 +9,8 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import ImportRun, Track
 from tests.cli.conftest import Json, Run
 from tests.cli.test_terminal import Terminal
-from tests.support import label_world
-from tests.support.label_world import write
+from tests.support import label_files
+from tests.support.label_files import write
 from tests.support.program import Program, until
 
 LABEL = "label@label.test"
@@ -19,9 +19,9 @@ LABEL = "label@label.test"
 def test_an_undo_lists_what_it_will_do_and_asks_on_a_terminal(run: Run, ask: Json, tmp_path: Path) -> None:
     terminal = Terminal()
     run("user", "create", LABEL)
-    ask("import", "catalog", write(tmp_path / "songs.csv", label_world.catalog()), "--user", LABEL)
-    ask("import", "plays", write(tmp_path / "plays.csv", label_world.plays_of_others(50)), "--user", LABEL)
-    later = [row | {"track_number": 20 + at} for at, row in enumerate(label_world.catalog()[:3])]
+    ask("import", "catalog", write(tmp_path / "songs.csv", label_files.catalog()), "--user", LABEL)
+    ask("import", "plays", write(tmp_path / "plays.csv", label_files.plays_of_others(50)), "--user", LABEL)
+    later = [row | {"track_number": 20 + at} for at, row in enumerate(label_files.catalog()[:3])]
     ask("import", "catalog", write(tmp_path / "more.csv", later), "--user", LABEL)
     before = ask("import", "list")
     listed = "Import 1 (catalog, songs.csv) will be undone.\nDeletes: 5 tracks.\nKeeps tracks (plays, import 3): 1.\n"

@@ -15,10 +15,10 @@ from musicsvc.clock import MovableClock, parse
 from musicsvc.reports.formats import FORMATS
 from tests.cli.conftest import Json, Run
 from tests.rights.world import PASSWORD
-from tests.support import export_files, label_world
+from tests.support import export_files, label_files
 from tests.support.command import run_at, run_in_process
 from tests.support.html_page import HtmlPage
-from tests.support.label_world import write
+from tests.support.label_files import write
 from tests.support.oracle import Past
 from tests.support.page_client import page_client
 from tests.support.pdf_text import printed
@@ -69,9 +69,9 @@ def clock() -> MovableClock:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    catalog, plays = label_world.catalog(), label_world.plays(1500)
+    catalog, plays = label_files.catalog(), label_files.plays(1500)
     return Files(
-        write(tmp_path / "songs.csv", catalog), write(tmp_path / "streams.csv", plays), label_world.past(catalog, plays)
+        write(tmp_path / "songs.csv", catalog), write(tmp_path / "streams.csv", plays), label_files.past(catalog, plays)
     )
 
 
@@ -211,12 +211,12 @@ def make_mistakes(ask: Json, files: Files, folder: Path) -> list[int]:
     """Import the plays twice, somebody else's plays, and a catalog with other names and lengths; return the ids."""
     twice = ask("import", "plays", files.plays, "--user", LABEL)
     assert (twice["plays"]["new"], twice["plays"]["repeated"]) == (0, 1500)
-    others = write(folder / "others.csv", label_world.plays_of_others(300))
+    others = write(folder / "others.csv", label_files.plays_of_others(300))
     wrong = ask("import", "plays", others, "--user", LABEL, "--create-missing")
     assert (wrong["plays"]["new"], wrong["tracks"]["new"]) == (300, 1)
     old = [
         row | {"track": f"{row['track']} (demo)", "duration_ms": 30_000, "album": f"{row['album']}, early"}
-        for row in label_world.catalog()
+        for row in label_files.catalog()
     ]
     changed = ask("import", "catalog", write(folder / "old.csv", old), "--user", LABEL)
     assert (changed["tracks"]["changed"], changed["albums"]["new"]) == (9, 2)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from musicsvc.store.engine.store import Store
-from tests.support import recount_world, spark_cluster
+from tests.support import dumps, spark_cluster
 
 pytestmark = pytest.mark.only_on("sqlite")  # the same over either database
 
@@ -22,7 +22,7 @@ Compare = Callable[..., Any]
 @pytest.fixture
 def compare(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compare:
     """Return a function that compares the figures of an engine with those of the service, in a new process."""
-    folder = recount_world.create(store, tmp_path / "dum`ped").folder
+    folder = dumps.create(store, tmp_path / "dum`ped").folder
     monkeypatch.setenv("MUSICSVC_DATABASE_URL", store.url)
     monkeypatch.setenv("SPARK_LOCAL_IP", spark_cluster.HOST)
 

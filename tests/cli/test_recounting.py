@@ -22,11 +22,11 @@ from musicsvc.store.plays.subjects import ARTIST
 from musicsvc.store.recounting.dialects import CLICKHOUSE, SPARK
 from tests.cli.conftest import Json, Run
 from tests.conftest import NOW
-from tests.support import databases, recount_world
+from tests.support import databases, dumps
 from tests.support.command import run_in_process
+from tests.support.dumps import World
 from tests.support.listening_world import record, two_years
 from tests.support.oracle import PlayOf
-from tests.support.recount_world import World
 
 ROOT = Path(__file__).resolve().parents[2]
 LINE = ("plays", "recount", "--from")
@@ -37,7 +37,7 @@ def prefilled(
     template: databases.Template, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[databases.Filled[World]]:
     folder = tmp_path_factory.mktemp("recounting")
-    with databases.filled(template, folder, partial(recount_world.create, folder=folder / "dum`ped")) as filled:
+    with databases.filled(template, folder, partial(dumps.create, folder=folder / "dum`ped")) as filled:
         yield filled
 
 
@@ -61,7 +61,7 @@ def test_no_figure_differs_from_those_of_the_service(ask: Json, world: World, ki
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["track", "album", "artist"])
 def test_no_figure_of_any_window_differs(ask: Json, world: World, kind: str) -> None:
-    for period in recount_world.PERIODS:
+    for period in dumps.PERIODS:
         check(ask, world, kind, period)
     check(ask, world, kind, "--since", "2025-12-31", "--until", "2026-02-28")
 
@@ -76,7 +76,7 @@ def check(ask: Json, world: World, kind: str, *period: str) -> None:
 @pytest.mark.slow
 def test_the_commands_of_the_documentation_run(run: Run, store: Store, world: World, tmp_path: Path) -> None:
     assert world.made.artists[0] == 1
-    folder = recount_world.dump(store, tmp_path / "plays-of-label", parse("2026-11-20T10:00:00Z"))
+    folder = dumps.dump(store, tmp_path / "plays-of-label", parse("2026-11-20T10:00:00Z"))
     lines = re.findall(r"^musicsvc (plays recount .*)$", (ROOT / "docs/scale.md").read_text("utf-8"), re.MULTILINE)
     assert len(lines) == 3
     for line in lines:
@@ -86,7 +86,7 @@ def test_the_commands_of_the_documentation_run(run: Run, store: Store, world: Wo
 @pytest.mark.slow
 def test_the_figures_are_those_counted_by_hand(store: Store, ask: Json, tmp_path: Path) -> None:
     made = store.write(partial(two_years, NOW)).result()
-    folder = recount_world.dump(store, tmp_path / "dumped")
+    folder = dumps.dump(store, tmp_path / "dumped")
     for kind, numbers in (("track", made.tracks), ("album", made.albums), ("artist", made.artists)):
         found = ask(*LINE, str(folder), "--kind", kind, "--period", "90-days")
         assert [each["id"] for each in found] == sorted(numbers)

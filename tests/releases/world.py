@@ -18,7 +18,7 @@ from musicsvc.store.plays.subjects import KINDS, Subject
 from musicsvc.store.schema import schema
 from musicsvc.store.security import sessions
 from musicsvc.store.seeding import fixtures
-from tests.support import label_world
+from tests.support import label_files
 from tests.support.command import run_in_process
 
 NOW = parse("2026-11-26T12:00:00Z")
@@ -46,7 +46,7 @@ def make(url: str, folder: Path) -> None:
         store.write(lambda: fixtures.load(now=NOW, values={"demo": TOKEN})).result()
         store.write(lambda: run("UPDATE token SET last_used_at = ?", NOW)).result()  # a server then notes no use
     for kind, name, rows, more in _files():
-        musicsvc("import", kind, label_world.write(folder / name, rows), "--manager", LABEL, *more)
+        musicsvc("import", kind, label_files.write(folder / name, rows), "--manager", LABEL, *more)
     musicsvc("import", "undo", "3", "--yes")
     musicsvc("track", "merge", str(FIRST_SONG + 3), str(FIRST_SONG + 2), "--yes")
     musicsvc("track", "delete", str(FIRST_SONG + 8), "--yes")
@@ -58,12 +58,12 @@ def make(url: str, folder: Path) -> None:
         store.write(_replace_random).result()
 
 
-def _files() -> list[tuple[str, str, label_world.Rows, tuple[str, ...]]]:
+def _files() -> list[tuple[str, str, label_files.Rows, tuple[str, ...]]]:
     """Return the kind, the name, the rows and the options of each import."""
     return [
-        ("catalog", "catalog.csv", label_world.catalog(), ()),
-        ("plays", "plays.csv", label_world.plays(PLAYS), ()),
-        ("plays", "strangers.csv", label_world.plays_of_others(STRANGERS), ("--create-missing",)),
+        ("catalog", "catalog.csv", label_files.catalog(), ()),
+        ("plays", "plays.csv", label_files.plays(PLAYS), ()),
+        ("plays", "strangers.csv", label_files.plays_of_others(STRANGERS), ("--create-missing",)),
         ("plays", "together.csv", TOGETHER, ()),
     ]
 

@@ -7,12 +7,17 @@ track 3   album 1 (artist 2)  artists 2, 0 and 1
 track 4   no album            artist 2, never played
 """
 
+from __future__ import annotations
+
+import copy
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import partial
 
 from musicsvc.clock import DAY
+from musicsvc.server.shapes import listening as shapes
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
@@ -20,12 +25,15 @@ from musicsvc.store.editing import deletions, merging
 from musicsvc.store.engagement import likes as catalog_likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
+from musicsvc.store.insights.listening import listening, milestones, releases
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.people import deletion
-from musicsvc.store.plays import ingest
-from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
+from musicsvc.store.plays import ingest, reattribution
+from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window, to_date
 from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
+from tests.support import listening_oracle as oracle
 from tests.support.oracle import GivenTo, Past, PlayOf
 
 ALBUMS: tuple[tuple[int, ...], ...] = ((0,), (2,))
@@ -47,6 +55,8 @@ OF_TRACKS: tuple[dict[str, str], ...] = (
     {},
 )
 DAYS = f"SELECT DISTINCT slot / {SLOTS_PER_DAY} FROM play WHERE import_id = ? ORDER BY 1"
+EMPTY = "\u2013"  # in place of a figure that does not exist
+LENGTHS = (200_000, 59_999, 0, 20_001, 7)  # milliseconds, of the tracks of listening_world
 
 
 def edges(now: int) -> list[int]:
@@ -221,31 +231,163 @@ def two_years(now: int) -> Catalog:
     return made
 
 
-SHARED = 103  # tracks that an artist shares, each with another artist
+def fill(now: int) -> Catalog:
+    """Create a catalog in which no two counts are equal, and no list is empty."""
+    chance = random.Random(5)
+    made = catalog(now)
+    _fill_other(now, made)
+    tracks = [chance.choice((0, 0, 0, 0, 1, 1, 2, 3)) for _ in range(900)]
+    days = [min(int(chance.expovariate(1 / 60)), 780) for _ in tracks]
+    people = [int(chance.triangular(0, 400, 60)) for _ in tracks]
+    made.add_plays(
+        (made.tracks[track], now - day * DAY - chance.randrange(2000) * SLOT, str(person))
+        for track, day, person in zip(tracks, days, people, strict=True)
+    )
+    made.add_plays((made.tracks[0], now - minute * 60_000_000, f"now {minute}") for minute in range(30))
+    _add_durations(made, now, chance)
+    for name in ("Album 2", "Album 3", "Album 4"):  # without tracks
+        AlbumArtist.create(album=Album.create(name=name, created_at=now).id, artist=made.artists[0], position=0)
+    given = [(made.tracks[chance.randrange(4)], now - chance.randrange(300) * DAY) for _ in range(50)]
+    made.give(given[:25], given[25:])
+    correct(made, now)
+    return made
 
 
-def share_tracks(made: Catalog, now: int) -> None:
-    """Let the first artist share many tracks, some on own albums, with ties in every figure of the rankings."""
-    artist, past = made.artists[0], made.past
-    for number in range(SHARED):
-        partner = int(Artist.create(name=f"Partner {number}", manager=made.manager.user_id, created_at=1).id)
-        album = made.albums[0]
-        if number % 8 == 0:
-            album = int(Album.create(name=f"Extra {number}", created_at=1).id)
-            AlbumArtist.create(album=album, artist=artist, position=0)
-            past.album_names[album] = f"Extra {number}"
-            past.albums_by_artist[artist].append(album)
-        track = int(Track.create(name=f"More {number}", duration=1, album=album, created_at=1).id)
-        past.names[track] = f"More {number}"
-        past.on_album.setdefault(album, []).append(track)
-        for position, each in enumerate((artist, partner)):
-            TrackArtist.create(track=track, artist=each, position=position)
-            past.by_artist.setdefault(each, []).append(track)
-        made.add_plays((track, now, str(each)) for each in range(number // 8 % 4 + 20))
-        made.add_plays((track, now - 40 * DAY, str(each)) for each in range(number % 3))
-    # More tracks with one of them than with others, and fewer plays.
-    quiet = int(Track.create(name="Quiet", duration=1, created_at=1).id)
-    past.names[quiet] = "Quiet"
-    for position, each in enumerate((artist, next(each for each in past.by_artist if each not in made.artists))):
-        TrackArtist.create(track=quiet, artist=each, position=position)
-        past.by_artist[each].append(quiet)
+def _fill_other(now: int, made: Catalog) -> None:
+    """Create the catalog of another account, and an artist of it on the third track and second album."""
+    other = catalog(now)
+    TrackArtist.create(track=made.tracks[2], artist=other.artists[0], position=7)
+    AlbumArtist.create(album=made.albums[1], artist=other.artists[0], position=7)
+
+
+def _add_durations(made: Catalog, now: int, chance: random.Random) -> None:
+    """Record plays with a duration, also on the first days of both albums."""
+    Track.update(duration=200_000).where(Track.id.in_(made.tracks)).execute()
+    Album.update(release_date="2026-02-10").where(Album.id == made.albums[0]).execute()
+    Album.update(release_date="2026-02-20").where(Album.id == made.albums[1]).execute()
+    AlbumArtist.create(album=made.albums[1], artist=made.artists[0], position=1)
+    record(
+        PlayOf(
+            made.tracks[(0, 3, 1, 0, 2)[number % 5]],
+            now - chance.randrange(24 * 60) * DAY // 60 // 24 * 40,
+            f"long {number % 40}",
+            chance.randrange(210_000),
+        )
+        for number in range(240)
+    )
+
+
+@dataclass
+class TimedWorld:
+    """A catalog whose tracks have lengths, and everything played."""
+
+    store: Store
+    made: Catalog
+    lengths: dict[int, int]
+    plays: dict[tuple[int, int, str], PlayOf] = field(default_factory=dict)
+    imported: dict[tuple[int, int, str], int] = field(default_factory=dict)  # the import that brought a play, or 0
+
+    @classmethod
+    def create(cls, store: Store, now: int) -> TimedWorld:
+        made = store.write(partial(catalog, now)).result()
+        world = cls(store, made, dict.fromkeys(made.tracks, 1))
+        world.measure(dict(zip(made.tracks, LENGTHS, strict=True)))
+        return world
+
+    def on_copy(self, store: Store) -> TimedWorld:
+        """Return this world for a copy of its database, so that it can change there."""
+        return replace(
+            self,
+            store=store,
+            made=copy.deepcopy(self.made),
+            lengths=dict(self.lengths),
+            plays=dict(self.plays),
+            imported=dict(self.imported),
+        )
+
+    def play(self, batch: Iterable[PlayOf], number: int = 0) -> None:
+        """Record plays of an import (0 is none); a later one of the same half minute is a repeat."""
+        plays = sorted(batch, key=lambda play: (play.at // SLOT, play.track, play.listener, play.at))
+
+        self.store.write(partial(record, plays, number)).result()
+        for play in plays:
+            key = play.at // SLOT, play.track, play.listener
+            if self.plays.setdefault(key, play) is play:
+                self.imported[key] = number
+
+    def undo(self, number: int) -> None:
+        """Take the plays of an import back."""
+        withdraw(self.store, number)
+        for key in [key for key, by in self.imported.items() if by == number]:
+            del self.plays[key], self.imported[key]
+
+    def measure(self, lengths: dict[int, int]) -> None:
+        """Change the lengths of tracks as an import does."""
+
+        def unit() -> None:
+            with reattribution.rebuilding(list(lengths)):
+                for track, length in lengths.items():
+                    Track.update(duration=length).where(Track.id == track).execute()
+
+        self.store.write(unit).result()
+        self.lengths |= lengths
+
+    def move(self, track: int, album: int | None) -> None:
+        """Move a track to another album as an import does."""
+
+        def unit() -> None:
+            with reattribution.rebuilding([track]):
+                Track.update(album=album).where(Track.id == track).execute()
+
+        self.store.write(unit).result()
+        for members in self.made.past.on_album.values():
+            if track in members:
+                members.remove(track)
+        if album is not None:
+            self.made.past.on_album[album].append(track)
+
+    def roll_up(self) -> None:
+        while self.store.write(partial(blocks.roll_up, 1000)).result():
+            pass
+
+    def subjects(self) -> dict[Subject, list[PlayOf]]:
+        """Return all tracks, albums and artists with their plays."""
+        past = self.made.past
+        tracks = {Subject(TRACK, each): [each] for each in self.made.tracks}
+        tracks |= {Subject(ALBUM, each): past.on_album.get(each, []) for each in self.made.albums}
+        tracks |= {Subject(ARTIST, each): past.by_artist[each] for each in self.made.artists}
+        return {
+            subject: [play for play in self.plays.values() if play.track in members]
+            for subject, members in tracks.items()
+        }
+
+    def release(self, album: int, released: int) -> None:
+        """Set the release date of an album to a day since 1970."""
+        text = to_date(released).isoformat()
+        self.store.write(Album.update(release_date=text).where(Album.id == album).execute).result()
+
+    def check_release(self, album: int, days: int, now: int) -> None:
+        """Compare the days since the release of an album with the oracle."""
+        (found,) = self.store.read(partial(releases.build, [album], days, now)).result()
+        plays = self.subjects()[Subject(ALBUM, album)]
+        assert found.release_date is not None
+        expected = oracle.release(plays, date.fromisoformat(found.release_date), days, to_date(now // DAY))
+        assert [point._asdict() for point in found.points] == expected
+
+    def check(self, *windows: Window) -> None:
+        """Compare the figures of all subjects with the oracle."""
+        for subject, plays in self.subjects().items():
+            found = shapes.milestones(self.store.read(partial(milestones.build, subject)).result())
+            assert found == oracle.milestones(plays), (found, oracle.milestones(plays), subject)
+            for window in windows:
+                self.check_window(subject, plays, window)
+
+    def check_window(self, subject: Subject, plays: list[PlayOf], window: Window) -> None:
+        """Compare listening and hours in a window with the oracle; `plays` are those of the subject."""
+        days = to_date(window.first), to_date(window.end - 1)
+        heard, of_week = self.store.read(partial(listening.build, subject, window)).result()
+        assert of_week == self.store.read(partial(listening.hours, subject, window)).result()
+        assert of_week.plays == oracle.hours(plays, *days)
+        found = shapes.listening(heard)
+        assert found.pop("period") == {"name": "", "start": days[0].isoformat(), "end": days[1].isoformat()}
+        assert found == oracle.listening(plays, self.lengths, *days)

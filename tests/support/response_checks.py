@@ -1,5 +1,7 @@
 """Checks of answers against the OpenAPI document, for every test that receives one."""
 
+from __future__ import annotations
+
 import json
 from functools import lru_cache
 from typing import Any
@@ -12,7 +14,7 @@ from musicsvc.server.openapi import document as openapi
 from musicsvc.server.openapi import responses
 from musicsvc.server.routes.route import INSIGHTS, JSON_MEDIA, V1, Router
 from musicsvc.server.routes.table import ROUTES
-from tests.support.serving import Answer
+from tests.support.serving import Answer, Client
 
 JSON = dict[str, Any]
 
@@ -95,3 +97,12 @@ def _resolved(found: JSON) -> JSON:
     for part in found["$ref"].removeprefix("#/").split("/"):
         target = target[part]
     return target
+
+
+class CheckedClient(Client):
+    """Fails for any response that the OpenAPI document does not describe."""
+
+    async def __call__(self, method: str, path: str, body: Any = None, **more: Any) -> Answer:
+        answer = await super().__call__(method, path, body, **more)
+        conforms(answer, method, path)
+        return answer

@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.models import Token, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Event
+from tests.support.html_page import HtmlPage
+from tests.support.listening_world import Catalog
 from tests.support.page_client import PageClient
 from tests.support.shared_server import Shared
 
@@ -35,3 +38,22 @@ class Person(NamedTuple):
     async def status(self, value: str) -> int:
         """Return the status of an API call with this token."""
         return (await self.shared.client.holding(value).get("users/me")).status
+
+
+class World:
+    """A server, a browser signed in as the manager of a catalog with plays, and that catalog."""
+
+    def __init__(self, shared: Shared, browser: PageClient, made: Catalog) -> None:
+        self.shared = shared
+        self.browser = browser
+        self.made = made
+
+    async def api(self, path: str) -> Any:
+        answer = await self.shared.client.holding(self.made.token).get(f"{INSIGHTS}/{path}")
+        assert answer.status == 200
+        return answer.json["data"]
+
+    async def page(self, path: str) -> HtmlPage:
+        answer = await self.browser.get(path)
+        assert answer.status == 200, answer.body
+        return HtmlPage(answer.body)

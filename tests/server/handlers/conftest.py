@@ -10,8 +10,9 @@ from musicsvc.clock import MovableClock
 from musicsvc.store.engine.store import Store
 from tests.support import databases
 from tests.support.listening_world import Catalog
-from tests.support.playlist_world import CheckedClient, People
-from tests.support.playlist_world import people as new_people
+from tests.support.people import People
+from tests.support.people import people as new_people
+from tests.support.response_checks import CheckedClient
 from tests.support.serving import Client, running
 from tests.support.shared_server import Shared
 

@@ -6,7 +6,7 @@ import pytest
 
 from musicsvc.store.accounts import users
 from musicsvc.store.models import Artist, TrackArtist
-from tests.support.playlist_world import People, Person, make_tracks
+from tests.support.people import People, Person, make_tracks
 from tests.support.serving import Answer
 from tests.support.shared_server import Shared, on_shared_loop
 

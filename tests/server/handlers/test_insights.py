@@ -11,12 +11,14 @@ from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
-from musicsvc.store.models import Follow, Secret
+from musicsvc.store.models import Album, AlbumArtist, Artist, Follow, Secret, Track, TrackArtist
 from tests.conftest import NOW
 from tests.support import databases
-from tests.support.listening_world import Catalog, share_tracks, two_years
+from tests.support.listening_world import Catalog, two_years
 from tests.support.pdf_text import printed
 from tests.support.serving import Client, person
+
+SHARED = 103  # tracks that an artist shares, each with another artist
 
 
 @pytest.fixture(scope="module")
@@ -182,3 +184,30 @@ async def test_lists_of_figures_are_cut_at_their_bounds_in_the_middle_of_ties(
     assert [name for name in names if f"{name} " in text] == names[:5]
     places = [text.index(f"{name} ") for name in names[:5]]
     assert places == sorted(places)
+
+
+def share_tracks(made: Catalog, now: int) -> None:
+    """Let the first artist share many tracks, some on own albums, with ties in every figure of the rankings."""
+    artist, past = made.artists[0], made.past
+    for number in range(SHARED):
+        partner = int(Artist.create(name=f"Partner {number}", manager=made.manager.user_id, created_at=1).id)
+        album = made.albums[0]
+        if number % 8 == 0:
+            album = int(Album.create(name=f"Extra {number}", created_at=1).id)
+            AlbumArtist.create(album=album, artist=artist, position=0)
+            past.album_names[album] = f"Extra {number}"
+            past.albums_by_artist[artist].append(album)
+        track = int(Track.create(name=f"More {number}", duration=1, album=album, created_at=1).id)
+        past.names[track] = f"More {number}"
+        past.on_album.setdefault(album, []).append(track)
+        for position, each in enumerate((artist, partner)):
+            TrackArtist.create(track=track, artist=each, position=position)
+            past.by_artist.setdefault(each, []).append(track)
+        made.add_plays((track, now, str(each)) for each in range(number // 8 % 4 + 20))
+        made.add_plays((track, now - 40 * DAY, str(each)) for each in range(number % 3))
+    # More tracks with one of them than with others, and fewer plays.
+    quiet = int(Track.create(name="Quiet", duration=1, created_at=1).id)
+    past.names[quiet] = "Quiet"
+    for position, each in enumerate((artist, next(each for each in past.by_artist if each not in made.artists))):
+        TrackArtist.create(track=quiet, artist=each, position=position)
+        past.by_artist[each].append(quiet)

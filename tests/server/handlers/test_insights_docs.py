@@ -15,7 +15,7 @@ from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import WITHOUT_ID, PlayRow
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.rollups import listeners
-from tests.support.playlist_world import CheckedClient
+from tests.support.response_checks import CheckedClient
 from tests.support.serving import Client
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import DAY
-from tests.support.playlist_world import People, make_tracks
+from tests.support.people import People, make_tracks
 from tests.support.serving import Answer, Client
 from tests.support.shared_server import Shared, on_shared_loop
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from musicsvc.store.models import TrackLike, TrackRepost
-from tests.support.playlist_world import People, join, make_tracks
+from tests.support.people import People, join, make_tracks
 from tests.support.serving import Client
 from tests.support.shared_server import Shared, on_shared_loop
 

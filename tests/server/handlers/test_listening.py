@@ -22,10 +22,9 @@ from musicsvc.store.plays.subjects import KINDS
 from tests.conftest import NOW
 from tests.support import databases
 from tests.support import listening_oracle as oracle
-from tests.support.listening_world import catalog
+from tests.support.listening_world import TimedWorld, catalog
 from tests.support.oracle import PlayOf
 from tests.support.serving import Client, running
-from tests.support.timed_world import TimedWorld
 
 Ask = Callable[..., Coroutine[Any, Any, Any]]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from musicsvc.store.models import Device
-from tests.support.playlist_world import People
+from tests.support.people import People
 from tests.support.serving import Client
 from tests.support.shared_server import Shared, on_shared_loop
 

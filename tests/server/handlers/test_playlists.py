@@ -3,7 +3,7 @@
 import pytest
 
 from musicsvc.clock import isoformat
-from tests.support.playlist_world import People, make_tracks
+from tests.support.people import People, make_tracks
 from tests.support.shared_server import Shared, on_shared_loop
 
 UNKNOWN = 2**53 - 1

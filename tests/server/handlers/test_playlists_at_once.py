@@ -10,7 +10,7 @@ import pytest
 from musicsvc.clock import MovableClock
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import PlaylistInvite
-from tests.support.playlist_world import Person, join, make_tracks
+from tests.support.people import Person, join, make_tracks
 from tests.support.serving import Answer, Client, running
 
 CLIENTS = 64

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from musicsvc.clock import MovableClock
 from musicsvc.store.engine.store import Store
-from tests.support.playlist_world import make_tracks, people
+from tests.support.people import make_tracks, people
 from tests.support.serving import Client
 
 DOCS = Path(__file__).parents[3] / "docs" / "playlists.md"

@@ -4,7 +4,7 @@ import asyncio
 from uuid import uuid4
 
 from musicsvc.store.accounts import users
-from tests.support.playlist_world import People
+from tests.support.people import People
 from tests.support.serving import Answer
 from tests.support.shared_server import Shared, on_shared_loop
 

@@ -9,11 +9,11 @@ import pytest_asyncio
 from musicsvc.config import Limits, Settings
 from musicsvc.store.accounts import api_access
 from tests.support import databases
-from tests.support.figures_world import World, fill
+from tests.support.listening_world import fill
 from tests.support.office import Office
 from tests.support.page_client import PageClient, add_account, add_session, page_client
 from tests.support.shared_server import Shared, shared_server
-from tests.support.signed_in import Person
+from tests.support.signed_in import Person, World
 
 NUMBERS = count()
 

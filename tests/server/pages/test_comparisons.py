@@ -3,9 +3,9 @@
 import pytest
 
 from tests.server.pages.test_figures import growth, shown
-from tests.support.figures_world import World
 from tests.support.html_page import HtmlPage
 from tests.support.shared_server import on_shared_loop
+from tests.support.signed_in import World
 
 pytestmark = [pytest.mark.only_on("sqlite"), on_shared_loop]
 DAYS = "from=2026-01-15&to=2026-02-20"

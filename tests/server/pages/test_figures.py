@@ -8,10 +8,11 @@ import pytest
 
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.models import Artist, Track, TrackArtist
-from tests.support.figures_world import EMPTY, World
 from tests.support.html_page import HtmlPage
+from tests.support.listening_world import EMPTY
 from tests.support.oracle import DAY, LENGTHS
 from tests.support.shared_server import on_shared_loop
+from tests.support.signed_in import World
 
 pytestmark = [pytest.mark.only_on("sqlite"), on_shared_loop]
 PERIODS = {"7-days": "7d", "30-days": "30d", "90-days": "90d", "1-year": "1y"}

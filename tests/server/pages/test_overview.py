@@ -11,10 +11,10 @@ import pytest
 
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.store.models import Album, AlbumArtist
-from tests.support.figures_world import World
 from tests.support.html_page import HtmlPage
 from tests.support.page_client import add_account, add_session
 from tests.support.shared_server import on_shared_loop
+from tests.support.signed_in import World
 
 pytestmark = on_shared_loop
 

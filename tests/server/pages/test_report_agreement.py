@@ -17,10 +17,10 @@ from musicsvc.cli import main
 from musicsvc.cli.session import Session
 from musicsvc.clock import to_date
 from tests.support import export_files
-from tests.support.figures_world import World
 from tests.support.html_page import HtmlPage
 from tests.support.pdf_text import printed
 from tests.support.shared_server import on_shared_loop
+from tests.support.signed_in import World
 
 Command = Callable[..., Coroutine[Any, Any, bytes]]
 

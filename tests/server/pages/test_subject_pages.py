@@ -4,8 +4,8 @@ import pytest
 
 from musicsvc.store.models import Album, Track
 from musicsvc.store.playlists import playlists
-from tests.support.figures_world import World
 from tests.support.shared_server import on_shared_loop
+from tests.support.signed_in import World
 
 pytestmark = [pytest.mark.only_on("sqlite"), on_shared_loop]
 DAYS = "from=2026-01-15&to=2026-02-20"

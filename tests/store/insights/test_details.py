@@ -21,8 +21,8 @@ from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import to_date
 from tests.conftest import NOW
 from tests.support import listening_oracle as oracle
+from tests.support.listening_world import TimedWorld
 from tests.support.oracle import PlayOf
-from tests.support.timed_world import TimedWorld
 
 # The windows before end within a day, leave days out before the window, or have none; March 2026 began this morning.
 PERIODS = ("7-days", "30-days", "this-month", "2026-02", "2026-Q1", "2026", "2025-12", "all")

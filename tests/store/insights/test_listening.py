@@ -22,9 +22,8 @@ from tests.conftest import NOW
 from tests.support import databases
 from tests.support import listening_oracle as oracle
 from tests.support.examples import examples
-from tests.support.listening_world import TRACKS
+from tests.support.listening_world import TRACKS, TimedWorld
 from tests.support.oracle import PlayOf
-from tests.support.timed_world import TimedWorld
 
 TODAY = NOW // DAY
 WINDOWS = [Window("", TODAY - first, TODAY + 1 - last) for first, last in ((0, 0), (29, 0), (6, 1), (89, 31), (800, 0))]

@@ -11,9 +11,9 @@ from musicsvc.store.insights.listening.milestones import Position, Slots
 from musicsvc.store.plays.rollups.histograms import SLOTS_PER_HOUR
 from musicsvc.store.plays.subjects import ARTIST, Subject
 from tests.conftest import NOW
+from tests.support.listening_world import TimedWorld
 from tests.support.oracle import PlayOf
 from tests.support.query_count import count_reads, queries
-from tests.support.timed_world import TimedWorld
 
 AT = NOW // DAY * DAY - 5 * HOUR  # the beginning of an hour
 SLOT = AT // HOUR * SLOTS_PER_HOUR

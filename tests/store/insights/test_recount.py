@@ -16,8 +16,8 @@ from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.subjects import ALBUM, Subject
 from tests.conftest import NOW
+from tests.support.listening_world import TimedWorld
 from tests.support.oracle import PlayOf
-from tests.support.timed_world import TimedWorld
 
 TODAY = NOW // DAY
 PERIODS = ("7-days", "30-days", "2026-02", "all")

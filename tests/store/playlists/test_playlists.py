@@ -7,7 +7,7 @@ from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack
 from musicsvc.store.playlists import playlists
-from tests.support.playlist_world import make_tracks
+from tests.support.people import make_tracks
 from tests.support.serving import person
 
 

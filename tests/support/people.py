@@ -7,17 +7,8 @@ from typing import Any, NamedTuple
 from musicsvc.clock import Clock
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Track
-from tests.support.response_checks import conforms
-from tests.support.serving import Answer, Client, person
-
-
-class CheckedClient(Client):
-    """Fails for any response that the OpenAPI document does not describe."""
-
-    async def __call__(self, method: str, path: str, body: Any = None, **more: Any) -> Answer:
-        answer = await super().__call__(method, path, body, **more)
-        conforms(answer, method, path)
-        return answer
+from tests.support.response_checks import CheckedClient
+from tests.support.serving import Client, person
 
 
 class Person(NamedTuple):
