@@ -171,8 +171,8 @@ def plays(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import plays from tables or from exports of other services."""
-    from musicsvc.store.importing.columns import UnclearError
     from musicsvc.store.importing.files import histories
+    from musicsvc.store.importing.files.records import UnclearError
     from musicsvc.store.importing.plays.plays import NO_LISTENER, Plays
     from musicsvc.store.importing.runner import ImportOptions
 

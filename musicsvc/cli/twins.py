@@ -22,9 +22,9 @@ def warn_of_catalog(
 
     Pipes are skipped, because they can be read only once.
     """
-    from musicsvc.store.importing.catalog import twins
+    from musicsvc.store.importing.catalog import catalog
 
-    found = twins.of_catalog(open_file, options, store) if file.is_file() else None
+    found = catalog.artists_of_others(open_file, options, store) if file.is_file() else None
     if found is None or not found.names:
         return None
     most = found.managers.most_common(MOST_MANAGERS)
@@ -40,9 +40,9 @@ def warn_of_catalog(
 
 def warn_of_plays(store: "Store") -> str | None:
     """Return a warning if the catalog has artists of the same name with different managers."""
-    from musicsvc.store.importing.catalog import twins
+    from musicsvc.store.editing import twins
 
-    names = twins.of_all(store)
+    names = store.read(twins.under_several).result()
     if not names:
         return None
     return (

@@ -39,7 +39,7 @@ from musicsvc.store.catalog import changes, genres, identifiers, names
 from musicsvc.store.editing import fields as edited
 from musicsvc.store.editing import twins
 from musicsvc.store.engine import name_index
-from musicsvc.store.importing import guessing, headings, values
+from musicsvc.store.importing import headings, values
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.files import formats, readers, records
@@ -234,8 +234,8 @@ def read_as(name: str) -> Callable[[str], object]:
             path = Path(folder) / name
             path.write_text(text, "utf-8", newline="")
             with suppress(Failure), readers.open_file(path) as reader:
-                columns = Columns(Catalog(ImportOptions(user="ann@label.test")).fields, ())
-                return [*guessing.fit(reader.steps(), columns, reader.columns, headings.CATALOG, None)]
+                columns = Columns(Catalog(ImportOptions(user="ann@label.test")).fields, (), headings.CATALOG)
+                return [*columns.fit(reader)]
         return None
 
     return look

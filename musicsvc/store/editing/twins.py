@@ -2,37 +2,30 @@
 
 They have the same name but for case, accents and punctuation (albums and tracks also an artist in common, compared in
 this way), or the same UPC or ISRC. Tracks with different ISRCs and albums with different UPCs are not the same.
+
+Artists with the same name under several managers are counted, to warn of them before an import.
 """
 
 import builtins
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from peewee import SQL, fn
 
 from musicsvc.store.editing.merging import Noun
 from musicsvc.store.engine.name_index import fold
 from musicsvc.store.engine.pagination import Listing, Page
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import batches
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, User
 
 CODES = {"album": "upc", "track": "isrc"}
+CREDITS: dict[str, tuple[Any, Any]] = {"album": (Album, AlbumArtist), "track": (Track, TrackArtist)}
 REASONS = ("isrc", "name", "upc")
-NAMED = {"artist": "SELECT id, name, NULL, NULL FROM artist WHERE id IN ({}) ORDER BY id"} | {
-    noun: f"""
-        SELECT t.id, t.name, t.{code}, a.name
-        FROM {noun} t JOIN {noun}_artist l ON l.{noun}_id = t.id JOIN artist a ON a.id = l.artist_id
-        WHERE t.id IN ({{}}) ORDER BY t.id, l.position, a.id
-    """  # noqa: S608 - our own nouns
-    for noun, code in CODES.items()
-}
-MANAGED = {"artist": "SELECT id FROM artist WHERE manager_id = ?"} | {
-    noun: f"SELECT m.{noun}_id FROM {noun}_artist m JOIN artist b ON b.id = m.artist_id WHERE b.manager_id = ?"  # noqa: S608 - our own nouns
-    for noun in CODES
-}
-ROWS = {noun: statement.format(MANAGED[noun]) for noun, statement in NAMED.items()}
 PAIR = Struct("<qqB")  # the newer row, the older one, and the reasons as bits
 PUNCTUATION = re.compile(r"[\W_]+")
 
@@ -57,7 +50,7 @@ class _Row(NamedTuple):
 
 def find(noun: Noun, user_id: int) -> bytes:
     """Return the pairs among what the account manages, those with the oldest row first, packed for `list`."""
-    found = sorted(_pairs(noun, _rows(ROWS[noun], user_id)))
+    found = sorted(_pairs(noun, _rows(noun, _managed(noun, user_id))))
     return b"".join(
         PAIR.pack(newer.id, older.id, sum(1 << REASONS.index(each) for each in reasons))
         for older, newer, reasons in found
@@ -71,7 +64,7 @@ def list(noun: Noun, pairs: bytes, page: Page) -> Listing[Twins]:  # noqa: A001 
     def load(places: Collection[int]) -> builtins.list[Twins]:
         chosen = [PAIR.unpack_from(pairs, place * PAIR.size) for place in places]
         ids = sorted({row_id for pair in chosen for row_id in pair[:2]})
-        rows = {row.id: row for row in _rows(NAMED[noun].format(", ".join("?" * len(ids))), *ids)}
+        rows = {row.id: row for row in _rows(noun, ids)}
         return [
             Twins(newer, older, rows[newer].name, rows[older].name, rows[older].artists, _unpacked(reasons))
             for newer, older, reasons in chosen
@@ -85,9 +78,25 @@ def _unpacked(reasons: int) -> tuple[str, ...]:
     return tuple(each for place, each in enumerate(REASONS) if reasons >> place & 1)
 
 
-def _rows(statement: str, *values: int) -> Sequence[_Row]:
+def _managed(noun: Noun, user_id: int) -> Any:
+    """Select the ids of what the account manages."""
+    if noun == "artist":
+        return Artist.select(Artist.id).where(Artist.manager == user_id)
+    _, credit = CREDITS[noun]
+    return credit.select(getattr(credit, noun)).join(Artist).where(Artist.manager == user_id)
+
+
+def _rows(noun: Noun, ids: Any) -> Sequence[_Row]:
+    """Return the rows with these ids (a list, or a query that selects them), the oldest first."""
+    if noun == "artist":
+        query = Artist.select(Artist.id, Artist.name, SQL("NULL"), SQL("NULL")).order_by(Artist.id)
+        query = query.where(Artist.id.in_(ids))
+    else:
+        table, credit = CREDITS[noun]
+        query = table.select(table.id, table.name, getattr(table, CODES[noun]), Artist.name).join(credit).join(Artist)
+        query = query.where(table.id.in_(ids)).order_by(table.id, credit.position, Artist.id)
     rows: dict[int, _Row] = {}
-    for number, name, code, artist in fetch(statement, *values):
+    for number, name, code, artist in query.tuples().iterator():
         row = rows.get(number) or _Row(number, name, (code or "").lstrip("0"), ())
         rows[number] = row._replace(artists=(*row.artists, artist)) if artist is not None else row
     return [*rows.values()]
@@ -127,3 +136,38 @@ def _plain(name: str) -> str:
     """Return the name without case, accents and punctuation, unless it has nothing else."""
     folded = fold(name)
     return PUNCTUATION.sub("", folded) or folded
+
+
+class OtherManagers(NamedTuple):
+    """Artists of others that have certain names: the number of these names, and artists by e-mail of the manager."""
+
+    names: int
+    managers: Counter[str | None]  # None: of artists without a manager
+
+
+def has_others(user_id: int | None) -> bool:
+    """Return whether there are artists with another manager than this account (None: with any)."""
+    return bool(Artist.select().where(_of_others(user_id)).exists())
+
+
+def under_others(names: Sequence[str], user_id: int | None) -> OtherManagers:
+    """Count the artists with these names that have another manager than this account (None: that have any)."""
+    found: set[str] = set()
+    managers: Counter[str | None] = Counter()
+    for some in batches(names):
+        query = Artist.select(Artist.name, User.email).join(User, "LEFT JOIN").distinct()
+        for name, other in query.where(Artist.name.in_(some), _of_others(user_id)).tuples().iterator():
+            found.add(name)
+            managers[other] += 1
+    return OtherManagers(len(found), managers)
+
+
+def _of_others(user_id: int | None) -> Any:
+    unmanaged = Artist.manager.is_null()
+    return ~unmanaged if user_id is None else unmanaged | (Artist.manager != user_id)
+
+
+def under_several() -> int:
+    """Count the names of artists that exist under several managers."""
+    managers = fn.count(fn.coalesce(Artist.manager, 0).distinct())
+    return int(Artist.select(Artist.name).group_by(Artist.name).having(managers > 1).count())

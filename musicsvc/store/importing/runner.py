@@ -16,7 +16,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import guessing
 from musicsvc.store.importing.columns import Cells, Columns, Field
 from musicsvc.store.importing.files.records import Pause, Reader, Record, Step
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
@@ -46,7 +45,7 @@ class ImportOptions:
 
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()
-    date_format: str | None = None  # a key of guessing.DATE_FORMATS
+    date_format: str | None = None  # a key of columns.DATE_FORMATS
     artist: str | None = None  # of tracks in rows that name none
     user: str | None = None  # the e-mail address of the manager of new artists and tracks, or of the playlists' owner
     listener: str | None = None  # of plays in rows that name none
@@ -114,7 +113,7 @@ class Kind(ABC, Generic[Row]):
     def __init__(self, options: ImportOptions) -> None:
         """Raise Invalid for a malformed or conflicting `--map`."""
         self.options = options
-        self.columns = Columns(self.fields, options.pairs)
+        self.columns = Columns(self.fields, options.pairs, self.synonyms, options.date_format)
 
     def check(self, names: list[str]) -> None:
         """Raise Failure unless the columns of the file (`names`) fill all required fields."""
@@ -160,7 +159,7 @@ def run(
     `on_progress` may raise an exception to end the import. `actor`: the part of the service that security events name.
     """
     with closing(kind):
-        records = guessing.fit(reader.steps(), kind.columns, reader.columns, kind.synonyms, kind.options.date_format)
+        records = kind.columns.fit(reader)
         if reader.columns is not None:
             kind.check(reader.columns)
         unused = kind.columns.unused(reader.columns or [])

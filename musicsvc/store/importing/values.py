@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
@@ -41,10 +41,14 @@ class Day(NamedTuple):
     padded: str | None
 
 
-def _caching(parse: Callable[[Any], T]) -> Callable[[Any], T]:
-    """Return `parse` with a cache of short texts, for columns with few values."""
-    cached = lru_cache(1024)(parse)
-    return lambda value: cached(value) if isinstance(value, str) and len(value) <= LONGEST_CACHED else parse(value)
+def _unless_blank(parse: Callable[[Any], T]) -> Callable[[Any], T | None]:
+    """Return `parse` for cells that are not blank, with a cache of short texts, for columns with few values."""
+
+    def parsed(value: Any) -> T | None:
+        return None if is_blank(value) else parse(value)
+
+    cached = lru_cache(1024)(parsed)
+    return lambda value: (cached if isinstance(value, str) and len(value) <= LONGEST_CACHED else parsed)(value)
 
 
 def is_blank(value: Any) -> bool:
@@ -138,11 +142,9 @@ def whole(value: Any, lowest: int, highest: int) -> int | None:
     return found if isinstance(found, int) else rounded(found)
 
 
-@_caching
-def day(value: Any) -> Day | None:
+@_unless_blank
+def day(value: Any) -> Day:
     """Parse a date. A year becomes its January 1, a month its first day."""
-    if is_blank(value):
-        return None
     found = value.isoformat()[:10] if isinstance(value, date) else str(value).strip()
     match = DATE.fullmatch(found)
     if match is None and (dotted := SLASHED.fullmatch(found)) and dotted[2] == ".":
@@ -175,11 +177,9 @@ def _day(year: str, month: str | None, of_month: str | None) -> Day:
     return Day(found_date.isoformat(), None if of_month else "day" if month else "month")
 
 
-@_caching
+@_unless_blank
 def key(value: Any) -> str | None:
     """Parse a musical key: a note name, or a number from 0 (C) to 11 (B). Returns None for -1."""
-    if is_blank(value):
-        return None
     found = str(value).strip()
     if match := NOTE.fullmatch(found):
         step = {"#": 1, "♯": 1, "b": -1, "♭": -1, "": 0}[match[2]]
@@ -248,28 +248,25 @@ def upc(value: Any) -> str | None:
     return identifiers.upc(found.zfill(identifiers.UPC_DIGITS) if found.isascii() and found.isdigit() else found)
 
 
-@_caching
-def flag(value: Any) -> bool | None:
+@_unless_blank
+def flag(value: Any) -> bool:
     """Parse a truth value: a word of TRUE or FALSE, in any case."""
-    if is_blank(value):
-        return None
-    place = None if isinstance(value, bool) else _integer(value)
-    found = FLAGS.get(str(value).strip().lower() if place is None else str(place))
-    if found is None:
-        raise ValueError("must be true or false")
-    return found
+    return _meaning(value, FLAGS, "true or false")
 
 
-@_caching
-def scale(value: Any) -> str | None:
+@_unless_blank
+def scale(value: Any) -> str:
     """Parse a scale. Returns `Major` (also for 1) or `Minor` (also for 0)."""
-    if is_blank(value):
-        return None
-    mode = _integer(value)
-    found = SCALES.get(str(value).strip().lower() if mode is None else str(mode))
-    if found is None or isinstance(value, bool):
-        raise ValueError("must be Major or Minor, or 1 or 0")
-    return found
+    return _meaning(value, SCALES, "Major or Minor, or 1 or 0")
+
+
+def _meaning(value: Any, words: Mapping[str, T], expected: str) -> T:
+    """Return what the word or the integer in a cell stands for."""
+    found = _integer(value)
+    key = str(value).strip().lower() if found is None else str(found)
+    if key not in words:
+        raise ValueError(f"must be {expected}")
+    return words[key]
 
 
 def number_or_none(value: Any) -> Decimal | None:

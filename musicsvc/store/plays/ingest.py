@@ -62,7 +62,7 @@ class PlayRow(NamedTuple):
     duration_ms: int | None
     reporter: int
     import_id: int | None = None
-    names_hash: int | None = None  # see `store/importing/plays/repeats.py`
+    names_hash: int | None = None  # see `store/importing/plays/matching.py`
     reported_at: int | None = None
 
 

@@ -27,7 +27,7 @@ CALLS: dict[str, tuple[Callable[[], object], object]] = {
     "genres.ensure": (lambda: genres.ensure([]), {}),
     "genres.ensure_tags": (lambda: genres.ensure_tags([]), {}),
     "identifiers.tracks_by_isrc": (lambda: identifiers.tracks_by_isrc([], None), {}),
-    "matching by code": (lambda: matching._by_code(matching.ISRC, [], None), {}),
+    "matching by code": (lambda: matching._by_code(matching._by_isrc, [], None), {}),
     "conversations": (lambda: messages._with_contents([]), []),
     "earlier_reads.read_before": (lambda: earlier_reads.read_before([], 9), set()),
     "bulk.insert_many": (lambda: bulk.insert_many(INSERT, ("text",), []), None),

@@ -13,8 +13,8 @@ from musicsvc.clock import DAY, MINUTE, SECOND, isoformat
 from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.plays import listen_rows
+from musicsvc.store.importing.plays.matching import SeenIds
 from musicsvc.store.importing.plays.plays import SEVERAL, Plays
-from musicsvc.store.importing.plays.repeats import SeenIds
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Play, Track, TrackArtist
@@ -138,12 +138,11 @@ def test_a_clients_id_counts_across_the_batches_of_a_file(imported: Import) -> N
 
 
 def test_client_ids_are_remembered_on_disk_once_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("musicsvc.store.importing.plays.repeats.MAX_IN_MEMORY", 10)
+    monkeypatch.setattr("musicsvc.store.importing.plays.matching.MAX_IN_MEMORY", 10)
     with closing(SeenIds()) as seen:
         for number in range(25):
             assert not seen.has(f"{number}")
-            seen.add(f"{number}")
-            seen.add(f"{number}")
+            seen.add([f"{number}"] * 2)
         assert all(seen.has(f"{number}") for number in range(25))
         assert not seen.has("25")
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):

@@ -1,6 +1,6 @@
 """Import of sheets with the columns of other services without `--map`, and what is guessed of each column."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, time, timedelta
 from functools import partial
 from pathlib import Path
@@ -11,11 +11,10 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import guessing, headings
+from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.columns import Columns
-from musicsvc.store.importing.guessing import Rows
+from musicsvc.store.importing.columns import Columns, Guess, Rows
 from musicsvc.store.importing.people.follows import Follows
 from musicsvc.store.importing.plays import listen_rows
 from musicsvc.store.importing.runner import ImportOptions
@@ -216,20 +215,26 @@ def newest_track() -> dict[str, Any]:
     }
 
 
+def guesses(names: Sequence[str], sample: Rows, columns: Columns) -> list[Guess]:
+    columns.guess(names, sample)
+    return columns.guesses
+
+
 def guessed(names: str, *cells: tuple[Any, ...], form: str | None = None, **mapped: str) -> dict[str, tuple[Any, ...]]:
     """Return field, how it is written and why, by column, for a table with these rows."""
     columns = names.split(",")
     sample = Rows(range(2, len(cells) + 2), [dict(zip(columns, row, strict=True)) for row in cells])
-    found = guessing.guess(columns, sample, rows.FIELDS, headings.CATALOG, mapped, form)
+    pairs = [f"{column}={field}" for column, field in mapped.items()]
+    found = guesses(columns, sample, Columns(rows.FIELDS, pairs, headings.CATALOG, form))
     return {each.column: (each.field, each.written, each.why) for each in found}
 
 
 def parsed(name: str, *cells: object, form: str | None = None) -> tuple[str | None, list[Any]]:
     """Return how a column of these cells is written, and its cells as they are parsed, or the reason why not."""
-    columns = Columns(rows.FIELDS, ())
+    columns = Columns(rows.FIELDS, (), headings.CATALOG, form)
     values = [{name: cell} for cell in cells]
     sample = Rows(range(2, len(cells) + 2), values)
-    columns.use(guessing.guess([name], sample, rows.FIELDS, headings.CATALOG, {}, form))
+    columns.guess([name], sample)
     read = [columns.read(each, ()) for each in values]
     return columns.guesses[0].written, [next(iter(each.faults.values() or each.values.values()), None) for each in read]
 
@@ -312,9 +317,9 @@ def test_of_several_columns_for_a_field_the_one_with_its_name_or_the_better_name
 def test_columns_of_plays_and_follows_are_guessed_too() -> None:
     names = ["song", "artist", "callsign", "time", "unique_id", "combined"]
     cells = dict(zip(names, ("Rag", "Ann", "KGB", "1402943314", "u1", "Rag by Ann"), strict=True))
-    found = guessing.guess(names, Rows([2], [cells]), listen_rows.FIELDS, headings.PLAYS, {})
+    found = guesses(names, Rows([2], [cells]), Columns(listen_rows.FIELDS, (), headings.PLAYS))
     assert [each.field for each in found] == ["track", "artist", "listener", "played_at", "client_id", None]
-    edges = guessing.guess(["node_1", "node_2"], Rows([], []), Follows(ImportOptions()).fields, headings.FOLLOWS, {})
+    edges = guesses(["node_1", "node_2"], Rows([], []), Follows(ImportOptions()).columns)
     assert [each.field for each in edges] == ["follower", "followed"]
 
 

@@ -1,13 +1,20 @@
 """`import catalog`: import artists, albums and tracks from a file."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import orjson
 
 from musicsvc.errors import Failure
+from musicsvc.store.accounts import users
 from musicsvc.store.catalog import album_sizes
 from musicsvc.store.catalog.album_sizes import AlbumSize
+from musicsvc.store.editing import twins
+from musicsvc.store.editing.twins import OtherManagers
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.catalog.albums import AlbumOffer, Albums
@@ -15,8 +22,8 @@ from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.items import Item, Size
 from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.catalog.tracks import TrackOffer, Tracks
-from musicsvc.store.importing.columns import Cells
-from musicsvc.store.importing.files.records import Record
+from musicsvc.store.importing.columns import Cells, Columns
+from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 
 
@@ -78,6 +85,27 @@ class Catalog(Kind[CatalogRow]):
     def _remember(self, albums: Albums, tracks: Tracks) -> None:
         self._albums.update((each.id, each.given) for each in albums.items.values() if each.given)
         self._tracks.update((each.id, each.given) for each in tracks.items.values() if each.given)
+
+
+def artists_of_others(open_file: Callable[[], Reader], options: ImportOptions, store: Store) -> OtherManagers:
+    """Count the artists of a catalog file that already exist under a manager other than the manager of the import."""
+    user = None if options.user is None else int(store.read(partial(users.by_email, options.user)).result().id)
+    if not store.read(partial(twins.has_others, user)).result():
+        return OtherManagers(0, Counter())
+    with open_file() as reader:
+        names = [name for name in dict.fromkeys((*_artists(reader, options), options.artist)) if name]
+    return store.read(partial(twins.under_others, names, user)).result()
+
+
+def _artists(reader: Reader, options: ImportOptions) -> Iterator[str]:
+    """Yield the names of artists in the file. Invalid rows are skipped. At a damaged place, the iteration ends."""
+    columns = Columns(rows.FIELDS, options.pairs, headings.CATALOG, options.date_format)
+    with suppress(Failure):
+        for record in columns.fit(reader):
+            if isinstance(record, Record) and record.fault is None:
+                found = columns.read(record.values, options.blanks).values
+                for names in (found.get("artist") or (), found.get("album_artist") or ()):
+                    yield from names if len(names) <= rows.MOST_ARTISTS else ()
 
 
 def _require_room(

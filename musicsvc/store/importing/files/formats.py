@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.columns import UnclearError
 from musicsvc.store.importing.files import limited
 from musicsvc.store.importing.files.lines import BLANK, BROKEN_GZIP, GZIP, UTF16, Lines, unreadable
-from musicsvc.store.importing.files.records import LONGEST_ROW, NONE, Limits
+from musicsvc.store.importing.files.records import LONGEST_ROW, NONE, Limits, UnclearError
 
 FORMATS = ("csv", "jsonl", "parquet", "xlsx", "xls", "ods")
 WORKBOOKS = ("xlsx", "xls", "ods")

@@ -18,6 +18,14 @@ REFUSED = ("line", "reason")  # the first headings of a file of refused rows
 PIECE = 512 * 1024  # bytes between two pauses
 
 
+class UnclearError(Failure):
+    """A file does not tell its format or its columns. `what`: the reason, without the remedy on the command line."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what} {remedy}")
+        self.what = what
+
+
 class Record(NamedTuple):
     """A row of an imported file: the number of its first line, and its values by column."""
 

@@ -1,42 +1,35 @@
-"""Find the tracks of plays in a listening history, by id, ISRC or names. Names with the same case are preferred."""
+"""Find what a play in a listening history names: its track, by id, ISRC or names, and the play if it is stored already.
 
+Names with the same case are preferred. A track or artist also has the names and codes of what was merged into it.
+"""
+
+import hashlib
+import sqlite3
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import fetch
+from peewee import SQL, fn
+
+from musicsvc.store import models
+from musicsvc.store.catalog import tracks
+from musicsvc.store.catalog.merged import ARTIST, TRACK
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.plays.listen_rows import Listen
+from musicsvc.store.models import Album, DroppedPlay, Listener, Merged, MergedCredit, Play, TrackArtist
+from musicsvc.store.plays import ingest
+from musicsvc.store.plays.ingest import WITHOUT_ID
+from musicsvc.store.plays.periods import SLOT
+from musicsvc.store.plays.rollups import listeners
 
-TRACKS = "SELECT id FROM track WHERE id {among}"
-# A track or artist also has the names and codes of what was merged into it.
-EXTERNAL = """
-    SELECT external_id, id, imported_for FROM track WHERE external_id {among}
-    UNION ALL SELECT external_id, into_id, imported_for FROM merged WHERE kind = 1 AND external_id {among}
-"""
-ISRC = """
-    SELECT t.isrc, t.id, coalesce(a.manager_id, 0) FROM (
-        SELECT isrc, id FROM track WHERE isrc {among}
-        UNION ALL SELECT code, into_id FROM merged WHERE kind = 1 AND code {among}
-    ) AS t JOIN track_artist l ON l.track_id = t.id JOIN artist a ON a.id = l.artist_id
-"""
-ARTISTS = """
-    SELECT a.id, m.name, a.manager_id FROM merged m JOIN artist a ON a.id = m.into_id WHERE m.kind = 3
-    UNION ALL SELECT id, name, manager_id FROM artist
-"""
-OF_ARTISTS = """
-    SELECT l.artist_id, t.id, t.name, a.name, (SELECT count(*) FROM track_artist o WHERE o.track_id = t.id)
-    FROM track_artist l JOIN track t ON t.id = l.track_id LEFT JOIN album a ON a.id = t.album_id
-    WHERE l.artist_id {among}
-    UNION ALL
-    SELECT c.artist_id, m.into_id, m.name, a.name,
-        (SELECT count(*) FROM merged_credit o WHERE o.merged_id = m.id)
-    FROM merged_credit c JOIN merged m ON m.kind = 1 AND m.id = c.merged_id LEFT JOIN album a ON a.id = m.album_id
-    WHERE c.artist_id {among}
-"""
 AMBIGUOUS = 0  # never the id of a track
+MAX_IN_MEMORY = 100_000
+SEEN = "CREATE TABLE seen (key BLOB PRIMARY KEY) WITHOUT ROWID"
+ADD = "INSERT OR IGNORE INTO seen VALUES (?)"
+HAS = "SELECT 1 FROM seen WHERE key = ?"
 
 
 class Artist(NamedTuple):
@@ -101,7 +94,7 @@ class CatalogIndex:
 def load(manager: int | None) -> CatalogIndex:
     """Return an index with all artists and no tracks. Call in a transaction."""
     catalog = CatalogIndex(manager)
-    catalog.add(Artist(*row) for row in fetch(ARTISTS))
+    catalog.add(Artist(*row) for row in _artists())
     return catalog
 
 
@@ -112,13 +105,18 @@ class TrackLookup:
         """Load the tracks that the rows may name. Call in a transaction."""
         self.created = CatalogIndex(catalog.manager)
         self._catalog = catalog
-        self._ids = _ids({each.track_id for each in listens if each.track_id is not None})
+        ids = {each.track_id for each in listens if each.track_id is not None}
+        self._ids = ids - tracks.missing(ids)
         external_ids = {each for listen in listens for each in listen.external_ids}
-        self._same_id = _by_code(EXTERNAL, external_ids, catalog.manager)
-        self._same_isrc = _by_code(ISRC, {each.isrc for each in listens if each.isrc}, catalog.manager)
-        self._by_code: dict[Code, int] = {("id", code): tracks[0] for code, tracks in self._same_id.items()}
-        self._by_code |= {("isrc", code): tracks[0] for code, tracks in self._same_isrc.items()}
-        self.fresh = _tracks(catalog.named(listens) - catalog.tracks.keys())
+        self._same_id = _by_code(_by_external_id, external_ids, catalog.manager)
+        self._same_isrc = _by_code(_by_isrc, {each.isrc for each in listens if each.isrc}, catalog.manager)
+        self._by_code: dict[Code, int] = {("id", code): found[0] for code, found in self._same_id.items()}
+        self._by_code |= {("isrc", code): found[0] for code, found in self._same_isrc.items()}
+        artists = catalog.named(listens) - catalog.tracks.keys()
+        self.fresh: Tracks = {artist: {} for artist in artists}
+        for artist, *values in _by_artists(artists):
+            track = Track(*values)
+            self.fresh[artist].setdefault(fold_case(track.name), []).append(track)
 
     def find(self, listen: Listen) -> int | None:
         """Return the id of the play's track, None if no track matches, AMBIGUOUS if several differ only in case."""
@@ -201,29 +199,159 @@ def _exact(found: Collection[tuple[Track, Artist]], listen: Listen) -> list[tupl
     return [(track, artist) for track, artist in found if (artist.name, track.name) == wanted]
 
 
-def _ids(ids: Collection[int]) -> set[int]:
-    condition, values = sql.in_list(ids)
-    return {row[0] for row in fetch(TRACKS.format(among=condition), values)}
-
-
-def _by_code(statement: str, codes: Collection[str], manager: int | None) -> dict[str, list[int]]:
+def _by_code(find: Callable[[Any], list[Any]], codes: Collection[str], manager: int | None) -> dict[str, list[int]]:
     """Return lists of track ids by external id or ISRC: the manager's tracks first, then tracks without manager."""
-    if not codes:
-        return {}
-    condition, values = sql.in_list(codes)
     ranks: dict[str, list[tuple[bool, bool, int]]] = defaultdict(list)
-    for code, track, owner in fetch(statement.format(among=condition), values, values):
+    for code, track, owner in find(codes) if codes else ():
         ranks[code].append((owner != (manager or 0), owner != 0, track))
-    for some in ranks.values():
-        some.sort()
-    return {code: [rank[2] for rank in some] for code, some in ranks.items()}
+    return {code: [rank[2] for rank in sorted(some)] for code, some in ranks.items()}
 
 
-def _tracks(artists: Collection[int]) -> Tracks:
-    """Return the tracks of the artists, by artist id and case-folded track name."""
-    found: Tracks = {artist: {} for artist in artists}
-    condition, ids = sql.in_list(artists)
-    for artist, *values in fetch(OF_ARTISTS.format(among=condition), ids, ids):
-        track = Track(*values)
-        found[artist].setdefault(fold_case(track.name), []).append(track)
-    return found
+@compiled
+def _by_external_id(codes: Collection[str]) -> Any:
+    track = models.Track
+    own = track.select(track.external_id, track.id, track.imported_for).where(track.external_id.in_(codes))
+    former = Merged.select(Merged.external_id, Merged.into, Merged.imported_for)
+    return own.union_all(former.where(Merged.kind == TRACK, Merged.external_id.in_(codes)))
+
+
+@compiled
+def _by_isrc(codes: Collection[str]) -> Any:
+    own = models.Track.select(models.Track.isrc.alias("code"), models.Track.id.alias("track"))
+    former = Merged.select(Merged.code, Merged.into).where(Merged.kind == TRACK, Merged.code.in_(codes))
+    coded = own.where(models.Track.isrc.in_(codes)).union_all(former).alias("coded")
+    credit = coded.select_from(coded.c.code, coded.c.track, fn.coalesce(models.Artist.manager, 0))
+    return credit.join(TrackArtist, on=TrackArtist.track == coded.c.track).join(
+        models.Artist, on=models.Artist.id == TrackArtist.artist
+    )
+
+
+@compiled
+def _artists() -> Any:
+    artist = models.Artist
+    former = Merged.select(artist.id, Merged.name, artist.manager).join(artist, on=artist.id == Merged.into)
+    return former.where(Merged.kind == ARTIST).union_all(artist.select(artist.id, artist.name, artist.manager))
+
+
+@compiled
+def _by_artists(artists: Collection[int]) -> Any:
+    """Select artist and id, name, album and number of artists of the tracks of artists, also under former names."""
+    track, other, former = models.Track, TrackArtist.alias(), MergedCredit.alias()
+    size = other.select(fn.count(SQL("*"))).where(other.track == track.id)
+    own = TrackArtist.select(TrackArtist.artist, track.id, track.name, Album.name, size).join(track)
+    former_size = former.select(fn.count(SQL("*"))).where(former.merged == Merged.id)
+    merged = MergedCredit.select(MergedCredit.artist, Merged.into, Merged.name, Album.name, former_size).join(Merged)
+    of_merged = merged.join(Album, "LEFT JOIN", on=Album.id == Merged.album).where(Merged.kind == TRACK)
+    return (
+        own.join(Album, "LEFT JOIN")
+        .where(TrackArtist.artist.in_(artists))
+        .union_all(of_merged.where(MergedCredit.artist.in_(artists)))
+    )
+
+
+class StoredPlay(NamedTuple):
+    track: int
+    listener: int
+    client_key: bytes
+    names_hash: int | None
+
+
+class KnownPlays:
+    """The plays that earlier imports stored and that have the listener and the time of a row in the batch.
+
+    They include those that a merge of tracks dropped.
+    """
+
+    def __init__(self, listens: Sequence[Listen], run: int) -> None:
+        """Load the plays of all imports except `run`, the running one. Call in a transaction."""
+        self._plays: dict[tuple[int, str], list[StoredPlay]] = defaultdict(list)
+        slots = {listen.played_at // SLOT for listen in listens}
+        keys = {listeners.opaque_key(listen.listener) for listen in listens}
+        for slot, key, *values in _stored(slots, keys, run):
+            self._plays[slot, key].append(StoredPlay(*values))
+
+    def has(self, listen: Listen, lookup: TrackLookup) -> bool:
+        """Return whether the row repeats a stored play.
+
+        It repeats a play that was imported with the same names, or whose track now matches the row's ids or names.
+        """
+        stored = self._plays.get((listen.played_at // SLOT, listeners.opaque_key(listen.listener)), ())
+        if not stored or listen.track_id is not None:
+            return False
+        names_hash = hash_names(listen)
+        if any(play.names_hash == names_hash for play in stored):
+            return True
+        alike = lookup.alike(listen)
+        return any(
+            play.track in alike and play.client_key == client_key(listen, play.track, play.listener) for play in stored
+        )
+
+
+@compiled
+def _stored(slots: Collection[int], keys: Collection[str], run: int) -> Any:
+    """Select stored plays. Those of the same file are left to the primary key: two rows may name tracks alike."""
+    play, key = (Play.track, Play.listener, Play.client_key, Play.names_hash), Listener.key
+    others = (Play.reporter == 0) & ((Play.import_id != run) | Play.import_id.is_null())
+    plays = Play.select(Play.slot, key, *play).join(Listener, on=Listener.id == Play.listener)
+    dropped = DroppedPlay.select(
+        DroppedPlay.slot, key, SQL("0"), DroppedPlay.listener, DroppedPlay.client_key, DroppedPlay.names_hash
+    ).join(Listener, on=Listener.id == DroppedPlay.listener)
+    known = DroppedPlay.names_hash.is_null(is_null=False)
+    return plays.where(Play.slot.in_(slots), key.in_(keys), others).union_all(
+        dropped.where(DroppedPlay.slot.in_(slots), key.in_(keys), known)
+    )
+
+
+def hash_names(listen: Listen) -> int | None:
+    """Return a 63-bit hash of the row's client_id and its track's names or codes, or None if it has a track_id."""
+    if listen.track_id is not None:
+        return None
+    named = (listen.artists, listen.track) if listen.artists and listen.track else (listen.external_ids, listen.isrc)
+    when = None if listen.client_id is None else (listen.client_id, listen.played_at)
+    return _digest(named, when)
+
+
+@lru_cache(1024)  # rows of a file often name the same tracks
+def _digest(named: tuple[object, ...], when: tuple[str, int] | None) -> int:
+    return int.from_bytes(hashlib.blake2b(repr((named, when)).encode(), digest_size=8).digest()) >> 1
+
+
+def client_key(listen: Listen, track: int, listener: int) -> bytes:
+    """Return the key that is stored with the row's play of this track: a hash of client_id, listener, track and time.
+
+    A client_id is unique only in its file, so the client_id alone does not identify a play. `listener`: the id of the
+    row's listener. Its name is not hashed, as nobody must find an erased listener by a guessed name.
+    """
+    if listen.client_id is None:
+        return WITHOUT_ID
+    return ingest.client_key("import", repr((track, listen.played_at, listener, listen.client_id)))
+
+
+class SeenIds:
+    """The client_ids of a file. More than MAX_IN_MEMORY of them are stored in a temporary SQLite database."""
+
+    def __init__(self) -> None:
+        self._in_memory: set[bytes] = set()
+        self._moved = False
+        # Transactions use it from different threads of the store, but never at the same time.
+        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+
+    def has(self, client_id: str) -> bool:
+        key = _hash(client_id)
+        return key in self._in_memory or (self._moved and self._database.execute(HAS, (key,)).fetchone() is not None)
+
+    def add(self, client_ids: Iterable[str]) -> None:
+        self._in_memory.update(map(_hash, client_ids))
+        if len(self._in_memory) > MAX_IN_MEMORY:
+            if not self._moved:
+                self._database.executescript(f"PRAGMA journal_mode = OFF; {SEEN}; BEGIN")
+                self._moved = True
+            self._database.executemany(ADD, ((key,) for key in sorted(self._in_memory)))
+            self._in_memory.clear()
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _hash(client_id: str) -> bytes:
+    return hashlib.blake2b(client_id.encode(), digest_size=16).digest()

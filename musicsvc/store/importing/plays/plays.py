@@ -1,6 +1,7 @@
 """`import plays`: import listening histories. Each play is stored once, for a track that is found or created."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -11,12 +12,11 @@ from musicsvc.store.catalog.merged import TRACK
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import headings
-from musicsvc.store.importing.columns import Cells, UnclearError
-from musicsvc.store.importing.files.records import Record
-from musicsvc.store.importing.plays import listen_rows, matching, repeats
+from musicsvc.store.importing.columns import Cells
+from musicsvc.store.importing.files.records import Record, UnclearError
+from musicsvc.store.importing.plays import listen_rows, matching
 from musicsvc.store.importing.plays.listen_rows import Listen
-from musicsvc.store.importing.plays.matching import Artist, CatalogIndex, Track, TrackLookup
-from musicsvc.store.importing.plays.repeats import KnownPlays, SeenIds
+from musicsvc.store.importing.plays.matching import Artist, CatalogIndex, KnownPlays, SeenIds, Track, TrackLookup
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
@@ -109,6 +109,16 @@ class MissingCreator:
             catalog.add_track(created.track, created.artists)
 
 
+@dataclass(slots=True)
+class FoundPlays:
+    """What became of the rows of a batch. `matched`: the plays to store, with their tracks, by place in the batch."""
+
+    matched: dict[int, tuple[Listen, int]] = field(default_factory=dict)
+    repeated: list[Listen] = field(default_factory=list)  # stored by an earlier import
+    refused: dict[int, RefusedError] = field(default_factory=dict)  # by place in the batch
+    client_ids: set[str] = field(default_factory=set)
+
+
 class Plays(Kind[Listen]):
     """The import of plays. It remembers the names of all artists, and the client_ids of the rows."""
 
@@ -147,64 +157,68 @@ class Plays(Kind[Listen]):
 
     def write(self, batch: Sequence[Listen], scope: Scope) -> Outcome:
         counting.lock()
-        kept_from = blocks.progress().kept_from * DAY
         if artists.missing(self._catalog.named(batch)):  # merged or deleted since they were loaded
             self._catalog = matching.load(scope.user)
-        lookup, known = TrackLookup(batch, self._catalog), KnownPlays(batch, scope.run)
+        lookup = TrackLookup(batch, self._catalog)
         creator = MissingCreator(lookup, scope, batch)
-        outcome = Outcome()
-        matched: dict[int, tuple[Listen, int]] = {}
-        repeated: list[Listen] = []
-        ids: set[str] = set()
+        found = self._find(batch, lookup, creator, scope)
+        creator.write()
+        self._replace_missing(found)
+        counts = _counts(found, creator, len(batch) - len(found.refused), _record(found.matched.values(), scope))
+        return Outcome(counts, found.refused, remember=partial(self._remember, creator, found.client_ids))
+
+    def _find(self, batch: Sequence[Listen], lookup: TrackLookup, creator: MissingCreator, scope: Scope) -> FoundPlays:
+        """Find the track of each play that is not stored yet, or create it with `--create-missing`."""
+        known, kept_from = KnownPlays(batch, scope.run), blocks.progress().kept_from * DAY
+        found = FoundPlays()
         for place, listen in enumerate(batch):
             if reason := ingest.refuse_time(listen.played_at, kept_from, scope.now):
-                outcome.refused[place] = RefusedError(reason)
-                continue
-            stored = known.has(listen, lookup)
-            track = None if stored else lookup.find(listen)
-            if track is None and not stored and self.options.create_missing and _is_creatable(listen):
-                track = creator.create(listen)
-            if not stored and not track:  # None, or AMBIGUOUS
-                outcome.refused[place] = _unknown(listen, lookup.ambiguous_ids(listen))
-            elif listen.client_id is None or not (listen.client_id in ids or self._seen.has(listen.client_id)):
-                if track:
-                    matched[place] = listen, track
-                else:
-                    repeated.append(listen)
-                if listen.client_id is not None:
-                    ids.add(listen.client_id)
-        creator.write()
-        self._replace_missing(matched, outcome)
-        new, valid = _record(matched.values(), scope), len(batch) - len(outcome.refused)
-        made, found = len(creator.artists), len(creator.tracks)
-        named = sum(len(listen.artists) for listen in (*repeated, *(listen for listen, _ in matched.values())))
-        outcome.counts = {
-            "artists": Counts(new=made, repeated=max(0, named - made)),
-            "tracks": Counts(new=found, repeated=valid - found),
-            "plays": Counts(new=new, repeated=valid - new),
-        }
-        outcome.remember = partial(self._remember, creator, ids)
-        return outcome
+                found.refused[place] = RefusedError(reason)
+            elif known.has(listen, lookup):
+                if self._is_first(listen.client_id, found):
+                    found.repeated.append(listen)
+            elif track := self._track(listen, lookup, creator):
+                if self._is_first(listen.client_id, found):
+                    found.matched[place] = listen, track
+            else:
+                found.refused[place] = _unknown(listen, lookup.ambiguous_ids(listen))
+        return found
 
-    def _replace_missing(self, matched: dict[int, tuple[Listen, int]], outcome: Outcome) -> None:
+    def _track(self, listen: Listen, lookup: TrackLookup, creator: MissingCreator) -> int | None:
+        """Return the id of the play's track, None or AMBIGUOUS. It is created if it is missing and that was asked."""
+        track = lookup.find(listen)
+        creatable = listen.track_id is None and listen.track is not None and bool(listen.artists)
+        if track is None and self.options.create_missing and creatable:
+            return creator.create(listen)
+        return track
+
+    def _is_first(self, client_id: str | None, found: FoundPlays) -> bool:
+        """Return False if an earlier row of the file has the client_id. Otherwise, remember it."""
+        if client_id is None:
+            return True
+        if client_id in found.client_ids or self._seen.has(client_id):
+            return False
+        found.client_ids.add(client_id)
+        return True
+
+    def _replace_missing(self, found: FoundPlays) -> None:
         """Find the other track for plays of tracks that were merged after an earlier batch had loaded them.
 
         Plays of tracks that were deleted since are refused. Later batches load again.
         """
-        missing = tracks.missing({track for _, track in matched.values()})
+        missing = tracks.missing({track for _, track in found.matched.values()})
         others = merged.targets(TRACK, missing)
-        for place, (listen, track) in [*matched.items()] if missing else ():
+        for place, (listen, track) in [*found.matched.items()] if missing else ():
             if track in others:
-                matched[place] = listen, others[track]
+                found.matched[place] = listen, others[track]
             elif track in missing:
-                outcome.refused[place] = _unknown(listen, ())
-                del matched[place]
+                found.refused[place] = _unknown(listen, ())
+                del found.matched[place]
             self._catalog.tracks.clear()
 
-    def _remember(self, creator: MissingCreator, ids: set[str]) -> None:
+    def _remember(self, creator: MissingCreator, client_ids: Collection[str]) -> None:
         creator.add_to(self._catalog)
-        for client_id in ids:
-            self._seen.add(client_id)
+        self._seen.add(client_ids)
 
     def finish(self, store: Store) -> None:
         while store.write(partial(blocks.roll_up, SUBJECTS_A_FOLD)).result():
@@ -224,13 +238,20 @@ def _record(matched: Collection[tuple[Listen, int]], scope: Scope) -> int:
 
 
 def _row(listen: Listen, track: int, listener: int, scope: Scope) -> PlayRow:
-    key, slot = repeats.client_key(listen, track, listener), listen.played_at // SLOT
-    names = repeats.hash_names(listen)
+    key, slot = matching.client_key(listen, track, listener), listen.played_at // SLOT
+    names = matching.hash_names(listen)
     return PlayRow(slot, track, listener, key, listen.played_at, listen.duration_ms, 0, scope.run, names, scope.now)
 
 
-def _is_creatable(listen: Listen) -> bool:
-    return listen.track_id is None and listen.track is not None and bool(listen.artists)
+def _counts(found: FoundPlays, creator: MissingCreator, valid: int, new: int) -> dict[str, Counts]:
+    """Return the counts of a batch. `valid`: the number of rows that are not refused, `new`: of new plays."""
+    named = sum(len(listen.artists) for listen in (*found.repeated, *(listen for listen, _ in found.matched.values())))
+    made, created = len(creator.artists), len(creator.tracks)
+    return {
+        "artists": Counts(new=made, repeated=max(0, named - made)),
+        "tracks": Counts(new=created, repeated=valid - created),
+        "plays": Counts(new=new, repeated=valid - new),
+    }
 
 
 def _unknown(listen: Listen, several: Sequence[int]) -> RefusedError:

@@ -12,11 +12,11 @@ from musicsvc.clock import Clock
 from musicsvc.errors import Conflict, Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import guessing, refused_rows, runner
-from musicsvc.store.importing.catalog import twins
-from musicsvc.store.importing.columns import Columns, Guess, UnclearError
+from musicsvc.store.importing import refused_rows, runner
+from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.columns import Columns, Guess
 from musicsvc.store.importing.files import histories, readers
-from musicsvc.store.importing.files.records import Limits, Reader
+from musicsvc.store.importing.files.records import Limits, Reader, UnclearError
 from musicsvc.store.importing.refused_rows import RefusedRows
 from musicsvc.store.importing.runner import ImportOptions, Kind, Pace
 from musicsvc.store.importing.summary import NOTES, ImportSummary
@@ -193,7 +193,7 @@ class _Task:
             for name in excerpt.names()
         ]
         if self._task.kind == "catalog" and not report["problem"]:
-            found = twins.of_catalog(lambda: Excerpt(self._open(), self._heed), options, self._store)
+            found = catalog.artists_of_others(lambda: Excerpt(self._open(), self._heed), options, self._store)
             report["twins"] = found.names
         return report | {"rows": excerpt.table(), "more": excerpt.more, "sheets": [*excerpt.sheets]}
 
@@ -204,10 +204,10 @@ class _Task:
     def _guess(self) -> list[Guess]:
         """Return the guesses about the columns if the user had set none."""
         kind = KINDS[self._task.kind]
-        columns = Columns(kind.fields, ())
+        columns = Columns(kind.fields, (), kind.synonyms, self._options.get("date_format"))
         try:
             with Excerpt(self._open(), self._heed) as reader:
-                guessing.fit(reader.steps(), columns, reader.columns, kind.synonyms, self._options.get("date_format"))
+                columns.fit(reader)
         except Failure:
             return []  # the check says why
         self._heed()  # the stop of which is not the damage of a file
