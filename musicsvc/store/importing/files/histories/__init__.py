@@ -2,33 +2,32 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import formats, readers
-from musicsvc.store.importing.files.histories import detection
+from musicsvc.store.importing.files.histories import detection, logs, services
 from musicsvc.store.importing.files.histories.archives import Archive
-from musicsvc.store.importing.files.histories.lastfm import LastfmCsv, LastfmPages, LastfmToCsv
-from musicsvc.store.importing.files.histories.listenbrainz import ListenBrainz
-from musicsvc.store.importing.files.histories.logs import LibreFm, PanoScrobbler, Rockbox, Spinitron
-from musicsvc.store.importing.files.histories.maloja import Maloja
-from musicsvc.store.importing.files.histories.spotify import SpotifyAccount, SpotifyExtended
+from musicsvc.store.importing.files.histories.documents import Converted, Document
 from musicsvc.store.importing.files.limited import LimitedReader
 from musicsvc.store.importing.files.lines import Lines
 from musicsvc.store.importing.files.records import NONE, Limits, Reader
+from musicsvc.store.importing.files.texts import CsvReader, JsonLinesReader
 
+ARRAY = "a Spotify streaming history: it must be a JSON array"
 FORMATS: dict[str, Callable[[Path], Reader]] = {
-    "listenbrainz": ListenBrainz,
-    "maloja": Maloja,
-    "spotify": SpotifyExtended,
-    "spotify-account": SpotifyAccount,
-    "lastfm": LastfmPages,
-    "lastfm-csv": LastfmCsv,
-    "lastfm-to-csv": LastfmToCsv,
-    "librefm": LibreFm,
-    "rockbox": Rockbox,
-    "panoscrobbler": PanoScrobbler,
-    "spinitron": Spinitron,
+    "listenbrainz": services.listenbrainz,
+    "maloja": partial(Document, services.maloja_scrobbles, services.maloja, "a Maloja export"),
+    "spotify": partial(Document, services.array, services.spotify, ARRAY),
+    "spotify-account": partial(Document, services.array, services.spotify_account, ARRAY),
+    "lastfm": partial(Document, services.lastfm_tracks, services.lastfm, "an export of the recent tracks of Last.fm"),
+    "lastfm-csv": lambda path: Converted(logs.lastfm_csv, CsvReader(path)),
+    "lastfm-to-csv": logs.LastfmToCsv,
+    "librefm": partial(logs.Table, "Libre.fm", logs.LIBRE_FM),
+    "rockbox": logs.Rockbox,
+    "panoscrobbler": lambda path: Converted(services.panoscrobbler, JsonLinesReader(path)),
+    "spinitron": partial(logs.Table, "Spinitron", logs.SPINITRON),
 }
 
 

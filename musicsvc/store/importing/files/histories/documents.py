@@ -1,19 +1,22 @@
-"""Read files that contain one JSON value. Errors name the number of an entry, from 1, in place of a line."""
+"""Read histories entry by entry, above all from files that contain one JSON value.
+
+Errors name the number of an entry, from 1, in place of a line.
+"""
 
 import gzip
-import zlib
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.lines import BYTE_ORDER_MARK, GZIP, unreadable
-from musicsvc.store.importing.files.records import Reader, Record, Step
+from musicsvc.store.importing.files.lines import BROKEN_GZIP, BYTE_ORDER_MARK, GZIP, unreadable
+from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, Through
 
 LARGEST = 512 * 1024 * 1024
+# Returns the fields of a play, or a reason to skip the entry (a key of summary.NOTES). May raise as `record` expects.
+Values = Callable[[Any], Mapping[str, Any] | str]
 
 
 def load(path: Path) -> Any:
@@ -23,7 +26,7 @@ def load(path: Path) -> Any:
             packed = file.read(len(GZIP)) == GZIP
             file.seek(0)
             raw = (gzip.GzipFile(fileobj=file) if packed else file).read(LARGEST + 1)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
+    except BROKEN_GZIP:
         raise Failure(f"{path} is damaged: the gzip data end unexpectedly.") from None
     except OSError as error:
         raise unreadable(path, error) from None
@@ -36,24 +39,19 @@ def load(path: Path) -> Any:
 
 
 class Document(Reader):
-    """Base class for readers of files that are one JSON value with a list of entries."""
+    """Reads a file that is one JSON value, in which `entries` finds the list of entries: None if it has none."""
 
     columns = None
 
-    def __init__(self, path: Path) -> None:
-        """Read the whole file. Raises Failure if it does not have the expected structure."""
-        self._path = path
-        self._entries = self.entries(load(path))
+    def __init__(self, entries: Callable[[Any], list[Any] | None], values: Values, what: str, path: Path) -> None:
+        """Read the whole file. Raises Failure if it is not `what`."""
+        found = entries(load(path))
+        if found is None:
+            raise Failure(f"{path} is not {what}.")
+        self._entries = found
+        self._values = values
         self._read = 0
-        self.size = len(self._entries)
-
-    @abstractmethod
-    def entries(self, value: Any) -> list[Any]:
-        """Return the list of entries in `value`, the whole file. Raises Failure for an unexpected structure."""
-
-    @abstractmethod
-    def values(self, entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
-        """Return the fields of a play, or a reason to skip the entry (a key of summary.NOTES). Raises ValueError."""
+        self.size = len(found)
 
     @property
     def position(self) -> int:
@@ -62,14 +60,26 @@ class Document(Reader):
     def steps(self) -> Iterator[Step]:
         for number, entry in enumerate(self._entries, 1):
             self._read = number
-            yield record(number, entry, self.values)
-
-    def unlike(self, what: str) -> Failure:
-        """Return a Failure with the path of the file and `what`, a predicate such as `is not an export`."""
-        return Failure(f"{self._path} {what}.")
+            yield record(number, entry, self._values)
 
 
-def record(number: int, entry: Any, values: Any) -> Record:
+class Converted(Through):
+    """Reads another reader, each of whose sound rows is an entry. Users cannot map its columns."""
+
+    def __init__(self, values: Values, reader: Reader) -> None:
+        super().__init__(reader)
+        self.columns = None
+        self._values = values
+
+    def steps(self) -> Iterator[Step]:
+        for step in self._reader.steps():
+            if isinstance(step, Pause) or step.fault is not None:
+                yield step
+            else:
+                yield record(step.line, step.values, self._values)
+
+
+def record(number: int, entry: Any, values: Values) -> Record:
     """Convert an entry to a Record with the function `values`. Skipped entries get a `note`, invalid ones a `fault`."""
     try:
         found = values(entry)
