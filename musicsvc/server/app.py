@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol
 
@@ -43,7 +42,6 @@ from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.tasks.uploads import Place
-from musicsvc.store.rate_limits.window import Counts
 
 JOB_SECONDS = 1.0
 REPORTS_CAPACITY = 8 * 1024 * 1024  # bytes of shared reports that are kept
@@ -185,11 +183,9 @@ class App:
             self._import_worker,
         )
 
-    def hand_over(self, send: Callable[[Counts], None]) -> None:
-        """Stop accepting connections. Pass the counts of rate limits to `send`, and from now on each change of them."""
+    def stop_accepting(self) -> None:
         if self._acceptor is not None:
             self._acceptor.stop_accepting()
-        self.counter.hand_over(send)
 
     async def drain(self) -> None:
         """Accept no more connections, and wait until the open ones have ended, each after its next response.

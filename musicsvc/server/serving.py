@@ -19,7 +19,7 @@ from musicsvc.server.metrics.multiprocess import SharedMetrics
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.process import resources
 from musicsvc.server.process.service_manager import ServiceManager
-from musicsvc.server.process.supervisor import ENDING_SECONDS, SIGNALS, Links, Supervisor
+from musicsvc.server.process.supervisor import ENDING_SECONDS, SIGNALS, Supervisor
 from musicsvc.server.worker import Configuration, Worker
 from musicsvc.store import opening
 from musicsvc.store.engine.sqlite import file_locks
@@ -80,11 +80,11 @@ def _supervise(
     workers = settings.server.workers
     with SharedMetrics.create(workers) as shared, log_setup.started(settings.log, clock, threaded=False) as writer:
 
-        def work(number: int, links: Links) -> None:
+        def work(number: int, link: socket.socket) -> None:
             metrics = Metrics(shared and shared.join(number))
             with log_setup.started(source.current.settings.log, clock, threaded=True) as own:
                 collectors.add_logs(metrics, own)
-                Worker(source.current, clock, listener, metrics, links, demo).run()
+                Worker(source.current, clock, listener, metrics, link, demo).run()
 
         def reload() -> str:
             before = source.current

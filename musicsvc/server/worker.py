@@ -1,11 +1,6 @@
-"""A worker process: it serves requests until it is stopped, or until another one with new settings takes its place.
-
-The worker that retires passes its rate-limit counts to its successor before that one accepts connections, and then the
-difference that each of its last requests makes, as lines of JSON.
-"""
+"""A worker process: it serves requests until it is stopped, or until another one with new settings takes its place."""
 
 import asyncio
-import json
 import signal
 import socket
 from collections.abc import Coroutine
@@ -26,14 +21,10 @@ from musicsvc.server.metrics import collectors
 from musicsvc.server.metrics.registry import Metrics
 from musicsvc.server.network import tls
 from musicsvc.server.process import resources
-from musicsvc.server.process.supervisor import ALIVE, PING, READY, RETIRE, SERVING, SIGNALS, Links
+from musicsvc.server.process.supervisor import ALIVE, PING, READY, RETIRE, RETIRING, SERVING, SIGNALS
 from musicsvc.store import opening
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
-from musicsvc.store.rate_limits.window import Counts
-
-COUNTS_SECONDS = 5.0  # the longest wait for the counts of a predecessor
-LONGEST_LINE = 64 * 1024 * 1024  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +58,15 @@ class Worker:
         clock: Clock,
         listener: socket.socket,
         metrics: Metrics,
-        links: Links,
+        supervisor: socket.socket,
         demo: DemoState | None = None,
     ) -> None:
-        """`demo`: the state of the demo, in demo mode only."""
+        """`supervisor`: the connection to it. `demo`: the state of the demo, in demo mode only."""
         self._configuration = configuration
         self._clock = clock
         self._listener = listener
         self._metrics = metrics
-        self._links = links
+        self._supervisor = supervisor
         self._demo = demo
         self._stopping = asyncio.Event()
         self._retiring = asyncio.Event()
@@ -92,7 +83,7 @@ class Worker:
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
-        loop.add_reader(self._links.supervisor, self._heed)
+        loop.add_reader(self._supervisor, self._heed)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         settings = self._configuration.settings
         connections, read_url = settings.database.connections, settings.database_read_url
@@ -100,7 +91,6 @@ class Worker:
         with await asyncio.to_thread(connect) as store:
             app = self._build(store)
             self._tell(READY)
-            taking_over = await self._take_over(app)
             await app.start(self._listener.dup(), self._configuration.tls)
             self._tell(SERVING)
             resources.freeze_objects()
@@ -110,25 +100,26 @@ class Worker:
                 await app.announce_stop()
                 await app.stop()
             else:
-                await self._retire(app)
-            if taking_over is not None:
-                taking_over.cancel()
+                app.stop_accepting()
+                self._tell(RETIRING)
+                await _first(self._stopping.wait(), app.drain())
+                await app.stop()
 
     def _tell(self, message: bytes) -> None:
         with suppress(OSError):  # the supervisor is gone, which stops the worker
-            self._links.supervisor.send(message)
+            self._supervisor.send(message)
 
     def _heed(self) -> None:
         """Read a message of the supervisor, or the end of the connection, which stops the worker."""
         message = b""
         with suppress(OSError):
-            message = self._links.supervisor.recv(1)
+            message = self._supervisor.recv(1)
         if message == RETIRE:
             self._retiring.set()
         elif message == PING:
             self._tell(ALIVE)
         else:
-            asyncio.get_running_loop().remove_reader(self._links.supervisor)
+            asyncio.get_running_loop().remove_reader(self._supervisor)
             self._stopping.set()
 
     def _build(self, store: Store) -> App:
@@ -140,41 +131,6 @@ class Worker:
         if backups := backup_scheduler.build(settings, self._clock):
             app.add_job(backups)
         return app
-
-    async def _take_over(self, app: App) -> asyncio.Task[None] | None:
-        """Wait for the counts of the worker before, if there is one, and go on to add those of its last requests."""
-        if self._links.predecessor is None:
-            return None
-        reader, writer = await asyncio.open_unix_connection(sock=self._links.predecessor, limit=LONGEST_LINE)
-        begun = asyncio.Event()
-
-        async def read() -> None:
-            async for line in reader:
-                app.counter.take_over(json.loads(line))
-                begun.set()
-            begun.set()
-            writer.close()
-
-        task = asyncio.create_task(read())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(COUNTS_SECONDS):
-                await begun.wait()
-        return task
-
-    async def _retire(self, app: App) -> None:
-        """Pass the counts to the next worker, and finish the connections, however long that takes."""
-        _, writer = await asyncio.open_unix_connection(sock=self._links.successor)
-
-        def send(counts: Counts) -> None:
-            if not writer.is_closing():  # the next worker may have been killed
-                writer.write(json.dumps(counts).encode() + b"\n")
-
-        app.hand_over(send)
-        await _first(self._stopping.wait(), app.drain())
-        await app.stop()
-        with suppress(OSError):
-            writer.close()
-            await writer.wait_closed()
 
 
 async def _first(*waiting: Coroutine[Any, Any, Any]) -> None:

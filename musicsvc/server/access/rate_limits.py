@@ -24,7 +24,8 @@ from musicsvc.server.routes.route import Family, RateLimit, Route
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.rate_limits.leases import Leases
-from musicsvc.store.rate_limits.window import SECOND, Counts, Hit, Limit, MemoryHitCounter, SharedHitCounter, Status
+from musicsvc.store.rate_limits.shared import SharedHitCounter
+from musicsvc.store.rate_limits.window import SECOND, Hit, Limit, MemoryHitCounter, Status
 from musicsvc.wording import quantity
 
 T = TypeVar("T")
@@ -122,13 +123,9 @@ class RateLimitCounter:
         now = self._milliseconds()
         unused, wanted = self._leases.end(requests, now)
         together = [*requests, *wanted]
-
-        def count() -> list[list[Status]]:
-            for lease in unused:
-                shared.uncount(*lease)
-            return shared.count_all(together) if together else []
-
-        counted = await self._run(shared, count) if unused or together else []
+        counted: list[list[Status]] = []
+        if unused or together:
+            counted = await self._run(shared, lambda: shared.count_all(together, unused))
         self._leases.begin([*zip(together, counted, strict=True)], len(requests), now)
         return counted
 
@@ -143,14 +140,6 @@ class RateLimitCounter:
     def forget(self) -> None:
         """Forget the counts in memory."""
         self._memory = MemoryHitCounter(self._milliseconds)
-
-    def hand_over(self, send: Callable[[Counts], None]) -> None:
-        """Pass the counts in memory to `send`, and from now on each change of them. Another process continues them."""
-        self._memory.hand_over(send)
-
-    def take_over(self, counts: Counts) -> None:
-        """Add counts, or changes of them, that another process has handed over."""
-        self._memory.take_over(counts)
 
     async def _run(self, shared: SharedHitCounter, work: Callable[[], T]) -> T:
         """Run `work` of the shared counter on its thread. If that fails, log the reason."""

@@ -3,7 +3,6 @@
 The supervisor talks to each worker over a pair of sockets. When it closes its end, or is killed, the worker stops. One
 that has not stopped in time is killed: no signal handler or thread of its own could end it while another thread holds
 the lock of the interpreter.
-Another pair leads from each worker to the one that takes its place when the settings are reloaded.
 """
 
 import logging
@@ -16,7 +15,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from math import inf
+from typing import NoReturn
 
 from musicsvc.errors import Failure
 from musicsvc.server.process import service_manager
@@ -25,32 +25,24 @@ from musicsvc.server.process.service_manager import ServiceManager
 log = logging.getLogger("musicsvc")
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT}
 SIGNALS = {*STOP_SIGNALS, signal.SIGHUP, signal.SIGCHLD, signal.SIGALRM}
-READY, SERVING, ALIVE = b"1", b"2", b"a"  # messages of a worker
+READY, SERVING, RETIRING, ALIVE = b"1", b"2", b"3", b"a"  # messages of a worker
 RETIRE, PING = b"r", b"p"  # messages to a worker
 LONGEST = 64  # bytes of messages that are read at once
 QUICK_EXIT_SECONDS = 5.0
 MAX_BACKOFF_SECONDS = 30.0
 POLL_SECONDS = 0.05
 ENDING_SECONDS = 4.0  # for a process to end once its requests are cut off: to write its logs, to stop an import
+RETIRING_SECONDS = 5.0  # the longest wait for a worker to accept no more connections
 CHECKS = 4  # in the time of the watchdog
-
-
-class Links(NamedTuple):
-    """The sockets of a worker: to its supervisor, from the worker whose place it takes, to the one that takes its."""
-
-    supervisor: socket.socket
-    predecessor: socket.socket | None
-    successor: socket.socket
 
 
 @dataclass(slots=True)
 class Worker:
-    """A running worker process. `heritage` is the socket over which its successor will get what it hands over."""
+    """A running worker process."""
 
     number: int
     started: float
     link: socket.socket
-    heritage: socket.socket
     retires: bool = False
     heard: bytes = b""  # its messages
     asked: bool = False
@@ -75,7 +67,6 @@ class Worker:
     def retire(self) -> None:
         """Let the worker finish its connections and exit."""
         self.retires = True
-        self.heritage.close()
         with suppress(OSError):  # it has just exited
             self.link.send(RETIRE)
 
@@ -85,7 +76,7 @@ class Supervisor:
 
     def __init__(
         self,
-        work: Callable[[int, Links], None],
+        work: Callable[[int, socket.socket], None],
         workers: int,
         listener: socket.socket,
         reload: Callable[[], str] | None = None,
@@ -95,6 +86,7 @@ class Supervisor:
     ) -> None:
         """`work`: called in each worker with a number that no other running worker has; it must return when told to.
 
+        Its second argument is the connection to the supervisor.
         `reload`: called on SIGHUP, which otherwise stops the server; returns the outcome. `on_exit`: called with the
         number of a worker that has exited. `manager`: gets a message when all workers serve, and while they respond.
         `patience`: returns the seconds that workers have to stop.
@@ -174,7 +166,7 @@ class Supervisor:
     def replace_workers(self) -> bool:
         """Start new workers, and retire the old ones once all new ones are ready. Return False if one is not."""
         old = [worker for worker in self._running.values() if not worker.retires]
-        new = [self._fork(worker) for worker in old]
+        new = [self._fork() for _ in old]
         if not all(self._wait_for(worker, READY) for worker in new):
             for worker in new:
                 worker.retires = True
@@ -182,47 +174,44 @@ class Supervisor:
             return False
         for worker in old:
             worker.retire()
+        for worker in old:
+            self._wait_for(worker, RETIRING, RETIRING_SECONDS)
         for worker in new:
             self._wait_for(worker, SERVING)
         return True
 
-    def _wait_for(self, worker: Worker, message: bytes) -> bool:
-        """Wait for a message of the worker. Return False if it exits, or if a stop signal arrives."""
+    def _wait_for(self, worker: Worker, message: bytes, seconds: float = inf) -> bool:
+        """Wait for a message of the worker. Return False if it exits, after `seconds`, or if a stop signal arrives."""
+        until = time.monotonic() + seconds
         while message not in worker.heard:
             if select.select([worker.link], [], [], POLL_SECONDS)[0]:
                 if not worker.listen():
                     return False
-            elif _stop_is_pending():
+            elif time.monotonic() > until or _stop_is_pending():
                 return False
             self._check()
         return True
 
-    def _fork(self, predecessor: Worker | None = None) -> Worker:
+    def _fork(self) -> Worker:
         number = min(set(range(len(self._running) + 1)) - {worker.number for worker in self._running.values()})
         link, supervisor = socket.socketpair()
-        heritage, successor = socket.socketpair()
         pid = os.fork()
         if pid == 0:
-            for ours in (link, heritage, *(worker.link for worker in self._running.values())):
+            for ours in (link, *(worker.link for worker in self._running.values())):
                 ours.close()
-            for worker in self._running.values():
-                if worker is not predecessor:
-                    worker.heritage.close()
-            inherited = None if predecessor is None else predecessor.heritage
-            self._run_worker(number, Links(supervisor, inherited, successor))
+            self._run_worker(number, supervisor)
         supervisor.close()
-        successor.close()
-        self._running[pid] = Worker(number, time.monotonic(), link, heritage)
+        self._running[pid] = Worker(number, time.monotonic(), link)
         return self._running[pid]
 
-    def _run_worker(self, number: int, links: Links) -> NoReturn:
+    def _run_worker(self, number: int, link: socket.socket) -> NoReturn:
         status = 1
         try:
             for handled in (signal.SIGTERM, signal.SIGCHLD):
                 signal.signal(handled, signal.SIG_DFL)
             for ignored in (signal.SIGINT, signal.SIGHUP):  # a terminal sends them to all processes
                 signal.signal(ignored, signal.SIG_IGN)
-            self._work(number, links)
+            self._work(number, link)
             status = 0
         except Failure as failure:
             log.error("worker process failed: %s", failure.here)  # noqa: TRY400 - a line, no trace
@@ -242,7 +231,6 @@ class Supervisor:
             if worker is None:
                 continue  # a child process from before the server started
             worker.link.close()
-            worker.heritage.close()
             if self._on_exit is not None:
                 self._on_exit(worker.number)
             if not self._reason and not worker.retires:

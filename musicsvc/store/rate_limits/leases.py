@@ -37,19 +37,19 @@ class Leases:
 
     def end(
         self, requests: Sequence[Sequence[Hit]], now: int
-    ) -> tuple[list[tuple[list[Hit], int, int]], list[Sequence[Hit]]]:
+    ) -> tuple[list[tuple[Hit, int, int]], list[Sequence[Hit]]]:
         """End old leases, and those toward the limits of these requests. Return what to give back, and to lease now.
 
-        What to give back is the values of `SharedHitCounter.uncount`.
+        What to give back is the parameter `unused` of `SharedHitCounter.count_all`.
         """
         over = [*takewhile(lambda key: now - self._leases[key].began >= LASTS, self._leases)]
         asked = {hit.key: hits for hits in requests for hit in hits}
-        unused: list[tuple[list[Hit], int, int]] = []
+        unused: list[tuple[Hit, int, int]] = []
         wanted: list[Sequence[Hit]] = []
         for lease in [lease for key in (*over, *asked) if (lease := self._leases.pop(key, None))]:
             left, hits = lease.statuses[lease.used :], asked.get(lease.hit.key, ())
             if left:
-                unused.append(([lease.hit], len(left), left[0].began))
+                unused.append((lease.hit, len(left), left[0].began))
             elif len(hits) == 1:
                 wanted += [hits] * min(MOST, 2 * lease.used, (lease.statuses[-1].remaining - SINGLE) // SHARE)
         return unused, wanted

@@ -4,8 +4,9 @@ The counts may be lost: the file is never synced, and a damaged file is replaced
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,8 @@ import apsw
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.sqlite import file_locks
 from musicsvc.store.engine.sqlite.files import identity
-from musicsvc.store.rate_limits.window import PURGED, SECOND, UPSERT, Count, Hit, SharedHitCounter, Status, advance
+from musicsvc.store.rate_limits.shared import COLUMNS, SAVE, SharedHitCounter, counts_of
+from musicsvc.store.rate_limits.window import Count
 
 T = TypeVar("T")
 APPLICATION_ID = 0x4D535651  # "MSVQ"
@@ -25,17 +27,9 @@ TABLE = """
         ends INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID
 """
-COUNT = f"""
-    INSERT INTO quota (key, began, requests, previous, ends) SELECT ?1, ?2, ?5, 0, ?2 + 2 * ?3 WHERE ?5 <= ?4
-    {UPSERT.format(window="?3", amount="?4", least="min", greatest="max")}
-"""
-SELECT = "SELECT began, requests, previous FROM quota WHERE key = ?"
-UNCOUNT = "UPDATE quota SET requests = max(0, requests - ?2) WHERE key = ?1 AND began = coalesce(?3, began)"
-# Keys are read without a lock and deleted in small batches, so counting never waits long.
-SELECT_OVER = f"SELECT key FROM quota WHERE ends <= ?1 OR began > ?2 LIMIT {PURGED}"  # noqa: S608 - a constant
-SELECT_OLDEST = "SELECT key FROM quota ORDER BY ends LIMIT max(0, (SELECT count(*) FROM quota) - ?)"
-DELETE = "DELETE FROM quota WHERE key = ?"
-DELETE_BATCH = 100
+SELECT = f"SELECT {COLUMNS} FROM quota WHERE key = ?"  # noqa: S608 - a constant
+DELETE = "DELETE FROM quota WHERE key = ? AND ends = ?"
+DELETE_BATCH = 100  # so that counting never waits long
 MAX_ROWS = 300_000  # about 20 MB
 PAGE_BYTES = 1024  # small, as every request writes a page
 LOCK_SECONDS = 1  # the longest wait for a lock of another process
@@ -74,44 +68,22 @@ class SqliteHitCounter(SharedHitCounter):
             self.close()
         self._attempt(lambda: self._connection)
 
-    def count(self, hits: Sequence[Hit]) -> list[Status]:
-        return self.count_all([hits])[0]
-
-    def count_all(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
-        return self._attempt(lambda: self._count_in_transaction(requests))
-
-    def _count_in_transaction(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
-        if len(requests) == 1 and len(requests[0]) == 1:
-            return super().count_all(requests)
-        with self._transaction():  # it takes longer than counting
-            return super().count_all(requests)
-
-    def uncount(self, hits: Sequence[Hit], number: int = 1, began: int | None = None) -> None:
-        self._attempt(lambda: super(SqliteHitCounter, self).uncount(hits, number, began))
-
-    def _count(self, hit: Hit, number: int) -> tuple[Count, int, bool]:
-        now, limit, key = self._clock(), hit.limit, hit.key
-        # SQLite commits the statement when its last row is fetched.
-        values = (key, now, limit.window, limit.amount, number)
-        counted: list[Any] = self._connection.execute(COUNT, values).fetchall()
-        if counted:
-            return Count(*counted[0]), now, True
-        stored: list[Any] = self._connection.execute(SELECT, (key,)).fetchall()
-        return advance(limit, Count(*stored[0]), now) if stored else Count(now, 0, 0), now, False
-
-    def _uncount(self, hit: Hit, number: int, began: int | None = None) -> None:
-        self._connection.execute(UNCOUNT, (hit.key, number, began))
-
     def purge(self) -> None:
-        self._attempt(self._purge)
+        self._purge(self._clock(), MAX_ROWS)
 
-    def _purge(self) -> None:
-        now = self._clock()
-        for query, bounds in ((SELECT_OVER, (now, now + 60 * SECOND)), (SELECT_OLDEST, (MAX_ROWS,))):
-            keys = self._connection.execute(query, bounds).fetchall()
-            for start in range(0, len(keys), DELETE_BATCH):
-                with self._transaction():
-                    self._connection.executemany(DELETE, keys[start : start + DELETE_BATCH])
+    def _locked(self, keys: Sequence[str]) -> tuple[int, Mapping[str, tuple[Count, int]]]:
+        found = [row for key in keys for row in self._connection.execute(SELECT, (key,))]
+        return self._clock(), counts_of(found)
+
+    def _save(self, *row: int | str) -> None:
+        self._connection.execute(SAVE, row).fetchall()
+
+    def _read(self, query: str, *values: int) -> list[Any]:
+        return self._attempt(lambda: self._connection.execute(query, values).fetchall())
+
+    def _delete(self, rows: Sequence[tuple[str, int]]) -> None:
+        for start in range(0, len(rows), DELETE_BATCH):
+            self._transact(partial(self._connection.executemany, DELETE, rows[start : start + DELETE_BATCH]))
 
     def close(self) -> None:
         opened, self._opened = self._opened, None
@@ -119,16 +91,19 @@ class SqliteHitCounter(SharedHitCounter):
             with suppress(apsw.Error):
                 opened.close()
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transact(self, unit: Callable[[], T]) -> T:
+        return self._attempt(lambda: self._run(unit))
+
+    def _run(self, unit: Callable[[], T]) -> T:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            yield
+            done = unit()
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
+        return done
 
     def _attempt(self, work: Callable[[], T]) -> T:
         """Return the result of `work`. After a fault, close the file, so that the next use opens or replaces it."""

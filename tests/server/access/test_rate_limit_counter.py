@@ -17,8 +17,9 @@ from musicsvc.server.access.rate_limits import RateLimitCounter
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.rate_limits import leases
+from musicsvc.store.rate_limits.shared import SharedHitCounter
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
-from musicsvc.store.rate_limits.window import Hit, Limit, SharedHitCounter, Status
+from musicsvc.store.rate_limits.window import Hit, Limit, Status
 from tests.store.rate_limits.test_window import Model
 from tests.support.examples import examples
 from tests.support.monotonic_clock import StoppedClock
@@ -53,10 +54,12 @@ class Held(SqliteHitCounter):
         self.free = threading.Event()
         self.together: list[int] = []
 
-    def count_all(self, requests: Sequence[Sequence[Hit]]) -> list[list[Status]]:
+    def count_all(
+        self, requests: Sequence[Sequence[Hit]], unused: Sequence[tuple[Hit, int, int | None]] = ()
+    ) -> list[list[Status]]:
         self.together.append(len(requests))
         assert self.free.wait(PATIENCE)
-        return super().count_all(requests)
+        return super().count_all(requests, unused)
 
 
 @pytest.fixture

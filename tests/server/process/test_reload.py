@@ -266,14 +266,11 @@ async def test_a_server_that_stops_reloads_nothing(start: Start, settings: Setti
     assert messages(program) == ["stopped (SIGTERM)"]
 
 
-@WORKERS
 @pytest.mark.usefixtures("token")
-async def test_wrong_passwords_are_counted_on_through_a_reload(
-    start: Start, settings: SettingsFile, workers: str
-) -> None:
-    """Also those that arrive over connections to the worker that retires, when its successor runs already."""
+async def test_several_workers_count_wrong_passwords_on_through_a_reload(start: Start, settings: SettingsFile) -> None:
+    """Also those that arrive over connections to the workers that retire, when their successors run already."""
     settings.write("1/hour")
-    program = start("--workers", workers)
+    program = start("--workers", "2")
     body = json.dumps({"email": "ann@label.test", "password": "wrong", "token_name": "phone"}).encode()
 
     async def sign_in(wire: Wire) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from musicsvc.errors import Unavailable
-from musicsvc.server.process.supervisor import Links, Supervisor
+from musicsvc.server.process.supervisor import Supervisor
 from tests.support.malformed_requests import ALBUMS
 from tests.support.program import Program, is_running, until
 from tests.support.raw_connection import connected, status
@@ -87,7 +87,7 @@ def test_the_log_says_to_the_operator_why_a_worker_failed(
     for name in ("signal", "pthread_sigmask"):
         monkeypatch.setattr(signal, name, lambda *_: None)
     with socket.socket() as listener:
-        Supervisor(work, 1, listener)._run_worker(0, Links(listener, None, listener))
+        Supervisor(work, 1, listener)._run_worker(0, listener)
     assert (exits, [record.getMessage() for record in caplog.records]) == (
         [1],
         ["worker process failed: The database was moved."],

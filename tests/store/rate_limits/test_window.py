@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from musicsvc.store import opening
 from musicsvc.store.rate_limits import window
+from musicsvc.store.rate_limits.shared import SharedHitCounter
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
 from musicsvc.store.rate_limits.window import (
     AHEAD,
@@ -21,7 +22,6 @@ from musicsvc.store.rate_limits.window import (
     HitCounter,
     Limit,
     MemoryHitCounter,
-    SharedHitCounter,
     Status,
 )
 from tests.support.examples import examples
