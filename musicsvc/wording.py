@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 SHOWN = 80  # characters of a text of unknown length, such as a heading
@@ -73,6 +73,12 @@ def explain_validation(error: Mapping[str, Any]) -> str:
     expected = (_TYPES.get(kind) or _TYPES.get(kind.partition("_")[0]) or "valid").format(**context)
     given = f", not {error['input']!r}" if isinstance(error["input"], str | int | float) else ""
     return f"must be {expected}{given}"
+
+
+def some_of(parts: Sequence[str], most: int) -> str:
+    """Return the first `most` parts in a list, and the number of others."""
+    more = len(parts) - most
+    return ", ".join(parts[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def cut(text: str) -> str:

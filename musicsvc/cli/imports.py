@@ -60,9 +60,9 @@ def undo(
 
 def _ask(store: "Store", run: int) -> None:
     """Show what an undo of the import will do, and exit unless the user agrees."""
-    from musicsvc.store.importing.undoing import preview
+    from musicsvc.store.importing.undoing import undo as undoing
 
-    found = store.read(lambda: preview.build(run)).result()
+    found = store.read(lambda: undoing.preview(run)).result()
     deleted = wording.quantities({"play": found.plays} | found.deleted)
     typer.echo(f"Import {run} ({found.run.kind}, {escape_controls(found.run.file)}) will be undone.", err=True)
     typer.echo(f"Deletes: {deleted or 'nothing'}.", err=True)

@@ -12,7 +12,7 @@ from musicsvc.store.importing.people.follows import Follows
 from musicsvc.store.importing.people.playlists import Playlists
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions
-from musicsvc.store.importing.undoing import preview, restoring, undo
+from musicsvc.store.importing.undoing import restoring, undo
 from musicsvc.store.importing.undoing.undo import UndoSummary
 from musicsvc.store.models import (
     ImportItem,
@@ -77,7 +77,7 @@ def dump(store: Store) -> dict[str, list[Any]]:
 def undone(store: Store, run: int | None) -> UndoSummary:
     """Undo an import, and compare the result with its preview."""
     assert run is not None
-    expected = store.read(lambda: preview.build(run)).result()
+    expected = store.read(lambda: undo.preview(run)).result()
     found = undo.undo(store, run, now=NOW, on_progress=quiet)
     if not any(reason.endswith(restoring.CHANGED_SINCE) for _, reason in found.kept):  # which a preview does not know
         kept = [{key: sorted(ids) for key, ids in each.kept.items()} for each in (expected, found)]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from musicsvc.errors import Failure, Invalid
 from musicsvc.store.importing import headings, values
 from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, UnclearError
-from musicsvc.wording import cut
+from musicsvc.wording import cut, some_of
 
 MOST_LISTED = 50  # columns
 MAPPED, EXACT = "set by --map", "the name of the field"
@@ -160,8 +160,7 @@ class Columns:
 
         `required`: for each such field, what else the user can do.
         """
-        more = len(names) - MOST_LISTED
-        listed = f"The columns are {', '.join(map(cut, names[:MOST_LISTED]))}{f' and {more:,} more' * (more > 0)}."
+        listed = f"The columns are {some_of([*map(cut, names)], MOST_LISTED)}."
         known = {*names}
         for column in self.mapped:
             if column not in known:

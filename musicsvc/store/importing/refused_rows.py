@@ -13,7 +13,7 @@ from musicsvc.store.importing.columns import Parse
 from musicsvc.store.importing.files.records import REFUSED, Reader, Record, Step, Through
 from musicsvc.store.importing.summary import ImportSummary, Refusal
 from musicsvc.store.importing.values import clock_text, span
-from musicsvc.wording import quoted
+from musicsvc.wording import quoted, some_of
 
 MOST_RANGES, MOST_NAMES = 12, 12  # maximum per line
 IN_MEMORY = 1 << 20  # bytes
@@ -29,8 +29,8 @@ def lines(refused: Iterable[Refusal]) -> Iterator[str]:
             yield f"line {rows[0].line}: {rows[0].reason}"
             continue
         names = list(dict.fromkeys(name for row in rows for name in row.names))
-        named = (_some(names, MOST_NAMES),) if names else ()
-        where = _some(list(_ranges([row.line for row in rows])), MOST_RANGES)
+        named = (some_of(names, MOST_NAMES),) if names else ()
+        where = some_of(list(_ranges([row.line for row in rows])), MOST_RANGES)
         yield f"lines {where} ({len(rows):,} rows): {rows[0]._replace(names=named).reason}"
 
 
@@ -44,11 +44,6 @@ def _ranges(numbers: Sequence[int]) -> Iterator[str]:
         yield str(begins) if begins == ends else f"{begins}-{ends}"
         if number is not None:
             begins = ends = number
-
-
-def _some(parts: Sequence[str], most: int) -> str:
-    more = len(parts) - most
-    return ", ".join(parts[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 class RefusedRows:

@@ -252,10 +252,8 @@ def test_whatever_refers_to_a_row_that_an_import_created_is_named() -> None:
         "tag": {"album_tag": "albums", "track_tag": "tracks"},
     }
     found = {
-        made_rows.table_name(table): {
-            made_rows.table_name(other): made_rows.noun(other)
-            for other in models.tables()
-            if made_rows.links(other, table)
+        runs.table_name(table): {
+            runs.table_name(other): made_rows.noun(other) for other in models.tables() if made_rows.links(other, table)
         }
         for table in (*undo.MADE_BEFORE, *undo.MADE_AFTER)
     }

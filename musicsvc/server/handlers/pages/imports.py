@@ -12,8 +12,9 @@ from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.pages import Received, Redirect, View
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import Place, chosen_pairs, refused_name
-from musicsvc.store.importing.undoing import preview, runs, wording
+from musicsvc.store.importing.undoing import runs, wording
 from musicsvc.store.importing.undoing.runs import RunRow
+from musicsvc.store.importing.undoing.undo import preview
 from musicsvc.store.models import ImportTask
 from musicsvc.store.security.sessions import SessionIdentity
 
@@ -102,7 +103,7 @@ def preview_undo(home: str) -> Callable[[RunRow], View]:
 
     def show_undo(subject: RunRow) -> View:
         queue.require_undoable(subject)
-        found = preview.build(subject.id)
+        found = preview(subject.id)
         values = {
             "home": home,
             "run": found.run,

@@ -1,35 +1,26 @@
 """Find, create and update the albums of a catalog import. Albums are found by external id, or first artist and name."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from peewee import SQL, fn
 
 from musicsvc.store.catalog import album_sizes, merged
 from musicsvc.store.catalog.merged import ALBUM, Former
-from musicsvc.store.engine import bulk, sql
-from musicsvc.store.engine.sql import fetch, run_many
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.items import UNCHANGED, Index, Item, Key, Offer, Size
 from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.runner import Scope
 from musicsvc.store.importing.undoing import runs
-from musicsvc.store.models import Album, AlbumArtist
+from musicsvc.store.models import Album, AlbumArtist, Track
 
 FIELDS = ("name", "release_date", "image", "upc", "label")
 LED = 1 << 29  # a bit of Item.given: a row has named the artists that come first on the album
-COLUMNS = f"a.id, a.external_id, {', '.join(f'a.{name}' for name in FIELDS)}"
-BY_ID = f"SELECT {COLUMNS} FROM album a WHERE a.id {{among}}"  # noqa: S608 - our own names
-BY_EXTERNAL_ID = f"""
-    SELECT {COLUMNS} FROM album a WHERE a.external_id {{ids}} AND a.imported_for = ?
-"""  # noqa: S608 - our own names
-BY_NAME = f"""
-    SELECT {COLUMNS} FROM album_artist l JOIN album a ON a.id = l.album_id
-    WHERE l.artist_id {{artists}} AND l.position = 0 AND a.name {{names}}
-"""  # noqa: S608 - our own names
-CREDITS = "SELECT album_id, artist_id FROM album_artist WHERE album_id {among} ORDER BY album_id, position"
-IMAGELESS = "SELECT album_id, count(*) FROM track WHERE album_id {among} AND image IS NULL GROUP BY album_id"
+COLUMNS = [getattr(Album, name) for name in ("id", "external_id", *FIELDS)]
 EMPTY = album_sizes.of_album(*[None] * 6)  # bytes
-MOVE = "UPDATE album_artist SET position = ? WHERE album_id = ? AND artist_id = ?"
 
 
 class AlbumOffer(NamedTuple):
@@ -51,7 +42,9 @@ class Albums(Index):
         keys = [self._key(row) for row in rows if row.album]
         external_ids = {key[1] for key in keys if key[0] == "id"}
         named = [key for key in keys if key[0] == "name"]
-        self._load([*_by_external_id(external_ids, scope), *_by_name(named)])
+        of_id = _by_external_id(external_ids, scope.user or 0) if external_ids else []
+        of_name = _by_name({key[1] for key in named}, {key[2] for key in named}) if named else []
+        self._load([*of_id, *of_name])
         self._add_merged(merged.find(ALBUM, name={key[2] for key in named}, external_id=external_ids))
         self._ids = iter(bulk.ids(Album, len(keys)))
 
@@ -67,20 +60,18 @@ class Albums(Index):
     def load_others(self, ids: Iterable[int | None]) -> None:
         """Add the albums with these ids, which the tracks of the batch are on."""
         others = [each for each in {*ids} if each is not None and each not in self.items]
-        among, values = sql.in_list(others)
-        self._load(fetch(BY_ID.format(among=among), values) if others else [])
+        self._load(_by_id(others) if others else [])
 
     def _load(self, rows: Sequence[Sequence[Any]]) -> None:
         """Add albums, given as rows of COLUMNS, with their artists and sizes. Each is encoded once, to measure it."""
         loaded = self.load(rows, FIELDS)
         if not loaded:
             return
-        among, ids = sql.in_list([album.id for album in loaded])
+        ids = [album.id for album in loaded]
         credits_of: dict[int, dict[int, None]] = defaultdict(dict)
-        for album_id, artist_id in fetch(CREDITS.format(among=among), ids):
+        for album_id, artist_id in _credits(ids):
             credits_of[album_id][artist_id] = None
-        imageless = dict(fetch(IMAGELESS.format(among=among), ids))
-        sizes = album_sizes.measure([album.id for album in loaded])
+        imageless, sizes = dict(_imageless(ids)), album_sizes.measure(ids)
         for album in loaded:
             album.values["artists"] = credits_of[album.id]
             album.size = Size(sizes[album.id].tracks, imageless.get(album.id, 0), sizes[album.id].bytes)
@@ -135,21 +126,44 @@ class Albums(Index):
                 changes = {name: album.values[name] for name in album.before}
                 Album.update(**changes).where(Album.id == album.id).execute()
             if album.order_before is not None:
-                run_many(MOVE, [(at, album.id, artist) for at, artist in enumerate(album.values["artists"])])
+                reorder(album.id, album.values["artists"])
         changed = {album.id: album.changes(artists=[*album.added.get("artists", ())]) for album in old}
         runs.changed(scope.run, Album, changed)
         bulk.insert(AlbumArtist, ("album", "artist", "position"), [link for album in altered for link in _links(album)])
 
 
-def _by_external_id(external_ids: set[str], scope: Scope) -> list[Any]:
-    ids, values = sql.in_list(external_ids)
-    return fetch(BY_EXTERNAL_ID.format(ids=ids), values, scope.user or 0) if external_ids else []
+def reorder(album: int, artists: Iterable[int]) -> None:
+    """Store the order of an album's artists."""
+    for at, artist in enumerate(artists):
+        AlbumArtist.update(position=at).where(AlbumArtist.album == album, AlbumArtist.artist == artist).execute()
 
 
-def _by_name(keys: Sequence[Key]) -> list[Any]:
-    artists, artist_ids = sql.in_list({key[1] for key in keys})
-    names, texts = sql.in_list({key[2] for key in keys})
-    return fetch(BY_NAME.format(artists=artists, names=names), artist_ids, texts) if keys else []
+@compiled
+def _by_id(ids: Collection[int]) -> Any:
+    return Album.select(*COLUMNS).where(Album.id.in_(ids))
+
+
+@compiled
+def _by_external_id(external_ids: Collection[str], manager: int) -> Any:
+    return Album.select(*COLUMNS).where(Album.external_id.in_(external_ids), Album.imported_for == manager)
+
+
+@compiled
+def _by_name(artists: Collection[int], names: Collection[str]) -> Any:
+    led = AlbumArtist.artist.in_(artists) & (AlbumArtist.position == 0)
+    return Album.select(*COLUMNS).join(AlbumArtist).where(led, Album.name.in_(names))
+
+
+@compiled
+def _credits(ids: Collection[int]) -> Any:
+    query = AlbumArtist.select(AlbumArtist.album, AlbumArtist.artist).where(AlbumArtist.album.in_(ids))
+    return query.order_by(AlbumArtist.album, AlbumArtist.position)
+
+
+@compiled
+def _imageless(ids: Collection[int]) -> Any:
+    query = Track.select(Track.album, fn.count(SQL("*"))).group_by(Track.album)
+    return query.where(Track.album.in_(ids), Track.image.is_null())
 
 
 def _name_key(album: Item) -> Key:

@@ -3,23 +3,19 @@
 An artist also has the names of those that were merged into it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from peewee import SQL, fn
 
 from musicsvc.store.catalog import album_sizes
-from musicsvc.store.engine import bulk, sql
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.catalog.merged import ARTIST
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
-from musicsvc.store.models import Artist
-
-FIND = """
-    SELECT n.name, a.id, a.name, a.image_small FROM (
-        SELECT name, id, 0 AS former FROM artist WHERE name {among}
-        UNION ALL SELECT name, into_id, 1 FROM merged WHERE kind = 3 AND name {among}
-    ) AS n JOIN artist a ON a.id = n.id WHERE a.manager_id IS NOT DISTINCT FROM ? ORDER BY n.former DESC, a.id DESC
-"""
-STORED = "SELECT id, name, image_small FROM artist WHERE id {among}"
+from musicsvc.store.models import Artist, Merged
 
 
 class Artists:
@@ -27,8 +23,7 @@ class Artists:
 
     def __init__(self, rows: Sequence[CatalogRow], manager: int | None) -> None:
         names = dict.fromkeys(name for row in rows for name in (*row.artists, *row.album_artists))
-        among, values = sql.in_list(names)
-        found = {row[0]: row[1:] for row in fetch(FIND.format(among=among), values, values, manager)}
+        found = {row[0]: row[1:] for row in _find(names, manager or 0)}
         self._manager = manager
         self._missing = [name for name in names if name not in found]
         self._needed: set[str] = set()
@@ -56,8 +51,7 @@ class Artists:
         ids = list(ids)
         others = [each for each in ids if each not in self._names]
         if others:
-            among, values = sql.in_list(others)
-            for artist_id, name, image in fetch(STORED.format(among=among), values):
+            for artist_id, name, image in _by_id(others):
                 self._names[artist_id], self._images[artist_id] = name, image
         for each in ids:
             if each not in self._sizes:
@@ -70,3 +64,20 @@ class Artists:
         bulk.insert(Artist, ("id", "name", "manager", "created_at"), rows)
         runs.made(run, Artist, [row[0] for row in rows])
         return Counts(new=len(rows), repeated=self._named - len(rows))
+
+
+@compiled
+def _find(names: Collection[str], manager: int) -> Any:
+    """Select name, id, today's name and image of the manager's artists. Those of today and the oldest come last."""
+    own = Artist.select(Artist.name.alias("name"), Artist.id.alias("artist"), SQL("0").alias("former"))
+    former = Merged.select(Merged.name, Merged.into, SQL("1")).where(Merged.kind == ARTIST, Merged.name.in_(names))
+    named = own.where(Artist.name.in_(names)).union_all(former).alias("named")
+    found = Artist.alias()
+    query = named.select_from(named.c.name, found.id, found.name, found.image_small)
+    query = query.join(found, on=found.id == named.c.artist).where(fn.coalesce(found.manager, 0) == manager)
+    return query.order_by(named.c.former.desc(), found.id.desc())
+
+
+@compiled
+def _by_id(ids: Collection[int]) -> Any:
+    return Artist.select(Artist.id, Artist.name, Artist.image_small).where(Artist.id.in_(ids))

@@ -1,7 +1,7 @@
 """Find, create and update the tracks of a catalog import, by external id, by ISRC or by artists, name and album."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -10,8 +10,8 @@ from peewee import Field
 from musicsvc.store.catalog import genres, identifiers, merged
 from musicsvc.store.catalog.merged import TRACK, Former
 from musicsvc.store.editing import notices
-from musicsvc.store.engine import bulk, sql
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.items import UNCHANGED, Index, Item, Key, Offer
 from musicsvc.store.importing.catalog.rows import MOST_TAGS, CatalogRow
@@ -30,16 +30,7 @@ NAMES = (*FIELDS, "artists")
 OFFERED = itemgetter(*map(CatalogRow._fields.index, FIELDS))
 ALBUM = FIELDS.index("album")
 ISRC_TAKEN = "another track has this isrc"
-COLUMNS = ", ".join(f't."{getattr(Track, name).column_name}"' for name in ("id", "external_id", *FIELDS))
-BY_EXTERNAL_ID = f"SELECT {COLUMNS} FROM track t WHERE t.external_id {{ids}} AND t.imported_for = ?"  # noqa: S608 - our own names
-BY_ID = f"SELECT {COLUMNS} FROM track t WHERE t.id {{ids}}"  # noqa: S608 - our own names
-BY_NAME = f"""
-    SELECT DISTINCT {COLUMNS} FROM track_artist l JOIN track t ON t.id = l.track_id
-    WHERE l.artist_id {{artists}} AND t.name {{names}}
-"""  # noqa: S608 - our own names
-ARTISTS = "SELECT track_id, artist_id FROM track_artist WHERE track_id {among} ORDER BY track_id, position"
-GENRES = "SELECT l.track_id, g.name FROM track_genre l JOIN genre g ON g.id = l.genre_id WHERE l.track_id {among}"
-TAGS = "SELECT l.track_id, t.name FROM track_tag l JOIN tag t ON t.id = l.tag_id WHERE l.track_id {among}"
+COLUMNS = [getattr(Track, name) for name in ("id", "external_id", *FIELDS)]
 
 
 class TrackOffer(NamedTuple):
@@ -64,13 +55,15 @@ class Tracks(Index):
         external_ids = {row.external_id for row in rows if row.external_id}
         names = {row.name for row in rows if not row.external_id}
         formers = merged.find(TRACK, name=names, external_id=external_ids)
+        credited = {artist for row in rows if not row.external_id for artist in artists.of(row.artists)}
+        others = {*by_isrc.values(), *(former.into for former in formers)}
         stored = [
-            *_by_external_id(external_ids, scope),
-            *_by_name([row for row in rows if not row.external_id], artists),
-            *_by_id({*by_isrc.values(), *(former.into for former in formers)}),
+            *(_by_external_id(external_ids, scope.user or 0) if external_ids else ()),
+            *(_by_name(credited, names) if names else ()),
+            *(_by_id(others) if others else ()),
         ]
         loaded = self.load(stored, FIELDS)
-        credits_of, words, labels = (_collect(each, [*self.items]) for each in (ARTISTS, GENRES, TAGS))
+        credits_of, words, labels = (_collect(each, [*self.items]) for each in (_artists, _genres, _tags))
         for track in loaded:
             more = {"artists": tuple(credits_of[track.id]), "genres": words[track.id], "tags": labels[track.id]}
             track.values |= more
@@ -189,15 +182,36 @@ class Tracks(Index):
         return (*common, *map(values.__getitem__, FIELDS))
 
 
-def _by_external_id(external_ids: set[str], scope: Scope) -> list[Any]:
-    ids, values = sql.in_list(external_ids)
-    return fetch(BY_EXTERNAL_ID.format(ids=ids), values, scope.user or 0) if external_ids else []
+@compiled
+def _by_external_id(external_ids: Collection[str], manager: int) -> Any:
+    return Track.select(*COLUMNS).where(Track.external_id.in_(external_ids), Track.imported_for == manager)
 
 
-def _by_name(rows: Sequence[CatalogRow], artists: Artists) -> list[Any]:
-    among, ids = sql.in_list({artist for row in rows for artist in artists.of(row.artists)})
-    names, texts = sql.in_list({row.name for row in rows})
-    return fetch(BY_NAME.format(artists=among, names=names), ids, texts) if rows else []
+@compiled
+def _by_name(artists: Collection[int], names: Collection[str]) -> Any:
+    query = Track.select(*COLUMNS).distinct().join(TrackArtist)
+    return query.where(TrackArtist.artist.in_(artists), Track.name.in_(names))
+
+
+@compiled
+def _by_id(ids: Collection[int]) -> Any:
+    return Track.select(*COLUMNS).where(Track.id.in_(ids))
+
+
+@compiled
+def _artists(tracks: Collection[int]) -> Any:
+    query = TrackArtist.select(TrackArtist.track, TrackArtist.artist).where(TrackArtist.track.in_(tracks))
+    return query.order_by(TrackArtist.track, TrackArtist.position)
+
+
+@compiled
+def _genres(tracks: Collection[int]) -> Any:
+    return TrackGenre.select(TrackGenre.track, Genre.name).join(Genre).where(TrackGenre.track.in_(tracks))
+
+
+@compiled
+def _tags(tracks: Collection[int]) -> Any:
+    return TrackTag.select(TrackTag.track, Tag.name).join(Tag).where(TrackTag.track.in_(tracks))
 
 
 def _by_isrc(codes: Collection[str], scope: Scope) -> dict[str, int]:
@@ -207,16 +221,10 @@ def _by_isrc(codes: Collection[str], scope: Scope) -> dict[str, int]:
     return identifiers.tracks_by_isrc(codes, scope.user)
 
 
-def _by_id(track_ids: Collection[int]) -> list[Any]:
-    ids, values = sql.in_list(track_ids)
-    return fetch(BY_ID.format(ids=ids), values) if track_ids else []
-
-
-def _collect(statement: str, ids: Sequence[int]) -> dict[int, dict[Any, None]]:
+def _collect(select: Callable[[Any], list[Any]], ids: Sequence[int]) -> dict[int, dict[Any, None]]:
     """Return the artist ids, genre names or tag names of each track, as keys of ordered dicts, by track id."""
     found: dict[int, dict[Any, None]] = defaultdict(dict)
-    among, values = sql.in_list(ids)
-    for track_id, each in fetch(statement.format(among=among), values) if ids else ():
+    for track_id, each in select(ids) if ids else ():
         found[track_id][each] = None
     return found
 

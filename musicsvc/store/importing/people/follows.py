@@ -24,11 +24,7 @@ Key = tuple[str, str]  # ("email", normalized address) or ("id", external id)
 FIELDS = ("follower", "followed")
 LONGEST = 255
 SELF_FOLLOW = "an account cannot follow itself"
-TYPES = ("bigint", "bigint", "bigint", "bigint")
-INSERT = """
-    INSERT INTO follow (id, follower_id, followed_id, created_at) {rows}
-    ON CONFLICT (follower_id, followed_id) DO NOTHING RETURNING id
-"""
+COLUMNS = dict.fromkeys(("id", "follower_id", "followed_id", "created_at"), "bigint")
 
 
 @dataclass(slots=True)
@@ -174,6 +170,6 @@ def _insert(pairs: Sequence[tuple[int, int]], scope: Scope) -> int:
     """Store the follows, pairs of follower and followed id. Return the number of new ones."""
     ids = bulk.ids(Follow, len(pairs))
     rows = [(follow_id, *pair, scope.now) for follow_id, pair in zip(ids, pairs, strict=True)]
-    new = [follow_id for (follow_id,) in bulk.insert_returning(INSERT, TYPES, rows)]
+    new = [follow_id for follow_id, *_ in bulk.insert_new("follow", COLUMNS, rows)]
     runs.made(scope.run, Follow, new)
     return len(new)

@@ -11,11 +11,13 @@ from musicsvc.store import models
 from musicsvc.store.accounts import user_search
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import notices
-from musicsvc.store.engine.sql import fetch, in_list, is_sqlite, run
+from musicsvc.store.engine.sql import is_sqlite
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import (
     Album,
     AlbumArtist,
     Artist,
+    ImportItem,
     Track,
     TrackArtist,
     TrackGenre,
@@ -27,12 +29,6 @@ from musicsvc.store.plays import counting
 from musicsvc.store.security.security_events import Actor
 
 AT_ONCE = 500
-MADE = """
-    SELECT item FROM import_item WHERE run_id = ? AND kind = ? AND changes IS NULL AND item < ?
-    ORDER BY item DESC LIMIT ?
-"""
-OTHERS = "SELECT item, run_id FROM import_item WHERE kind = ? AND item {among} AND run_id <> ? ORDER BY run_id"
-FORGET = "DELETE FROM import_item WHERE run_id = ? AND kind = ? AND item {among}"
 # What is deleted along with a row; rows of all other tables that refer to it keep it.
 OWN: dict[type[Model], tuple[type[Model], ...]] = {
     Track: (TrackArtist, TrackGenre, TrackTag),
@@ -81,8 +77,8 @@ def take_back(table: type[Model], now: int, actor: Actor, import_id: int, below:
     `now`, `actor`: of the events of other accounts that manage a deleted track.
     """
     lock_imports()
-    name = table_name(table)
-    ids = [item for (item,) in fetch(MADE, import_id, name, below, AT_ONCE)]
+    made = runs.items(import_id, table, ImportItem.changes.is_null()).where(ImportItem.item < below)
+    ids = [item for (item,) in made.order_by(ImportItem.item.desc()).limit(AT_ONCE).tuples().iterator()]
     if not ids:
         return None
     if table is Track:
@@ -97,8 +93,8 @@ def take_back(table: type[Model], now: int, actor: Actor, import_id: int, below:
     if table is Track:
         notices.log_undone(gone, import_id, now=now, actor=actor)
     table.delete().where(columns.id.in_(gone)).execute()
-    forget(import_id, name, gone)
-    return Taken(name, ids[-1], len(present - kept.keys()), kept)
+    runs.replace(import_id, table, gone, {})
+    return Taken(runs.table_name(table), ids[-1], len(present - kept.keys()), kept)
 
 
 def existing(table: type[Model], ids: Sequence[int], *, locking: bool = False) -> list[int]:
@@ -109,17 +105,6 @@ def existing(table: type[Model], ids: Sequence[int], *, locking: bool = False) -
     return [row[0] for row in rows.tuples().iterator()]
 
 
-def table_name(table: type[Model]) -> str:
-    name: str = table._meta.table_name  # noqa: SLF001 - Peewee's documented access to a table's names
-    return name
-
-
-def forget(import_id: int, name: str, ids: Sequence[int]) -> None:
-    """Delete the records that the import created or changed these rows. `name`: the table of the rows."""
-    among, values = in_list(ids)
-    run(FORGET.format(among=among), import_id, name, values)
-
-
 def reasons(table: type[Model], ids: Sequence[int], import_id: int, going: Going) -> dict[int, str]:
     """Return the reasons why rows cannot be deleted, by row id, such as `playlists, likes` for a track in use.
 
@@ -128,8 +113,9 @@ def reasons(table: type[Model], ids: Sequence[int], import_id: int, going: Going
     found: dict[int, dict[str, None]] = defaultdict(dict)
     for item, reason in _references(table, ids, going):
         found[item][reason] = None
-    among, values = in_list(ids)
-    for item, other in fetch(OTHERS.format(among=among), table_name(table), values, import_id):
+    others = ImportItem.select(ImportItem.item, ImportItem.run).order_by(ImportItem.run)
+    others = others.where(ImportItem.kind == runs.table_name(table), ImportItem.run != import_id)
+    for item, other in others.where(ImportItem.item.in_(ids)).tuples().iterator():
         found[item][f"import {other}"] = None
     return {item: ", ".join(some) for item, some in found.items()}
 
@@ -166,7 +152,7 @@ def _undone_with(table: type[Model]) -> tuple[type[Model], list[Any]]:
 
 def noun(table: type[Model]) -> str:
     """Return the word for rows of the table in the reason why a row that they refer to is kept."""
-    name = table_name(table)
+    name = runs.table_name(table)
     return NOUNS.get(name, f"{name}s")
 
 

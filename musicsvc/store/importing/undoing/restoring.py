@@ -8,23 +8,14 @@ import orjson
 from peewee import Model
 
 from musicsvc.store.catalog.import_lock import lock_imports
-from musicsvc.store.engine.sql import fetch, run, run_many
-from musicsvc.store.importing.undoing.made_rows import Taken, forget, table_name
+from musicsvc.store.importing.catalog import albums
+from musicsvc.store.importing.undoing import runs
+from musicsvc.store.importing.undoing.made_rows import Taken
 from musicsvc.store.importing.undoing.runs import ADDED, Changes
-from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, TrackGenre, TrackTag
+from musicsvc.store.models import Album, AlbumArtist, Artist, ImportItem, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
 
 AT_ONCE = 200
-CHANGED = """
-    SELECT item, changes FROM import_item WHERE run_id = ? AND kind = ? AND changes <> '{}' AND item < ?
-    ORDER BY item DESC LIMIT ?
-"""
-UNMARK = """
-    DELETE FROM import_item WHERE run_id = ? AND changes = '{}'
-    AND NOT EXISTS (SELECT 1 FROM import_item t WHERE t.run_id = ? AND t.kind = 'track' AND t.changes IS NOT NULL)
-"""
-KEEP = "UPDATE import_item SET changes = ? WHERE run_id = ? AND kind = ? AND item = ?"
-MOVE = "UPDATE album_artist SET position = ? WHERE album_id = ? AND artist_id = ?"
 CHANGED_SINCE = "changed since"
 ARTISTS = "artists"
 
@@ -59,12 +50,14 @@ def restore_albums(import_id: int, below: int) -> Taken | None:
 def forget_earlier(import_id: int) -> None:
     """If all tracks are restored, delete the records that keep the earlier albums and artists of these tracks."""
     lock_imports()
-    run(UNMARK, import_id, import_id)
+    if not runs.items(import_id, Track, ImportItem.changes.is_null(is_null=False)).exists():
+        ImportItem.delete().where(ImportItem.run == import_id, ImportItem.changes == "{}").execute()
 
 
 def _changed(table: type[Model], import_id: int, below: int) -> list[tuple[int, Changes]]:
-    rows = fetch(CHANGED, import_id, table_name(table), below, AT_ONCE)
-    return [(item, orjson.loads(changes)) for item, changes in rows]
+    rows = runs.items(import_id, table, ImportItem.changes != "{}").where(ImportItem.item < below)
+    rows = rows.select_extend(ImportItem.changes).order_by(ImportItem.item.desc()).limit(AT_ONCE)
+    return [(item, orjson.loads(changes)) for item, changes in rows.tuples().iterator()]
 
 
 def _taken(table: type[Model], import_id: int, kept: Mapping[int, Changes]) -> Taken | None:
@@ -74,15 +67,13 @@ def _taken(table: type[Model], import_id: int, kept: Mapping[int, Changes]) -> T
     """
     if not kept:
         return None
-    name = table_name(table)
-    forget(import_id, name, [item for item, changes in kept.items() if not changes])
     left = {item: changes for item, changes in kept.items() if changes}
-    run_many(KEEP, [(orjson.dumps(changes).decode(), import_id, name, item) for item, changes in left.items()])
+    runs.replace(import_id, table, kept, left)
     reasons = {
         item: f"{', '.join(dict.fromkeys(each.removeprefix(ADDED) for each in changes))} {CHANGED_SINCE}"
         for item, changes in left.items()
     }
-    return Taken(name, min(kept), len(kept) - len(left), reasons)
+    return Taken(runs.table_name(table), min(kept), len(kept) - len(left), reasons)
 
 
 def _restore_track(track: int, changes: Changes, artists: Sequence[int]) -> Changes:
@@ -110,7 +101,7 @@ def _restore_order(album: int, old: Sequence[int], new: Sequence[int]) -> bool:
     expected = [artist for artist in new if artist in now]
     if now[: len(expected)] != expected:
         return False
-    run_many(MOVE, [(at, album, artist) for at, artist in enumerate(dict.fromkeys([*old, *now]))])
+    albums.reorder(album, dict.fromkeys([*old, *now]))
     return True
 
 

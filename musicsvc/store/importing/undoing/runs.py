@@ -7,17 +7,16 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
-from peewee import Model
+from peewee import Model, fn
 
 from musicsvc.errors import Conflict, Failure, NotFound
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog.import_lock import lock_imports
-from musicsvc.store.engine import bulk, sql
-from musicsvc.store.engine.sql import fetch, run_many
-from musicsvc.store.engine.sql import run as run_sql
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.summary import Counts
-from musicsvc.store.models import Album, Artist, ImportItem, ImportRun, Track, User
+from musicsvc.store.models import Album, Artist, ImportItem, ImportRun, Track, TrackArtist, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor, Kind
 from musicsvc.store.security.sessions import SessionIdentity
@@ -25,27 +24,6 @@ from musicsvc.wording import quantity
 
 Changes = dict[str, Any]  # by field: [old value, new value], or a list of added ids if the field begins with ADDED
 ADDED = "+"
-ITEMS = "SELECT item, changes FROM import_item WHERE run_id = ? AND kind = ? AND item {among}"
-MARK = "INSERT INTO import_item (run_id, kind, item, changes) VALUES (?, ?, ?, '{}') ON CONFLICT DO NOTHING"
-PASSED_ON = """
-    SELECT 1 FROM import_item i WHERE i.run_id = ? AND (
-        i.kind = 'artist' AND i.changes IS NULL
-            AND EXISTS (SELECT 1 FROM artist a WHERE a.id = i.item AND a.manager_id IS DISTINCT FROM ?)
-        OR i.kind = 'track' AND EXISTS (SELECT 1 FROM track_artist l WHERE l.track_id = i.item) AND NOT EXISTS (
-            SELECT 1 FROM track_artist l JOIN artist a ON a.id = l.artist_id
-            WHERE l.track_id = i.item AND a.manager_id = ?
-        )
-    ) LIMIT 1
-"""
-SLOTS = """
-    UPDATE import_run SET first_slot = CASE WHEN first_slot < low THEN first_slot ELSE low END,
-        last_slot = CASE WHEN last_slot > high THEN last_slot ELSE high END
-    FROM (SELECT CAST(? AS BIGINT) AS low, CAST(? AS BIGINT) AS high) AS added WHERE id = ?
-"""
-CHANGE = """
-    INSERT INTO import_item (run_id, kind, item, changes) VALUES (?, ?, ?, ?)
-    ON CONFLICT (run_id, kind, item) DO UPDATE SET changes = excluded.changes
-"""
 
 
 class RunRow(NamedTuple):
@@ -125,15 +103,18 @@ def begin_batch(run: int) -> None:
         raise Failure(f"The account of import {run} was deleted while it ran.")
 
 
-def add_slots(run: int, slots: Sequence[int]) -> None:
+def add_slots(run: int, slots: Collection[int]) -> None:
     """Record that the import stored plays in these slots (half minutes since 1970)."""
     if slots:
-        run_sql(SLOTS, min(slots), max(slots), run)
+        row = ImportRun.get_by_id(run)
+        known = [each for each in (row.first_slot, row.last_slot) if each is not None]
+        span = {"first_slot": min([*slots, *known]), "last_slot": max([*slots, *known])}
+        ImportRun.update(span).where(ImportRun.id == run).execute()
 
 
 def made(run: int, table: type[Model], ids: Collection[int]) -> None:
     """Record that the import created these rows of the table."""
-    kind = _kind(table)
+    kind = table_name(table)
     bulk.insert(ImportItem, ("run", "kind", "item"), [(run, kind, each) for each in ids])
 
 
@@ -141,25 +122,46 @@ def changed(run: int, table: type[Model], changes: Mapping[int, Changes]) -> Non
     """Record how the import changed rows, by row id. Rows that the import created itself stay recorded as created."""
     if not changes:
         return
-    kind = _kind(table)
-    among, ids = sql.in_list(list(changes))
-    earlier = dict(fetch(ITEMS.format(among=among), run, kind, ids))
-    rows = [
-        (run, kind, each, orjson.dumps(_merge(orjson.loads(earlier.get(each, "{}")), new)).decode())
+    earlier = dict(_items(run, table_name(table), list(changes)))
+    merged = {
+        each: _merge(orjson.loads(earlier.get(each, "{}")), new)
         for each, new in changes.items()
         if earlier.get(each, "") is not None
-    ]
-    run_many(CHANGE, rows)
+    }
+    replace(run, table, [each for each in earlier if each in merged], merged)
     if table is Track:
         _mark(run, changes.values())
+
+
+def items(run: int, table: type[Model], condition: Any) -> Any:
+    """Select the ids of the rows of a table whose records of this import meet a condition."""
+    query = ImportItem.select(ImportItem.item)
+    return query.where(ImportItem.run == run, ImportItem.kind == table_name(table), condition)
+
+
+@compiled
+def _items(run: int, kind: str, ids: Sequence[int]) -> Any:
+    query = ImportItem.select(ImportItem.item, ImportItem.changes)
+    return query.where(ImportItem.run == run, ImportItem.kind == kind, ImportItem.item.in_(ids))
+
+
+def replace(run: int, table: type[Model], ids: Collection[int], changes: Mapping[int, Changes]) -> None:
+    """Delete the records that the import created or changed the rows `ids`, and record `changes`, by row id."""
+    kind = table_name(table)
+    if ids:
+        chosen = ImportItem.item.in_(list(ids))
+        ImportItem.delete().where(ImportItem.run == run, ImportItem.kind == kind, chosen).execute()
+    rows = [(run, kind, each, orjson.dumps(change).decode()) for each, change in changes.items()]
+    bulk.insert(ImportItem, ("run", "kind", "item", "changes"), rows)
 
 
 def _mark(run: int, changes: Iterable[Changes]) -> None:
     """Record the earlier albums and artists of changed tracks, so that undoing other imports does not delete them."""
     albums = {each["album"][0] for each in changes if "album" in each} - {None}
     artists = {artist for each in changes if "artists" in each for artist in each["artists"][0]}
-    for kind, ids in ((_kind(Album), albums), (_kind(Artist), artists)):
-        run_many(MARK, [(run, kind, each) for each in sorted(ids)])
+    for table, ids in ((Album, albums), (Artist, artists)):
+        known = {item for item, _ in _items(run, table_name(table), list(ids))} if ids else set()
+        replace(run, table, (), {each: {} for each in sorted(ids - known)})
 
 
 def _merge(first: Changes, then: Changes) -> Changes:
@@ -173,7 +175,7 @@ def _merge(first: Changes, then: Changes) -> Changes:
     return merged
 
 
-def _kind(table: type[Model]) -> str:
+def table_name(table: type[Model]) -> str:
     name: str = table._meta.table_name  # noqa: SLF001 - Peewee's documented access to a table's names
     return name
 
@@ -197,10 +199,20 @@ def get_own(run: int, actor: SessionIdentity) -> RunRow:
     Raises NotFound, or Conflict if its artists or tracks went to another account since.
     """
     for values in _select().where(ImportRun.id == run, ImportRun.user == actor.user_id).tuples().iterator():
-        if fetch(PASSED_ON, run, actor.user_id, actor.user_id):
+        if _is_passed_on(run, actor.user_id):
             raise Conflict(f"Artists of import {run} belong to another account now. Ask the operator to undo it.")
         return _row(values)
     raise NotFound(f"There is no import {run} of yours.")
+
+
+def _is_passed_on(run: int, user: int) -> bool:
+    """Return whether artists or tracks of the import belong to another account than this one."""
+    item, credit = ImportItem.item, TrackArtist.select().where(TrackArtist.track == ImportItem.item)
+    others = Artist.select().where(Artist.id == item, (Artist.manager != user) | Artist.manager.is_null())
+    artist = (ImportItem.kind == "artist") & ImportItem.changes.is_null() & fn.EXISTS(others)
+    own = credit.join(Artist).where(Artist.manager == user)
+    track = (ImportItem.kind == "track") & fn.EXISTS(credit) & ~fn.EXISTS(own)
+    return bool(ImportItem.select().where(ImportItem.run == run, artist | track).exists())
 
 
 def account_of(run: int) -> int | None:

@@ -8,14 +8,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
+
+from peewee import SQL, Model, fn
 
 from musicsvc.clock import DAY, isoformat
 from musicsvc.errors import Failure
 from musicsvc.store.catalog.import_lock import lock_imports
-from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.undoing import made_rows, restoring, runs
-from musicsvc.store.importing.undoing.made_rows import Step
+from musicsvc.store.importing.undoing.made_rows import Going, Step
 from musicsvc.store.importing.undoing.runs import RunRow
 from musicsvc.store.models import (
     Album,
@@ -24,6 +26,7 @@ from musicsvc.store.models import (
     Genre,
     ImportItem,
     ImportRun,
+    Play,
     Playlist,
     PlaylistTrack,
     Tag,
@@ -40,11 +43,8 @@ OnProgress = Callable[[int, int], None]
 
 # Each after the tables whose rows refer to its rows. Changes of tracks and albums come before the rows they refer to.
 MADE_BEFORE = (PlaylistTrack, Playlist, Follow, User)
+CHANGED: tuple[type[Model], ...] = (Track, Album)
 MADE_AFTER = (Track, Album, Artist, Genre, Tag)
-SPAN = "SELECT first_slot, last_slot FROM import_run WHERE id = ?"
-DAYS = f"""
-    SELECT DISTINCT slot / {SLOTS_PER_DAY} FROM play WHERE slot >= ? AND slot <= ? AND import_id = ? ORDER BY 1
-"""  # noqa: S608 - a constant
 ALL_IDS = 1 << 62  # more than any id
 
 
@@ -57,6 +57,50 @@ class UndoSummary:
     counts: Counter[str] = field(default_factory=Counter)
     kept: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     pruned: bool = False  # some of the plays are not kept one by one any more
+
+
+@dataclass(slots=True)
+class UndoPreview:
+    """The rows that an undo would delete and restore, by table, and the ids of those it would keep, by reason."""
+
+    run: RunRow
+    plays: int = 0
+    deleted: Counter[str] = field(default_factory=Counter)
+    restored: Counter[str] = field(default_factory=Counter)
+    kept: dict[tuple[str, str], list[int]] = field(default_factory=dict)  # by table and reason
+
+
+def preview(run: int) -> UndoPreview:
+    """Return what an undo of the import would do now. Raises NotFound, or Failure if the import was undone."""
+    found, going = UndoPreview(get(run)), Going()
+    if (span := _span(run)) is not None:
+        plays = Play.select(Play.track, fn.count(SQL("*"))).group_by(Play.track)
+        plays = plays.where(Play.slot.between(*span), Play.import_id == run)
+        going.plays = Counter(dict(plays.tuples().iterator()))
+    found.plays = going.plays.total()
+    for table in CHANGED:
+        changed = _items(run, table, ImportItem.changes != "{}")
+        found.restored[runs.table_name(table)] = len(changed)
+        going.rows[table] = {*changed}
+    for table in (*MADE_BEFORE, *MADE_AFTER):
+        _add(found, table, going)
+    return found
+
+
+def _add(found: UndoPreview, table: type[Model], going: Going) -> None:
+    """Add the rows of a table that the import created to those that an undo deletes or keeps."""
+    name, made = runs.table_name(table), _items(found.run.id, table, ImportItem.changes.is_null())
+    for start in range(0, len(made), made_rows.AT_ONCE):
+        ids = made_rows.existing(table, made[start : start + made_rows.AT_ONCE])
+        kept = made_rows.reasons(table, ids, found.run.id, going)
+        for item, reason in kept.items():
+            found.kept.setdefault((name, reason), []).append(item)
+        going.rows.setdefault(table, set()).update(item for item in ids if item not in kept)
+        found.deleted[name] += len(ids) - len(kept)
+
+
+def _items(run: int, table: type[Model], condition: Any) -> list[int]:
+    return [item for (item,) in runs.items(run, table, condition).order_by(ImportItem.item).tuples().iterator()]
 
 
 def undo(store: Store, run: int, *, now: int, on_progress: OnProgress, actor: Actor = "cli") -> UndoSummary:
@@ -103,17 +147,28 @@ def _begin(run: int, now: int, actor: Actor) -> int:
 
 
 def _withdraw_plays(store: Store, run: int, summary: UndoSummary, progress: Callable[[], None]) -> None:
-    ((first, last),) = store.read(partial(fetch, SPAN, run)).result()
-    if first is None:
+    if (span := store.read(partial(_span, run)).result()) is None:
         return
-    summary.pruned = first * SLOT < store.read(blocks.progress).result().kept_from * DAY
+    summary.pruned = span[0] * SLOT < store.read(blocks.progress).result().kept_from * DAY
     chosen = Selection("import_id = ?", (run,))
-    days: Sequence[int] = [day for (day,) in store.read(partial(fetch, DAYS, first, last, run)).result()]
+    days: Sequence[int] = store.read(partial(_days, run, *span)).result()
     while days:
         done = store.write(partial(withdrawal.withdraw, chosen, days)).result()
         days = done.days
         summary.plays += done.plays
         progress()
+
+
+def _span(run: int) -> tuple[int, int] | None:
+    """Return the first and the last slot with plays of the import, if it has any."""
+    row = ImportRun.get_by_id(run)
+    return None if row.first_slot is None or row.last_slot is None else (row.first_slot, row.last_slot)
+
+
+def _days(run: int, first: int, last: int) -> list[int]:
+    day = Play.slot / SLOTS_PER_DAY
+    query = Play.select(day).distinct().where(Play.slot.between(first, last), Play.import_id == run).order_by(day)
+    return [each for (each,) in query.tuples().iterator()]
 
 
 def _take_back(store: Store, run: int, step: Step, summary: UndoSummary, progress: Callable[[], None]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from musicsvc.wording import quantity
+from musicsvc.wording import quantity, some_of
 
 Kept = Mapping[tuple[str, str], list[int]]  # ids by table and reason
 NOUNS = {
@@ -33,9 +33,5 @@ def kept_rows(kept: Kept) -> list[dict[str, Any]]:
 
 def kept_lines(kept: Kept, verb: str) -> list[str]:
     """Return a line for each kind and reason, with the ids of the kept rows."""
-    lines = []
-    for row in kept_rows(kept):
-        more = len(row["ids"]) - MOST_IDS
-        some = ", ".join(map(str, row["ids"][:MOST_IDS])) + (f" and {more:,} more" if more > 0 else "")
-        lines.append(f"{verb} {row['kind']} ({row['reason']}): {some}.")
-    return lines
+    shown = [(row, some_of([*map(str, row["ids"])], MOST_IDS)) for row in kept_rows(kept)]
+    return [f"{verb} {row['kind']} ({row['reason']}): {ids}." for row, ids in shown]
