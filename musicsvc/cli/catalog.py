@@ -13,7 +13,7 @@ from musicsvc.cli.options import AsJson, Limit, Yes, group, option, refuse, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
-from musicsvc.store.editing.fields import FIELDS
+from musicsvc.store.catalog.fields import FIELDS
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:

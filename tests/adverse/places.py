@@ -35,8 +35,7 @@ from musicsvc.server.schemas.parsed_body import parse_body
 from musicsvc.server.shapes import exports, signed_urls
 from musicsvc.store.accounts import email_addresses, passwords, tokens
 from musicsvc.store.activity import calls
-from musicsvc.store.catalog import changes, genres, identifiers, names
-from musicsvc.store.editing import fields as edited
+from musicsvc.store.catalog import changes, field_texts, genres, identifiers, names
 from musicsvc.store.editing import twins
 from musicsvc.store.engine import name_index
 from musicsvc.store.importing import headings, values
@@ -259,7 +258,7 @@ def code(text: str) -> object:
 def typed(text: str) -> object:
     return [
         (_tried(each.parse, text), each.show(text) if form == "paragraph" else None)
-        for form, each in edited.TYPING.items()
+        for form, each in field_texts.TYPING.items()
     ]
 
 

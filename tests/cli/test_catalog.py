@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from musicsvc.store.editing.fields import FIELDS
+from musicsvc.store.catalog.fields import FIELDS
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, AlbumArtist, Artist, SecurityEvent, Track, TrackArtist
 from tests.cli.conftest import Json, Run

@@ -8,9 +8,9 @@ from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.catalog import albums
+from musicsvc.store.catalog import albums, fields
 from musicsvc.store.catalog.albums import AlbumRow
-from musicsvc.store.editing import creations, deletions, edits, fields
+from musicsvc.store.editing import creations, deletions, edits
 
 
 def index(query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:

@@ -8,11 +8,11 @@ from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.catalog import albums, artists, tracks
+from musicsvc.store.catalog import albums, artists, fields, tracks
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.editing import creations, deletions, edits, fields
+from musicsvc.store.editing import creations, deletions, edits
 
 
 def index(query: ArtistPages, caller: Identity | None) -> JSON:

@@ -8,9 +8,9 @@ from musicsvc.server.schemas.track_lists import TrackPages
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.catalog import track_lists, tracks
+from musicsvc.store.catalog import fields, track_lists, tracks
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.editing import creations, deletions, edits, fields
+from musicsvc.store.editing import creations, deletions, edits
 
 
 def index(query: TrackPages, answer: AnswerBuilder) -> JSON:

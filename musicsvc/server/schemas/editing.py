@@ -1,13 +1,14 @@
 """Validation of fields of artists, albums and tracks that people typed, by the schemas of the API."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 from musicsvc.errors import Failure
 from musicsvc.server.schemas.catalog import AlbumEdit, AlbumIn, ArtistEdit, ArtistIn, TrackEdit, TrackIn
 from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.reading import REQUIRED, Errors, check
-from musicsvc.store.editing import fields, typed
+from musicsvc.store.catalog import fields
+from musicsvc.store.editing import row_texts
 
 EDIT: Mapping[str, type[Body]] = {"artist": ArtistEdit, "album": AlbumEdit, "track": TrackEdit}
 NEW: Mapping[str, type[Body]] = {"artist": ArtistIn, "album": AlbumIn, "track": TrackIn}
@@ -25,7 +26,7 @@ def read(
     for field in fields.FIELDS[noun]:
         if field.name in texts:
             try:
-                sent[field.name] = typed.find_ids(field, field.parse(texts[field.name]), manager_id)
+                sent[field.name] = row_texts.find_ids(field, field.parse(texts[field.name]), manager_id)
             except Failure as failure:
                 errors[field.name] = failure.message
     kept = {field.name for field in fields.FIELDS[noun] if not field.optional}
@@ -51,15 +52,3 @@ def faults(noun: str, texts: Mapping[str, str], schema: type[Body], *, now: int)
     for place, fault in check(schema, sent, {"now": now})[1].items():
         errors.setdefault(place.partition(".")[0], fault)
     return errors
-
-
-def choices(schema: type[Body]) -> dict[str, tuple[str, ...]]:
-    """Return the values of each field that has a few only."""
-    found = {name: _literals(field.annotation) for name, field in schema.model_fields.items()}
-    return {name: values for name, values in found.items() if values}
-
-
-def _literals(kind: Any) -> tuple[str, ...]:
-    if get_origin(kind) is Literal:
-        return get_args(kind)
-    return tuple(value for part in get_args(kind) for value in _literals(part))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.pages import FormState
-from musicsvc.store.editing.fields import FIELDS, Field
+from musicsvc.store.catalog.fields import FIELDS, Field
 
 MORE = 2  # empty lines for further artists
 
@@ -22,16 +22,16 @@ class Texts(NamedTuple):
     notes: Mapping[str, str]
 
 
-def inputs(noun: str, texts: Texts, form: FormState, choices: Mapping[str, Sequence[str]]) -> list[JSON]:
+def inputs(noun: str, texts: Texts, form: FormState) -> list[JSON]:
     """Return the fields of a form.
 
     A field that the user changed keeps what was typed; the others show what they are now. `meanwhile`: the text that
     somebody else gave to a field that the user changed too. Only once the form has shown it, saving replaces it.
     """
-    return [_input(field, texts, form, choices.get(field.name, ())) for field in FIELDS[noun]]
+    return [_input(field, texts, form) for field in FIELDS[noun]]
 
 
-def _input(field: Field, texts: Texts, form: FormState, choices: Sequence[str]) -> JSON:
+def _input(field: Field, texts: Texts, form: FormState) -> JSON:
     now, typed, former = texts.now[field.name], texts.typed[field.name], texts.former[field.name]
     changed = field.differs(typed, former)
     shown = field.name in form.errors or not changed
@@ -46,13 +46,13 @@ def _input(field: Field, texts: Texts, form: FormState, choices: Sequence[str]) 
         "lines": [*filter(None, text.split("\n")), *[""] * MORE],
         "former": now if shown else former,
         "meanwhile": now if changed and field.differs(now, former) and field.differs(now, typed) else None,
-        "choices": _choices(field, choices),
+        "choices": _choices(field),
     }
 
 
-def _choices(field: Field, choices: Sequence[str]) -> list[tuple[str, str]]:
+def _choices(field: Field) -> list[tuple[str, str]]:
     """Return the values of a field to choose from, with their labels, or an empty list."""
-    choices = ("yes", "no") if field.form == "yes or no" else choices
+    choices = ("yes", "no") if field.form == "yes or no" else field.choices
     none = [("", "not given")] if choices and field.optional else []
     return none + [(each, _readable(each)) for each in choices]
 
@@ -62,15 +62,13 @@ def compared(
     source: Mapping[str, str],
     target: Mapping[str, str],
     taken: Sequence[str],
-    choices: Mapping[str, Sequence[str]],
 ) -> list[JSON]:
     """Return the fields with a value in one of two rows. `taken`: those that the target gets from the source."""
     return [
         {
             "label": field.title,
             "values": [
-                _readable(text) if field.name in choices else text.strip()
-                for text in (source[field.name], target[field.name])
+                _readable(text) if field.choices else text.strip() for text in (source[field.name], target[field.name])
             ],
             "taken": field.name in taken,
         }

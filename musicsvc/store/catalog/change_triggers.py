@@ -8,33 +8,10 @@ from typing import Any
 
 from peewee import SqliteDatabase
 
+from musicsvc.store.catalog import fields
+
 TRACK, ALBUM, ARTIST = 1, 2, 3
 KINDS = {"track": TRACK, "album": ALBUM, "artist": ARTIST}
-# The columns of each object that the API shows, except counters.
-COLUMNS: Mapping[str, Collection[str]] = {
-    "track": [
-        "name",
-        "release_date",
-        "image",
-        "duration",
-        "description",
-        "album_id",
-        "bpm",
-        "key",
-        "scale",
-        "price",
-        "currency",
-        "licensing_type",
-        "exclusive_status",
-        "exclusive_price",
-        "isrc",
-        "track_number",
-        "disc_number",
-        "explicit",
-    ],
-    "album": ["name", "image", "release_date", "description", "upc", "label"],
-    "artist": ["name", "image_small", "verified"],
-}
 # Tables whose rows are parts of an object: its kind, the column with its id, the columns that the API shows.
 PARTS: Mapping[str, tuple[int, str, Collection[str]]] = {
     "track_artist": (TRACK, "track_id", ("track_id", "artist_id", "position")),
@@ -67,8 +44,8 @@ POSTGRES = """
 def make_triggers(db: Any, *tables: str) -> None:
     """Create the triggers on these tables, by default on all, in place of former ones.
 
-    A migration calls it after it has added a column of COLUMNS to a table, or before it drops one. Columns that the
-    table does not have (yet) are left out, so that the migrations before it work as before.
+    A migration calls it after it has added a column that the API shows, or before it drops one. Columns that the table
+    does not have (yet) are left out, so that the migrations before it work as before.
     """
     sqlite = isinstance(db, SqliteDatabase)
     for trigger in _triggers(db, sqlite=sqlite):
@@ -86,7 +63,7 @@ def _triggers(db: Any, *, sqlite: bool) -> Iterator[dict[str, str]]:
         for event in ("INSERT", "DELETE"):
             yield _of_rows(f"{table}_{event}", event, table, kind, "id", sqlite=sqlite, created=event == "INSERT")
         found = {column.name for column in db.get_columns(table)}
-        shown = [name for name in COLUMNS[table] if name in found]
+        shown = [name for name in fields.shown_columns(table) if name in found]
         itself = "(SELECT 1) AS one WHERE TRUE"
         yield _of_update(f"{table}_UPDATE", table, shown, kind, "NEW.id", itself, sqlite=sqlite)
     for table, (kind, owner, columns) in PARTS.items():

@@ -7,7 +7,7 @@ import pytest
 from musicsvc.clock import SECOND, MovableClock
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.server.schemas.catalog import AlbumEdit, ArtistEdit, TrackEdit
-from musicsvc.store.editing.fields import FIELDS
+from musicsvc.store.catalog.fields import FIELDS
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import User
 from tests.conftest import NOW

@@ -9,7 +9,7 @@ import pytest
 
 from musicsvc.store.accounts import api_access
 from musicsvc.store.catalog import genres
-from musicsvc.store.editing.fields import FIELDS
+from musicsvc.store.catalog.fields import FIELDS
 from musicsvc.store.models import (
     Album,
     AlbumArtist,

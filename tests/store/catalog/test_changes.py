@@ -211,8 +211,8 @@ def test_the_triggers_follow_every_column_that_the_api_shows(store: Store, noun:
     forgotten = SHOWN[noun].model_fields.keys() - NO_COLUMNS - columns
     assert not forgotten, (
         f"Responses with {noun}s have {', '.join(sorted(forgotten))}, but GET /changes does not list {noun}s whose"
-        f" {' or '.join(sorted(forgotten))} changes. Add this to COLUMNS in musicsvc/store/catalog/change_triggers.py,"
-        f' and let the migration that adds the column call make_triggers(db, "{noun}") after it.'
+        f" {' or '.join(sorted(forgotten))} changes. Let its row in musicsvc/store/catalog/fields.py say that it is"
+        f' shown, and let the migration that adds the column call make_triggers(db, "{noun}") after it.'
     )
     assert columns <= SHOWN[noun].model_fields.keys(), "the triggers follow a column that no response shows"
 

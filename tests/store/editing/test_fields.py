@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsvc.store.editing.fields import TYPING, Field
+from musicsvc.store.catalog.field_texts import TYPING
+from musicsvc.store.catalog.fields import Field
 
 LINE = st.text(min_size=1).filter(lambda text: text == text.strip() and not {*text} & {*"\r\n"})
 VALUES: dict[str, st.SearchStrategy[Any]] = {

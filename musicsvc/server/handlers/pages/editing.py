@@ -6,7 +6,6 @@ from types import MappingProxyType
 
 from musicsvc.errors import Conflict, Forbidden, Invalid
 from musicsvc.server.schemas import editing
-from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.pages.editing import FieldsForm, NewQuery, read_former, read_texts
 from musicsvc.server.shapes import editing as shapes
 from musicsvc.server.shapes.envelope import JSON
@@ -14,9 +13,9 @@ from musicsvc.server.shapes.pages import FormState, Redirect, View
 from musicsvc.store.catalog import names
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
+from musicsvc.store.catalog.fields import FIELDS
 from musicsvc.store.catalog.tracks import TrackRow
-from musicsvc.store.editing import creations, deletions, edits, typed
-from musicsvc.store.editing.fields import FIELDS
+from musicsvc.store.editing import creations, deletions, edits, row_texts
 from musicsvc.store.security.sessions import SessionIdentity
 
 Row = ArtistRow | AlbumRow | TrackRow
@@ -27,8 +26,8 @@ def show(noun: str) -> Callable[..., View]:
     """Return the handler that shows the form of an artist, album or track."""
 
     def show_form(subject: Row, form: FormState, caller: SessionIdentity) -> View:
-        texts, notes = typed.load(noun, subject.id), typed.notes(noun, subject.id)
-        shown = _form(noun, editing.EDIT[noun], texts, form, caller, notes)
+        texts, notes = row_texts.load(noun, subject.id), row_texts.notes(noun, subject.id)
+        shown = _form(noun, texts, form, caller, notes)
         return View("insights/edit.html", {"noun": noun, "row": subject, **shown})
 
     return show_form
@@ -36,7 +35,6 @@ def show(noun: str) -> Callable[..., View]:
 
 def _form(
     noun: str,
-    schema: type[Body],
     now: Mapping[str, str],
     form: FormState,
     caller: SessionIdentity,
@@ -45,14 +43,14 @@ def _form(
     """Return the inputs of a form. `now`, `notes`: the texts of the fields, and what stands beside them."""
     texts = shapes.Texts(now, read_texts(noun, form.values), read_former(noun, form.values), notes)
     known = {each: names.managed(each, caller.user_id) for each in ("artist", "album")}
-    return {"inputs": shapes.inputs(noun, texts, form, editing.choices(schema)), "known": known}
+    return {"inputs": shapes.inputs(noun, texts, form), "known": known}
 
 
 def save(noun: str) -> Callable[..., Redirect]:
     """Return the handler that changes the fields whose texts differ from those that the form has shown."""
 
     def save_changes(subject: Row, body: FieldsForm, caller: SessionIdentity, now: int) -> Redirect:
-        current = typed.load(noun, subject.id, lock=True)
+        current = row_texts.load(noun, subject.id, lock=True)
         sent = body.model_extra or {}
         texts, former = read_texts(noun, sent), read_former(noun, sent)
         changed, errors = {}, {}
@@ -87,9 +85,9 @@ def show_new(noun: str) -> Callable[..., View]:
     """Return the handler that shows the form of a new artist, album or track."""
 
     def show_blank(query: NewQuery, form: FormState, caller: SessionIdentity) -> View:
-        texts = typed.blank(noun) | typed.given(noun, query.artist, query.album)
+        texts = row_texts.blank(noun) | row_texts.given(noun, query.artist, query.album)
         chosen = query.model_dump(exclude_none=True)
-        shown = _form(noun, editing.NEW[noun], texts, form, caller)
+        shown = _form(noun, texts, form, caller)
         return View("insights/new.html", {"noun": noun, "chosen": chosen, **shown})
 
     return show_blank

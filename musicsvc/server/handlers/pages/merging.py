@@ -5,12 +5,11 @@ from functools import partial
 
 from musicsvc.errors import Conflict, Failure, Invalid
 from musicsvc.server.responses.fragments import FragmentReader
-from musicsvc.server.schemas import editing
 from musicsvc.server.schemas.pages.editing import MergeForm, MergeQuery, TwinsQuery
 from musicsvc.server.shapes import editing as shapes
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.catalog import names
-from musicsvc.store.editing import merging, twins, typed
+from musicsvc.store.editing import merging, row_texts, twins
 from musicsvc.store.editing.merging import Noun
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.security.security_events import Actor, Administrator
@@ -42,9 +41,8 @@ def show(noun: Noun) -> Callable[..., View]:
             preview = merging.preview(noun, source, target, caller=caller)
         except Conflict as failure:  # into itself
             raise Invalid({"into": failure.message}) from None
-        choices = editing.choices(editing.EDIT[noun])
-        both = typed.load(noun, source), typed.load(noun, target)
-        rows = shapes.compared(noun, *both, preview.taken, choices)
+        both = row_texts.load(noun, source), row_texts.load(noun, target)
+        rows = shapes.compared(noun, *both, preview.taken)
         return View("insights/merge.html", values | {"preview": preview, "rows": rows})
 
     return show_merge

@@ -8,7 +8,7 @@ import pydantic
 from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, MAX_PAGE, Query, Text
 from musicsvc.server.schemas.pages.form import Form
 from musicsvc.server.schemas.pages.insights import FormId
-from musicsvc.store.editing.fields import FIELDS, Field
+from musicsvc.store.catalog.fields import FIELDS, Field
 from musicsvc.store.editing.merging import Noun
 
 WAS = "was."  # before the name of a field: its text when the form was shown

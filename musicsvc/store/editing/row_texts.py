@@ -6,7 +6,7 @@ from typing import Any
 from musicsvc.errors import NotFound
 from musicsvc.store.catalog import artists, names
 from musicsvc.store.catalog.artists import ArtistRow
-from musicsvc.store.editing.fields import FIELDS, Field
+from musicsvc.store.catalog.fields import FIELDS, Field
 from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.models import Album, AlbumTag, Artist, Genre, Tag, Track, TrackGenre, TrackTag
 

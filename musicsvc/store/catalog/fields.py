@@ -1,0 +1,163 @@
+"""The fields of artists, albums and tracks: one table, which all that has to do with each of them reads.
+
+A row makes a column of the model a field of forms and of the options of `musicsvc track edit`, and lets `GET /changes`
+list its changes.
+"""
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from musicsvc.store.catalog import field_texts
+from musicsvc.store.catalog.field_texts import Form
+from musicsvc.store.catalog.identifiers import MOST_DISCS, MOST_TRACKS
+
+Kind = Form | Literal["url", "tempo", "key", "scale", "licensing", "availability", "currency", "genre", "isrc", "upc"]
+LINKS: Collection[Kind] = ("artist", "artists", "genre", "words")  # kinds that are rows of other tables, and no columns
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "key": ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"),
+    "scale": ("Major", "Minor"),
+    "licensing": ("non_exclusive_only", "both", "exclusive_only"),
+    "availability": ("available", "not_available", "sold"),
+}
+FORMS: Mapping[str, Form] = {form: form for form in field_texts.TYPING}  # the other kinds are typed as texts
+# Where full responses have a field: never, at a place that the response gives it, or in one of these groups of keys.
+Shown = Literal["never", "in place", "sound", "sale", "last"]
+MAX_DURATION = 86_400_000  # milliseconds
+MAX_PRICE = 1_000_000_000
+OWN_ALBUM = "An album that the caller manages. An album can have at most 1,000 tracks and 768 KiB as JSON."
+OWN_ARTIST = "The first artist; the caller must manage it."
+MINUET = "A minuet for piano, published in 1725."
+PIANIST = "Pianist and composer, born in Leipzig in 1819."
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of the API, what its values are (`kind`), and its title. Only an `optional` one can be empty.
+
+    `hint`: how its value is written, if its form does not say it. Several artists or words have a line each; in a
+    single line, semicolons separate them.
+    """
+
+    name: str
+    kind: Kind
+    title: str
+    optional: bool = True
+    hint: str = ""
+    edited: bool = True
+    shown: Shown = "last"
+    merged: bool = False  # a row that lacks a value takes over that of the row that is merged into it
+    with_album: bool = False  # merged, but only along with the album
+    bounds: tuple[int, int] = (0, 0)  # of numbers, both included
+    note: str = ""  # the description in the OpenAPI document, if the kind has none
+    example: Any = ""  # of texts and paragraphs in requests, of other kinds in responses
+    extreme: Any = None  # a value at the limit, if that is neither the upper bound nor the example
+
+    @property
+    def form(self) -> Form:
+        """The way in which people type its value."""
+        return "number" if self.kind == "tempo" else FORMS.get(self.kind, "text")
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values that it can have, if these are a few only."""
+        return CHOICES.get(self.kind, ())
+
+    @property
+    def option(self) -> str:
+        """The option of the command line, such as `--release-date`."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def help(self) -> str:
+        """The help text of the option."""
+        return ", ".join(filter(None, (self.title, self.hint or field_texts.TYPING[self.form].hint)))
+
+    @property
+    def noun(self) -> str | None:
+        """The kind of rows whose ids the field has, if it has ids."""
+        return {"artist": "artist", "artists": "artist", "album": "album"}.get(self.kind)
+
+    @property
+    def is_column(self) -> bool:
+        """Whether the field is a column of its table, not a link to other rows."""
+        return self.kind not in LINKS
+
+    def parse(self, text: str) -> Any:
+        """Return the value for the API that a person typed, or None for an empty text. Names stay in place of ids.
+
+        Texts of another form are returned as they are, for the API's schema to refuse.
+        """
+        if not text.strip():
+            return None
+        with suppress(ValueError):
+            return field_texts.TYPING[self.form].parse(text.strip(" "))  # the end of a line separates values
+        return text.strip()
+
+    def show(self, value: Any) -> str:
+        """Return the text that `parse` turns into the value."""
+        return "" if value is None else field_texts.TYPING[self.form].show(value)
+
+    def differs(self, text: str, other: str) -> bool:
+        """Return True unless both texts mean the same value."""
+        return bool(self.parse(text) != self.parse(other))
+
+
+TRACK = (
+    Field("name", "text", "Name", optional=False, shown="in place", example="Menuett G-Dur"),
+    Field("duration", "length", "Length", optional=False, shown="in place", merged=True, bounds=(1, MAX_DURATION)),
+    Field("artists", "artists", "Artists", optional=False),
+    Field("description", "paragraph", "Description", shown="in place", merged=True, example=MINUET),
+    Field("genre", "genre", "Genre"),
+    Field("image", "url", "URL of an image", shown="in place", merged=True),
+    Field("release_date", "date", "Release date", shown="in place", merged=True, extreme="9999-12-31"),
+    Field("album_id", "album", "Album", shown="in place", note=OWN_ALBUM),
+    Field("bpm", "tempo", "Beats per minute", shown="sound", merged=True, bounds=(20, 400), example=100),
+    Field("key", "key", "Key", hint="such as C#", shown="sound", merged=True, example="G#"),
+    Field(
+        "scale", "scale", "Scale", hint="Major or Minor", shown="sound", merged=True, example="Major", extreme="Minor"
+    ),
+    Field("price", "price", "Price", shown="sale", example=12.5, extreme=999_999_999.99),
+    Field(
+        "currency", "currency", "Currency", optional=False, hint="ISO 4217", shown="sale", example="USD", extreme="CLP"
+    ),
+    Field("licensing_type", "licensing", "Licensing", optional=False, shown="sale", extreme="both"),
+    Field("exclusive_status", "availability", "Exclusive licence", optional=False, shown="sale"),
+    Field("exclusive_price", "price", "Price of the exclusive licence", shown="sale", example=None, extreme=1e9),
+    Field("tags", "words", "Tags"),
+    Field("isrc", "isrc", "ISRC", merged=True, example="GBAYE6800011"),
+    Field("track_number", "number", "Number on its disc", with_album=True, bounds=(1, MOST_TRACKS), example=1),
+    Field("disc_number", "number", "Number of the disc", with_album=True, bounds=(1, MOST_DISCS), example=1),
+    Field("explicit", "yes or no", "Explicit", merged=True, example=False, extreme=True),
+)
+ALBUM = (
+    Field("name", "text", "Name", optional=False, shown="in place", example="Notenbüchlein"),
+    Field("artist_id", "artist", "First artist", optional=False, note=OWN_ARTIST),
+    Field("description", "paragraph", "Description", shown="in place", merged=True, example="Begun in 1725."),
+    Field("release_date", "date", "Release date", shown="in place", merged=True, extreme="0001-01-01"),
+    Field("image", "url", "URL of the cover", shown="in place", merged=True),
+    Field("tags", "words", "Tags"),
+    Field("upc", "upc", "UPC or EAN", merged=True, example="036000291452", extreme="0360002914522"),
+    Field("label", "text", "Label", merged=True, example="Breitkopf"),
+)
+ARTIST = (
+    Field("name", "text", "Name", optional=False, shown="in place", example="Clara Schumann"),
+    Field("description", "paragraph", "Description", shown="never", merged=True, example=PIANIST),
+    Field("image_small", "url", "URL of an image", shown="in place", merged=True),
+    Field("verified", "yes or no", "Verified", edited=False, shown="in place", extreme=True),
+)
+ALL: Mapping[str, tuple[Field, ...]] = {"artist": ARTIST, "album": ALBUM, "track": TRACK}
+# Those that the API's bodies, the options of `musicsvc track edit` and the forms of pages have, in this order.
+FIELDS: Mapping[str, tuple[Field, ...]] = {noun: tuple(each for each in ALL[noun] if each.edited) for noun in ALL}
+
+
+def shown_columns(noun: str) -> list[str]:
+    """Return the columns that the API shows, except counters."""
+    return [field.name for field in ALL[noun] if field.is_column and field.shown != "never"]
+
+
+def changes(noun: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a body changes. None empties an optional field; other fields with None stay as they are."""
+    kept = {field.name for field in FIELDS[noun] if not field.optional}
+    return {name: value for name, value in body.items() if value is not None or name not in kept}
