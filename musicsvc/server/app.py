@@ -14,12 +14,12 @@ from musicsvc.server import doctor
 from musicsvc.server.access.authentication import Authenticator
 from musicsvc.server.access.rate_limits import RateLimitCounter, RateLimiter
 from musicsvc.server.call import Observer
+from musicsvc.server.demo.stages import Demo, cross_origin
 from musicsvc.server.demo.state import DemoState
 from musicsvc.server.freshness import Freshness
 from musicsvc.server.jobs import backup_scheduler
 from musicsvc.server.jobs.abuse_monitor import AbuseMonitor
 from musicsvc.server.jobs.activity_writer import ActivityWriter
-from musicsvc.server.jobs.following import Followers
 from musicsvc.server.jobs.import_worker import ImportWorker
 from musicsvc.server.jobs.periodic import Periodic
 from musicsvc.server.logs.setup import log_request
@@ -30,12 +30,13 @@ from musicsvc.server.network.connection_limits import ConnectionSlots
 from musicsvc.server.network.protocol import HttpServer
 from musicsvc.server.openapi import document
 from musicsvc.server.pages.html import HTML_TYPE
+from musicsvc.server.peer import CrossOrigin
 from musicsvc.server.process import resources
-from musicsvc.server.request.demo import DemoDispatcher
 from musicsvc.server.request.dispatch import Dispatcher
 from musicsvc.server.request.executors import Executors
 from musicsvc.server.responses.drawings import Drawings
-from musicsvc.server.routes.table import DOCUMENTED
+from musicsvc.server.routes.demo import DEMO_ROUTES
+from musicsvc.server.routes.table import DOCUMENTED, ROUTES
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.abuse import replay
 from musicsvc.store.activity import log as activity_log
@@ -67,28 +68,30 @@ class App:
         root: str,
         metrics: Metrics | None = None,
         demo: DemoState | None = None,
+        *,
+        observed: bool = True,
     ) -> None:
         """`root`: the service's root URL, used in absolute URLs. `metrics`: by default, a new empty set.
 
-        `demo`: the state of the demo, in demo mode only.
+        `demo`: the state of the demo, in demo mode only. `observed`: whether log and metrics get its requests.
         """
         self._settings = settings
         self._store = store
-        self._executors = Executors()
+        self.executors = Executors()
         self._pictures, self._reports = Drawings(), Drawings(REPORTS_CAPACITY, HTML_TYPE, REPORTS_LIFETIME)
         limit_clock = clock if demo is None else demo.limit_clock
         self.counter = RateLimitCounter(store, limit_clock, settings.server.workers)
         self._freshness = Freshness(store)
-        self._authenticator = Authenticator(
+        self.authenticator = Authenticator(
             store, clock, settings, RateLimiter(settings.limits, self.counter), self._freshness
         )
         self._metrics = metrics or Metrics()
         direct_url = settings.database_direct_url
         log = activity_log.build(store.url, settings.activity.file, beside=store, direct_url=direct_url)
         self._activity_writer = ActivityWriter(log, store, clock, settings.activity.keep_days, settings.server.workers)
-        self._abuse_monitor = AbuseMonitor(settings, store, log, self._activity_writer, self._authenticator, clock)
+        self._abuse_monitor = AbuseMonitor(settings, store, log, self._activity_writer, self.authenticator, clock)
         self._demo = demo
-        self._dispatcher = self._build_dispatcher(clock, self._sources(root, log))
+        self.dispatcher = self._build_dispatcher(clock, root, log, observed=observed)
         self._import_worker = ImportWorker(store, self._uploads, clock)
         self._long_jobs: list[Job] = [self._import_worker]
         self._jobs = self._build_jobs()
@@ -97,16 +100,30 @@ class App:
         self._stopping = False
         self._add_metrics()
 
-    def _build_dispatcher(self, clock: Clock, sources: dict[str, Any]) -> Dispatcher:
-        settings, store, authenticator = self._settings, self._store, self._authenticator
-        observers: list[Observer] = [self._metrics, self._activity_writer, self._abuse_monitor]
-        if settings.log.requests:
+    def _build_dispatcher(self, clock: Clock, root: str, log: Log, *, observed: bool) -> Dispatcher:
+        settings, store, authenticator, demo = self._settings, self._store, self.authenticator, self._demo
+        observers: list[Observer] = [self._metrics, self._activity_writer, self._abuse_monitor] if observed else []
+        if settings.log.requests and observed:
             observers.append(log_request)
-        kind = Dispatcher if self._demo is None else DemoDispatcher
-        return kind(settings, store, clock, authenticator, self._freshness, self._executors, observers, sources)
+        dispatcher = Dispatcher(
+            settings,
+            store,
+            clock,
+            authenticator,
+            self._freshness,
+            self.executors,
+            observers,
+            self._sources(root, log),
+            routes=ROUTES if demo is None else DEMO_ROUTES,
+            cross_origin=CrossOrigin(settings.server.cors_origins) if demo is None else cross_origin(settings),
+        )
+        if demo is not None:
+            added = Demo(dispatcher.stages, demo, settings, store, clock, authenticator, root)
+            dispatcher.stages = added.around()
+        return dispatcher
 
     def _build_jobs(self) -> list[Job]:
-        last_used, refresh, counter = self._authenticator.write_last_used, self._metrics.refresh, self.counter
+        last_used, refresh, counter = self.authenticator.write_last_used, self._metrics.refresh, self.counter
         # In the order in which the jobs stop: the abuse monitor needs the activity log.
         return [
             Periodic("writing last uses of tokens", last_used, every=JOB_SECONDS, finish=partial(last_used, last=True)),
@@ -120,12 +137,12 @@ class App:
         ]
 
     def _add_metrics(self) -> None:
-        metrics, dispatcher = self._metrics, self._dispatcher
+        metrics, dispatcher = self._metrics, self.dispatcher
         collectors.add_connections(metrics, lambda: self._server, lambda: self._acceptor)
         collectors.add_store(metrics, self._store)
         collectors.add_replica(metrics, self._store.replica)
         collectors.add_answers(metrics, dispatcher.answer_memory, dispatcher.answer_cache, dispatcher.first_steps)
-        collectors.add_caches(metrics, self._authenticator, self._pictures, self._reports)
+        collectors.add_caches(metrics, self.authenticator, self._pictures, self._reports)
         collectors.add_activity(metrics, self._activity_writer, self._abuse_monitor)
 
     def _sources(self, root: str, log: Log) -> dict[str, Any]:
@@ -162,26 +179,29 @@ class App:
         server = self._settings.server
         capacity = min(-(-server.max_connections // server.workers), resources.max_connections())
         slots = ConnectionSlots(capacity, server.max_connections_per_address, server.trusted_proxies)
-        self._server = HttpServer(self._dispatcher, server, slots)
+        self._server = HttpServer(self.dispatcher, server, slots)
         # Left by a process that was killed while it wrote exports.
         await asyncio.to_thread(scratch.remove_leftovers, self._temporary)
         self._acceptor = Acceptor(listener, self._server, slots, tls, server.handshake_timeout)
         if self._demo is not None:
-            self._demo.attach(asyncio.get_running_loop(), self._followers())
+            self._demo.attach(asyncio.get_running_loop(), self)
         self._acceptor.open()
         for job in (*self._jobs, *self._long_jobs):
             job.start()
 
-    def _followers(self) -> Followers:
-        return Followers(
-            self._authenticator,
-            self.counter,
-            self._freshness,
-            self._dispatcher.answer_cache,
-            self._reports,
-            self._activity_writer,
-            self._import_worker,
-        )
+    async def advanced(self) -> None:
+        """Begin the work that is due by the new time of a demo."""
+        self._activity_writer.prune_soon()
+        self._import_worker.settle_soon()
+
+    async def restored(self, now: int) -> None:
+        """Forget what is not of the restored database of a demo, and what was counted and logged after its time."""
+        self._freshness.now()  # notices the change before the next one
+        self.authenticator.forget()
+        self.counter.forget()
+        self.dispatcher.answer_cache.clear()
+        self._reports.clear()
+        await self._activity_writer.forget_after(now)
 
     def stop_accepting(self) -> None:
         if self._acceptor is not None:
@@ -216,7 +236,7 @@ class App:
         for job in self._jobs:
             await job.stop()
         await asyncio.gather(*stopping)
-        await asyncio.to_thread(self._executors.close)
+        await asyncio.to_thread(self.executors.close)
         if self._demo is not None:
             self._demo.stopped()
 

@@ -1,13 +1,20 @@
-"""The record of one request for the activity log, metrics and rate limits."""
+"""One request: its record for the activity log, metrics and rate limits, and the exchange that its stages share."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from aiohttp.web import BaseRequest
 
 from musicsvc.networks import client_network
+from musicsvc.server.peer import HSTS, Peer
+from musicsvc.server.responses.answer_cache import Slot
 from musicsvc.server.responses.large import Reservation
 from musicsvc.server.routes.route import Route
+from musicsvc.server.schemas.parsed_body import ParsedBody
+from musicsvc.server.shapes.envelope import Representation
 from musicsvc.server.visits import Visit
 from musicsvc.store.rate_limits.window import Hit
 
@@ -77,3 +84,42 @@ class Observer(Protocol):
 
     def __call__(self, call: Call) -> None:
         """Record the call. Implementations must neither block nor raise."""
+
+
+class Head(NamedTuple):
+    """The parsed head of a request (request line and headers)."""
+
+    target: str  # path and query
+    route: Route
+    values: Mapping[str, str]  # of the parameters of the path
+    credentials: str | None  # the Authorization header
+    resource: str | None  # the object that the path names, such as `playlists/7`
+    cross_origin: Mapping[str, str]  # headers of the response, for browser code of other origins
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request on its way through the stages to its response.
+
+    `request`: unset as long as the request may be answered from memory, and so is `path`, its path without the base
+    path. `waiting`: the admission, if it is under way; `failure`: the request was not admitted.
+    """
+
+    call: Call
+    peer: Peer
+    head: Head = field(init=False)
+    request: BaseRequest = field(init=False)
+    path: str = field(init=False)
+    received: bytearray | None = None  # gets the bytes of the body, if a stage has set it
+    parsed: ParsedBody | None = None
+    given: dict[str, Any] = field(default_factory=dict)  # further arguments for handlers by parameter name
+    slot: Slot | None = None  # the place of the response in the cache
+    found: Representation | None = None  # the response from memory
+    waiting: asyncio.Future[None] | None = None
+    failure: BaseException | None = None
+
+    def __post_init__(self) -> None:
+        """Note the client in the record of the request."""
+        self.call.address, self.call.limits_apply = self.peer.address, self.peer.limits_apply
+        if self.peer.hsts:
+            self.call.headers |= HSTS

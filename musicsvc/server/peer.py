@@ -1,8 +1,8 @@
-"""Find the client behind trusted proxies, and require HTTPS from clients on other machines (docs/api.md)."""
+"""The sender of a request: client, trusted proxies, HTTPS, and browser code of other origins (docs/api.md)."""
 
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from urllib.parse import urlsplit
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from musicsvc.config import Server, Settings
-from musicsvc.errors import Forbidden
+from musicsvc.errors import Failure, Forbidden, MethodNotAllowed
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 PROXY_HEADER = re.compile(r"forwarded|via|x-real-ip|x-forwarded-.*", re.IGNORECASE)
@@ -19,6 +19,13 @@ HOST = re.compile(r"(?:\[([^%\[\]]+)\]|([^%:\[\]]+))(?::[0-9]*)?")
 THIS_MACHINE = "localhost"  # also the names below it
 CLIENTS = 4096  # whose last resolution is kept
 HSTS = {"Strict-Transport-Security": "max-age=31536000"}  # browsers use only HTTPS for a year
+VARY = "Authorization, Accept-Encoding"  # what the responses to clients of one origin depend on
+VARYING = {"Vary": f"Origin, {VARY}"}
+ALLOW_ORIGIN = "Access-Control-Allow-Origin"
+READABLE = (
+    "Content-Disposition, ETag, RateLimit, RateLimit-Policy, Retry-After, Token-Expires-At, WWW-Authenticate,"
+    " X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id"
+)
 PROTO = re.compile(r"(?:^|[;,\s])proto=\"?([^\s;,\"]*)", re.IGNORECASE)  # in the Forwarded header
 
 
@@ -94,6 +101,45 @@ class PeerResolver:
             if not self._trusts(hop):
                 break
         return str(client)
+
+
+@dataclass(frozen=True, slots=True)
+class CrossOrigin:
+    """Answers browser code of other origins, by the CORS protocol of the Fetch standard. Cookies never count.
+
+    `origins`: those whose code may read responses of the API, such as `https://app.example`. `paths`: the beginnings of
+    those that it may read; pages are for browsers that are on them. `sendable`, `readable`: headers.
+    """
+
+    origins: Collection[str]
+    paths: tuple[str, ...] = ("/api/",)
+    sendable: str = "Authorization, Content-Type, If-None-Match, X-Request-Id"
+    readable: str = READABLE
+
+    def headers(self, sent: Mapping[str, str], path: str) -> Mapping[str, str]:
+        """Return the headers by which a browser lets its code read the response. `path`: without the base path."""
+        if not self.origins or not path.startswith(self.paths):
+            return {}
+        origin = sent.get("Origin")
+        if origin is None or origin not in self.origins:
+            return VARYING
+        return {**VARYING, ALLOW_ORIGIN: origin, "Access-Control-Expose-Headers": self.readable}
+
+    def preflight(
+        self, method: str, sent: Mapping[str, str], headers: Mapping[str, str], refused: Failure
+    ) -> dict[str, str] | None:
+        """Return headers of the response to a preflight from such an origin, or None if the refused request is none.
+
+        `headers`: those that the response has already.
+        """
+        is_preflight = method == "OPTIONS" and "Access-Control-Request-Method" in sent
+        if not (is_preflight and isinstance(refused, MethodNotAllowed) and ALLOW_ORIGIN in headers):
+            return None
+        return {
+            "Access-Control-Allow-Methods": ", ".join(refused.allowed),
+            "Access-Control-Allow-Headers": self.sendable,
+            "Access-Control-Max-Age": "600",
+        }
 
 
 def served_over_https(server: Server) -> bool:

@@ -26,8 +26,8 @@ from musicsvc.server.handlers.pages import settings
 from musicsvc.server.peer import PeerResolver
 from musicsvc.server.request import bodies, multipart, parameters, uploads
 from musicsvc.server.responses import responses
+from musicsvc.server.routes.demo import DEMO_ROUTES
 from musicsvc.server.routes.route import Router
-from musicsvc.server.routes.table import DEMO_ROUTES
 from musicsvc.server.schemas import fields
 from musicsvc.server.schemas.pages import accounts as account_forms
 from musicsvc.server.schemas.pages.form import Form, parse_form

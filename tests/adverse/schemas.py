@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, quote_plus, urlencode
 
 from pydantic import BaseModel
 
+from musicsvc.server.routes.demo import DEMO_ROUTES
 from musicsvc.server.routes.route import Route
-from musicsvc.server.routes.table import DEMO_ROUTES
 from musicsvc.server.schemas.fields import Body, Query
 from musicsvc.server.schemas.pages.form import Form, parse_form
 from musicsvc.server.schemas.parsed_body import parse_body

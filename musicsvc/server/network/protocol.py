@@ -16,11 +16,11 @@ from aiohttp.web import BaseRequest, Response, Server, StreamResponse
 from aiohttp.web_protocol import ERROR, RequestHandler, _ErrInfo
 
 from musicsvc.config import Server as ServerSettings
+from musicsvc.server.call import Exchange
 from musicsvc.server.network.connection_limits import ConnectionSlots, Deadline, Framing, Slot
 from musicsvc.server.network.raw_responses import INTERNAL, MAX_HEAD, refusal
 from musicsvc.server.peer import served_over_https
 from musicsvc.server.request.dispatch import Dispatcher
-from musicsvc.server.request.exchange import Exchange
 
 log = logging.getLogger("musicsvc.wire")
 LINGERING_SECONDS = 2.0  # for a client to finish sending a refused request, and for the TLS closing handshake
@@ -185,7 +185,7 @@ class HttpConnection(RequestHandler):
         alone = self.in_flight == 1 and not (self._refused or self._final)
         if not alone or payload is not EMPTY_PAYLOAD or isinstance(message, _ErrInfo):
             return False
-        if not self._dispatcher.first_steps.offer(self, message):
+        if not self._dispatcher.stages.offer(self, message):
             return False
         self._offered = self._messages.popleft()  # or aiohttp would process it after the response before it
         return True
@@ -319,7 +319,7 @@ class HttpConnection(RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("part of the response has already been sent")
         body, headers = refusal(status, hsts=self.origin[1] or served_over_https(self._settings))
-        self._dispatcher.note_unreadable(self._slot.address, status, len(body), headers)
+        self._dispatcher.stages.note_unreadable(self._slot.address, status, len(body), headers)
         response = Response(status=status, body=body, headers=headers)
         response.force_close()
         return response

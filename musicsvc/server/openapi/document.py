@@ -10,8 +10,9 @@ from musicsvc.server.demo import faults
 from musicsvc.server.openapi import responses
 from musicsvc.server.openapi.models import Models
 from musicsvc.server.openapi.operations import operation, tags
+from musicsvc.server.routes.demo import DEMO_ROUTES
 from musicsvc.server.routes.route import INSIGHTS
-from musicsvc.server.routes.table import DEMO_ROUTES, ROUTES
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import MAX_ID
 from musicsvc.server.schemas.parsed_body import MAX_VALUES
 from musicsvc.server.shapes.envelope import JSON, JSON_TYPE, Representation, represent

@@ -10,7 +10,7 @@ from aiohttp import HttpVersion11, hdrs
 from aiohttp.web import BaseRequest, RequestPayloadError
 
 from musicsvc.errors import Malformed, Overloaded, TooLarge, TooSlow, UnsupportedMedia
-from musicsvc.server.call import Call
+from musicsvc.server.call import Exchange
 from musicsvc.server.request import parameters
 from musicsvc.server.request.executors import Executors, Work
 from musicsvc.server.schemas.fields import Body
@@ -38,13 +38,12 @@ class Bodies:
         self._executors = executors
         self._free = MAX_HELD
 
-    async def receive(
-        self, request: BaseRequest, schema: type[Body], context: Mapping[str, Any], call: Call
-    ) -> ParsedBody:
+    async def receive(self, exchange: Exchange, schema: type[Body], context: Mapping[str, Any]) -> ParsedBody:
         """Read a body and validate it with the schema: a `Form`, else JSON. Large bodies are parsed off the event loop.
 
         Raises UnsupportedMedia, Malformed, TooLarge or TooSlow, or Overloaded if too little memory is free.
         """
+        request = exchange.request
         if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
             raise UnsupportedMedia("Send the body without Content-Encoding.")
         is_form = issubclass(schema, Form)
@@ -52,23 +51,19 @@ class Bodies:
             _require_form(request) if is_form else _require_json(request)
         if (request.content_length or 0) > MAX_BODY:
             raise TooLarge(TOO_LARGE)
-        received = bytearray()
+        received = bytearray() if exchange.received is None else exchange.received
         try:
-            await self.fill(request, received)
+            if _has_arrived(request):
+                received += request.content.read_nowait()
+            else:
+                await self._read(request, received)
             if len(received) <= SMALL:
                 return (parse_form if is_form else parse_body)(schema, received, context)
             parse = partial(parse_form if is_form else parse_body, schema, received, context)
-            parsed: ParsedBody = await self._executors.run(Work.PARSING, parse, call)
+            parsed: ParsedBody = await self._executors.run(Work.PARSING, parse, exchange.call)
             return parsed
         finally:
             self._free += _counted(len(received))
-
-    async def fill(self, request: BaseRequest, received: bytearray) -> None:
-        """Read the body into `received`. Raises what `receive` does."""
-        if _has_arrived(request):
-            received += request.content.read_nowait()
-        else:
-            await self._read(request, received)
 
     async def _read(self, request: BaseRequest, received: bytearray) -> None:
         try:

@@ -2,10 +2,12 @@
 
 import logging
 import random
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, ClassVar, cast
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 from aiohttp import hdrs
+from aiohttp.http import RawRequestMessage
 from aiohttp.web import BaseRequest, StreamResponse
 
 from musicsvc.clock import Clock
@@ -13,15 +15,13 @@ from musicsvc.config import Settings
 from musicsvc.errors import Failure, Overloaded, TooMany, Unavailable
 from musicsvc.server import call as calls
 from musicsvc.server.access.authentication import Authenticator
-from musicsvc.server.call import BUSY, Call, Observer
+from musicsvc.server.call import BUSY, Call, Exchange, Head, Observer
 from musicsvc.server.freshness import Freshness
 from musicsvc.server.logs.throttled_warning import ThrottledWarning
-from musicsvc.server.peer import Peer, PeerResolver, require_https
+from musicsvc.server.peer import CrossOrigin, Peer, PeerResolver, require_https
 from musicsvc.server.request.bodies import Bodies
-from musicsvc.server.request.cross_origin import CrossOrigin
-from musicsvc.server.request.exchange import Exchange, Head
 from musicsvc.server.request.executors import Executors
-from musicsvc.server.request.first_steps import Connection, FirstSteps, note_peer
+from musicsvc.server.request.first_steps import Connection, FirstSteps
 from musicsvc.server.request.pages import Pages, wants_page
 from musicsvc.server.request.running import HandlerRunner
 from musicsvc.server.request.uploads import Uploads
@@ -33,8 +33,8 @@ from musicsvc.server.responses.responses import (
     build_response,
     is_safe_request_id,
 )
-from musicsvc.server.routes.route import INSIGHTS, SAFE, Family, Router
-from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.routes.route import INSIGHTS, SAFE, Family, Route, Router
+from musicsvc.server.shapes.envelope import Representation
 from musicsvc.store.engine.store import Store
 
 log = logging.getLogger("musicsvc")
@@ -44,10 +44,33 @@ REPEAT_SECONDS = 10.0  # between two warnings
 CLIENT_CLOSED = 499  # the recorded status if the client disconnected before the response
 
 
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The stages of a request, in their order. Others can be put around them where a server is built.
+
+    - `offer`: take a request whose head has just arrived, if it may be answered from memory. Returns whether it does.
+    - `note_unreadable`: pass a request that was not valid HTTP to the observers. The connection sends the response
+      itself: its address, the status, the size and the headers, which may be changed.
+    - `identify`: return the client of the connection.
+    - `process`: take all the following, and pass the request to the observers.
+    - `admit`: find the caller, and count the request toward its limits. An awaitable does what cannot be done at once.
+    - `receive`: receive the body of a request of the API.
+    - `answer`: return the content of the response. Raises a `Failure` that becomes an error response, as `admit` does.
+    - `respond`: return the response, which is sent already if it is long.
+    """
+
+    offer: Callable[[Connection, RawRequestMessage], bool]
+    note_unreadable: Callable[[str, int, int, dict[str, str]], None]
+    identify: Callable[[BaseRequest], Peer]
+    process: Callable[[Exchange], Awaitable[StreamResponse]]
+    admit: Callable[[Exchange], Awaitable[None] | None]
+    receive: Callable[[Exchange], Awaitable[None]]
+    answer: Callable[[Exchange], Awaitable[Reply]]
+    respond: Callable[[Exchange, Reply], Awaitable[StreamResponse]]
+
+
 class Dispatcher:
-    routes: ClassVar = ROUTES
-    bodies: ClassVar = Bodies
-    cross_origin: ClassVar = CrossOrigin
+    """Takes each request through `stages`."""
 
     def __init__(
         self,
@@ -59,27 +82,29 @@ class Dispatcher:
         executors: Executors,
         observers: Sequence[Observer],
         sources: Mapping[str, Any],
+        *,
+        routes: Sequence[Route],
+        cross_origin: CrossOrigin,
     ) -> None:
         """`sources`: objects by parameter name. A handler with a parameter of that name gets the object."""
         self._settings = settings
         self._clock = clock
         self._authenticator = authenticator
         self._observers = observers
-        self._router = Router(self.routes, settings.server.base_path)
+        self._router = Router(routes, settings.server.base_path)
         self._peers = PeerResolver(settings)
-        self._cross_origin = self.cross_origin(settings.server.cors_origins)
-        self._bodies = self.bodies(settings.server.body_timeout, executors)
+        self._cross_origin = cross_origin
+        self._bodies = Bodies(settings.server.body_timeout, executors)
         self._runner = HandlerRunner(settings, store, clock, authenticator.limiter, executors, sources)
+        self._constants: dict[str, Representation] = {}  # by path, the responses that are always the same
         self.answer_cache = AnswerCache(settings.server.answer_cache, freshness)
-        uploads = Uploads(store, sources["uploads"], settings.server.body_timeout)
-        limiter = authenticator.limiter
         self._pages = Pages(
             settings,
             store,
             clock,
-            limiter,
+            authenticator.limiter,
             self._bodies,
-            uploads,
+            Uploads(store, sources["uploads"], settings.server.body_timeout),
             executors,
             self._runner,
             reader=self.answer_cache.reader,
@@ -87,48 +112,42 @@ class Dispatcher:
         self._warning = ThrottledWarning(REPEAT_SECONDS, clock.monotonic)  # in an outage every request fails
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = self._runner.memory
-        self.first_steps = self._build_first_steps(sources)
-
-    def _build_first_steps(self, sources: Mapping[str, Any]) -> FirstSteps:  # noqa: ARG002 - the demo uses it
-        return FirstSteps(self._authenticator, self.answer_cache, self._clock, self._request_id, self._notify)
+        self.first_steps = FirstSteps(self._admit, self._find, clock, self._request_id, self._notify)
+        self.stages = Stages(
+            self.first_steps.offer,
+            self._note_unreadable,
+            self._identify,
+            self._process,
+            self._admit,
+            self._receive,
+            self._answer,
+            self._respond,
+        )
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Return the response to the request, or an error response if the request fails."""
-        exchange = self._exchange(request)
-        call = exchange.call
-        calls.request_id.set(call.request_id)
-        response = None
+        exchange = self._connect(request)
+        calls.request_id.set(exchange.call.request_id)
         try:
-            reply = await self._reply_or_refusal(exchange)
-            return (response := await self._respond(exchange, reply))
+            return await self.stages.process(exchange)
         finally:
-            if call.reservation is not None:
-                call.reservation.release()
-            self._complete(exchange, response)
             calls.request_id.set(None)  # the same task may process the connection's next request
 
-    async def _respond(self, exchange: Exchange, reply: Reply) -> StreamResponse:
-        call, request = exchange.call, exchange.request
-        try:
-            return await build_response(request, reply, call.headers, call.request_id)
-        except MemoryError:
-            if request.writer.output_size:
-                raise
-            return await build_response(request, await self._exhausted(exchange), call.headers, call.request_id)
-
-    def _exchange(self, request: BaseRequest) -> Exchange:
-        """Return the exchange of the request, which may have taken its first steps."""
+    def _connect(self, request: BaseRequest) -> Exchange:
+        """Return the exchange of the request, which may have been admitted already."""
         connection = cast("Connection | None", request.protocol)
         if connection is not None and (begun := connection.begun) is not None:
-            connection.begun = None
-            return self._received(begun, request)
-        now = self._clock.now()
-        request_id = self._request_id(request.headers.get(REQUEST_ID_HEADER), now)
-        return self._received(Exchange(Call(now, self._clock.monotonic(), request_id, request.method)), request)
-
-    def _received(self, exchange: Exchange, request: BaseRequest) -> Exchange:
+            connection.begun, exchange = None, begun
+        else:
+            now = self._clock.now()
+            request_id = self._request_id(request.headers.get(REQUEST_ID_HEADER), now)
+            call = Call(now, self._clock.monotonic(), request_id, request.method)
+            exchange = Exchange(call, self.stages.identify(request))
         exchange.request, exchange.path = request, self._router.local(request.rel_url.raw_path)
         return exchange
+
+    def _identify(self, request: BaseRequest) -> Peer:
+        return self._peers.resolve(_remote_address(request), request.headers, tls=request.secure)
 
     def _request_id(self, given: str | None, now: int) -> str:
         """Return the client's request id if it is safe to log, otherwise a new one.
@@ -139,13 +158,34 @@ class Dispatcher:
             return given
         return f"{now << RANDOM_BITS | self._random.getrandbits(RANDOM_BITS):024x}"
 
+    async def _process(self, exchange: Exchange) -> StreamResponse:
+        response = None
+        try:
+            reply = await self._reply_or_refusal(exchange)
+            return (response := await self.stages.respond(exchange, reply))
+        finally:
+            if exchange.call.reservation is not None:
+                exchange.call.reservation.release()
+            self._complete(exchange, response)
+
+    async def _respond(self, exchange: Exchange, reply: Reply) -> StreamResponse:
+        call, request = exchange.call, exchange.request
+        try:
+            return await build_response(request, reply, call.headers, call.request_id)
+        except MemoryError:
+            if request.writer.output_size:
+                raise
+            return await build_response(request, await self._exhausted(exchange), call.headers, call.request_id)
+
     async def _reply_or_refusal(self, exchange: Exchange) -> Reply:
         call = exchange.call
         try:
             return await self._reply(exchange)
         except Failure as failure:
-            if (allowed := self._cross_origin.preflight(exchange.request, call.headers, failure)) is not None:
-                return allowed
+            sent = exchange.request.headers
+            allowed = self._cross_origin.preflight(call.method, sent, call.headers, failure)
+            if allowed is not None:
+                return Reply(Representation(b"", "text/plain", "", compressible=False), 204, allowed)
             if isinstance(failure, TooMany):
                 call.retry_after = failure.retry_after
             elif isinstance(failure, Overloaded):
@@ -178,16 +218,12 @@ class Dispatcher:
     async def _refusal(self, exchange: Exchange, failure: Failure) -> Reply:
         """Return the error response for the failure, as a page if the client wants one."""
         if wants_page(exchange, exchange.call.route):
-            return await self._pages.error_page(exchange, failure, self._peer(exchange.request))
+            return await self._pages.error_page(exchange, failure)
         path = exchange.path  # those of the insights API have their own error format
         body = errors.body_of(failure, insights=path == INSIGHTS or path.startswith(f"{INSIGHTS}/"))
         return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))
 
-    def note_unreadable(self, address: str, status: int, size: int, headers: dict[str, str]) -> None:
-        """Pass a request that was not valid HTTP to the observers. The connection sends the response itself.
-
-        `headers`: those of the response.
-        """
+    def _note_unreadable(self, address: str, status: int, size: int, headers: dict[str, str]) -> None:
         call = Call(self._clock.now(), self._clock.monotonic(), headers[REQUEST_ID_HEADER], "", address)
         call.status, call.size = status, size
         self._notify(call)
@@ -209,40 +245,56 @@ class Dispatcher:
             raise exchange.failure
         waiting: Awaitable[None] | None = exchange.waiting
         if not hasattr(exchange, "head"):
-            head = self._head(exchange)
-            if head.route.family is Family.PAGE:
-                exchange.head = head
-                return await self._pages.reply(exchange)
-            waiting = self.first_steps.take(exchange, head)
+            exchange.head = self._head(exchange)
+            waiting = self.stages.admit(exchange)
         if waiting is not None:
             await waiting
-        return await self._answer(exchange)
+        return await self.stages.answer(exchange)
 
     def _head(self, exchange: Exchange) -> Head:
         """Return the parsed head of a request. Raises Forbidden without HTTPS, NotFound or MethodNotAllowed."""
         request, call = exchange.request, exchange.call
-        peer = self._peer(request)
-        note_peer(call, peer)
-        cross_origin = self._cross_origin.headers(request, exchange.path)
+        cross_origin = self._cross_origin.headers(request.headers, exchange.path)
         call.headers |= cross_origin
         found = None
         try:
             found = self._router.match(request.method, exchange.path)
         finally:
             if not (found and found[0].plain_http):
-                require_https(peer)
+                require_https(exchange.peer)
         call.route, values = found
         subject = call.route.subject
         resource = None if subject is None else subject.resource(*values.values())
-        return Head(request.raw_path, call.route, values, peer, credentials_of(request), resource, cross_origin)
+        return Head(request.raw_path, call.route, values, credentials_of(request), resource, cross_origin)
 
-    def _peer(self, request: BaseRequest) -> Peer:
-        return self._peers.resolve(_remote_address(request), request.headers, tls=request.secure)
+    def _admit(self, exchange: Exchange) -> Awaitable[None] | None:
+        route, credentials, call = exchange.head.route, exchange.head.credentials, exchange.call
+        if route.family is Family.PAGE:
+            return self._pages.admit(exchange)
+        return self._authenticator.authenticate(route, credentials, call)
+
+    def _find(self, exchange: Exchange) -> Representation | None:
+        """Return the response if it is in memory. Otherwise note its place in the cache, if it has one."""
+        head, route = exchange.head, exchange.head.route
+        if exchange.found is not None or exchange.slot is not None:
+            return exchange.found
+        exchange.call.resource = head.resource
+        if route.constant:
+            exchange.found = self._constants.get(route.path)
+        elif route.cacheable:
+            found = self.answer_cache.find(head.target, route.audience(exchange.call.caller))
+            if isinstance(found, Representation):
+                exchange.found = found
+            else:
+                exchange.slot = found
+        return exchange.found
 
     async def _answer(self, exchange: Exchange) -> Reply:
-        """Answer a request of the API from memory or by its handler."""
+        """Answer a page, or a request of the API from memory or by its handler."""
         route, call = exchange.head.route, exchange.call
-        found = self.first_steps.find(exchange)
+        if route.family is Family.PAGE:
+            return await self._pages.answer(exchange)
+        found = self._find(exchange)
         if route.enabled_if is not None:
             route.enabled_if(self._settings)
         caching = route.caching(anonymous=call.caller is None) if call.method in SAFE else None
@@ -252,13 +304,12 @@ class Dispatcher:
             self.first_steps.remember(exchange)
             return Reply(found, 200, caching=caching)
         if route.body is not None and exchange.parsed is None:
-            await self._receive(exchange)
+            await self.stages.receive(exchange)
         slot = exchange.slot
         fragments = None if slot is None else self.answer_cache.fragments.at(slot.stamp)
         result = await self._runner.run(exchange, fragments)
         if route.constant:
-            result = represent_json(result)
-            self.first_steps.keep(exchange, result)
+            result = self._constants[route.path] = represent_json(result)
             self.first_steps.remember(exchange)
         elif slot is not None and fragments is not None:
             result = slot.fill(result, fragments.sources)
@@ -270,7 +321,7 @@ class Dispatcher:
         assert route.body is not None  # noqa: S101 - checked by the caller
         late = not exchange.request.content.is_eof()
         context = {"hosted": self._settings.hosted, "caller_id": call.caller and call.caller.user_id, "now": call.at}
-        parsed = await self._bodies.receive(exchange.request, route.body, context, call)
+        parsed = await self._bodies.receive(exchange, route.body, context)
         call.renew(self._clock.monotonic())
         if late and call.caller is not None and credentials is not None:
             call.caller = await self._authenticator.reauthenticate(credentials, call)

@@ -1,8 +1,8 @@
-"""The first steps of a request: its token, its rate limits, and a response that is in memory.
+"""Responses from memory to requests whose heads (request line and headers) were answered from memory before.
 
-The dispatcher takes them for every request. A GET whose head (request line and headers) was answered from memory before
-takes them at the end of the turn of the event loop in which it arrives, before aiohttp starts a task for it: the head
-need not be parsed again. If the response is in memory, it is sent at once; else the dispatcher goes on from there.
+Such a GET is admitted at the end of the turn of the event loop in which it arrives, before aiohttp starts a task for
+it: the head need not be parsed again. If the response is in memory, it is sent at once; else the dispatcher goes on
+from there.
 """
 
 import asyncio
@@ -19,11 +19,8 @@ from cachetools import LRUCache
 
 from musicsvc.clock import Clock
 from musicsvc.errors import Failure
-from musicsvc.server.access.authentication import Authenticator
-from musicsvc.server.call import Call, Observer
-from musicsvc.server.peer import HSTS, Peer
-from musicsvc.server.request.exchange import Exchange, Head
-from musicsvc.server.responses.answer_cache import AnswerCache
+from musicsvc.server.call import Call, Exchange, Head, Observer
+from musicsvc.server.peer import Peer
 from musicsvc.server.responses.responses import (
     NOT_MODIFIED,
     REQUEST_ID_HEADER,
@@ -69,6 +66,7 @@ class KnownHead:
     """A head that was remembered, with the status and the constant headers of its last response from memory."""
 
     head: Head
+    peer: Peer
     negotiation: Negotiation
     _answered: tuple[str, str] | None = None  # the tag of that response, and its Cache-Control
     _status: int = 0
@@ -95,19 +93,21 @@ class Offer(NamedTuple):
 class FirstSteps:
     def __init__(
         self,
-        authenticator: Authenticator,
-        cache: AnswerCache,
+        admit: Callable[[Exchange], Awaitable[None] | None],
+        find: Callable[[Exchange], Representation | None],
         clock: Clock,
         request_id: Callable[[str | None, int], str],
         notify: Observer,
     ) -> None:
-        """`request_id`: returns the id of a request, given the id that its client sent or None, and the time."""
-        self._authenticator = authenticator
-        self._cache = cache
+        """`admit`: see `Stages`; `find`: returns the response of an admitted request if it is in memory.
+
+        `request_id`: returns the id of a request, given the id that its client sent or None, and the time.
+        """
+        self._admit = admit
+        self._find = find
         self._clock = clock
         self._request_id = request_id
         self._notify = notify
-        self._constants: dict[str, Representation] = {}  # by path, the responses that are always the same
         self._heads: LRUCache[object, KnownHead] = LRUCache(HEADS)
         self._offers: list[Offer] = []
         self.answered = 0
@@ -117,34 +117,6 @@ class FirstSteps:
         """The bytes of the heads that are kept, about."""
         return len(self._heads) * HEAD_BYTES
 
-    def take(self, exchange: Exchange, head: Head) -> Awaitable[None] | None:
-        """Check the token and the rate limits. Return None if that is done, else an awaitable that does the rest."""
-        exchange.head, call = head, exchange.call
-        note_peer(call, head.peer)
-        call.headers |= head.cross_origin
-        call.route = head.route
-        return self._authenticator.authenticate(head.route, head.credentials, call)
-
-    def find(self, exchange: Exchange) -> Representation | None:
-        """Return the response if it is in memory. Otherwise note its place in the cache, if it has one."""
-        head, route = exchange.head, exchange.head.route
-        if exchange.found is not None or exchange.slot is not None:
-            return exchange.found
-        exchange.call.resource = head.resource
-        if route.constant:
-            exchange.found = self._constants.get(route.path)
-        elif route.cacheable:
-            found = self._cache.find(head.target, route.audience(exchange.call.caller))
-            if isinstance(found, Representation):
-                exchange.found = found
-            else:
-                exchange.slot = found
-        return exchange.found
-
-    def keep(self, exchange: Exchange, response: Representation) -> None:
-        """Keep the response of a route whose responses are always the same."""
-        self._constants[exchange.head.route.path] = response
-
     def remember(self, exchange: Exchange) -> None:
         """Remember the head of a request that was answered from memory, so that the next one is answered at once."""
         request = exchange.request
@@ -153,7 +125,7 @@ class FirstSteps:
             connection = cast("Connection", request.protocol)
             request_id = request.headers.get(REQUEST_ID_HEADER)
             key = _key(connection, request.raw_path, request.raw_headers, request_id)
-            self._heads[key] = KnownHead(exchange.head, Negotiation.of_headers(request.headers))
+            self._heads[key] = KnownHead(exchange.head, exchange.peer, Negotiation.of_headers(request.headers))
 
     def offer(self, connection: Connection, message: RawRequestMessage) -> bool:
         """Accept a GET request if its head is one that was remembered. Return whether the request is accepted."""
@@ -180,10 +152,12 @@ class FirstSteps:
                 offer.connection.decline()
 
     def _begin(self, offer: Offer, call: Call) -> None:
-        exchange = Exchange(call)
-        offer.connection.begun = exchange
+        head = offer.known.head
+        offer.connection.begun = exchange = Exchange(call, offer.known.peer)
+        exchange.head, call.route = head, head.route
+        call.headers |= head.cross_origin
         try:
-            waiting = self.take(exchange, offer.known.head)
+            waiting = self._admit(exchange)
         except Exception as failure:  # noqa: BLE001 - the dispatcher raises it again
             exchange.failure = failure
         else:
@@ -206,7 +180,7 @@ class FirstSteps:
     def _finish(self, offer: Offer, exchange: Exchange) -> None:
         """Send the response if it is in memory. Otherwise leave the exchange to the dispatcher."""
         try:
-            found = self.find(exchange) if exchange.failure is None else None
+            found = self._find(exchange) if exchange.failure is None else None
             if found is not None and (body := _short_body(found, offer.known.negotiation)) is not None:
                 self._send(offer, exchange, found, body)
                 return
@@ -227,13 +201,6 @@ class FirstSteps:
         self.answered += 1
         call.milliseconds = (self._clock.monotonic() - call.began) * 1000
         self._notify(call)
-
-
-def note_peer(call: Call, peer: Peer) -> None:
-    """Note the client of a request in its record."""
-    call.address, call.limits_apply = peer.address, peer.limits_apply
-    if peer.hsts:
-        call.headers |= HSTS
 
 
 def _short_body(response: Representation, negotiation: Negotiation) -> bytes | None:

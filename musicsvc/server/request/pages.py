@@ -15,11 +15,9 @@ from musicsvc.config import Settings
 from musicsvc.errors import Conflict, Failure, Forbidden, Invalid, NotFound, Overloaded, TooMany, Unauthenticated
 from musicsvc.server import visits
 from musicsvc.server.access.rate_limits import RateLimiter
-from musicsvc.server.call import BUSY, Call
+from musicsvc.server.call import BUSY, Call, Exchange
 from musicsvc.server.pages import html
-from musicsvc.server.peer import Peer
 from musicsvc.server.request.bodies import Bodies
-from musicsvc.server.request.exchange import Exchange
 from musicsvc.server.request.executors import Executors, Work
 from musicsvc.server.request.running import HandlerRunner
 from musicsvc.server.request.uploads import Uploads
@@ -98,14 +96,19 @@ class Pages:
         self._runner = runner
         self._reader = reader
 
-    async def reply(self, exchange: Exchange) -> Reply:
+    async def admit(self, exchange: Exchange) -> None:
+        """Find the session, and count the request toward its limits unless the browser must sign in first."""
         call, route = exchange.call, exchange.head.route
-        call.visit = visit = self._open(exchange.request, exchange.head.peer)
+        call.visit = visit = self._open(exchange)
         await self._find_session(visit, call)
-        if (refused := self._refuse_caller(exchange, visit)) is not None:
-            return refused
-        if (counting := self._limiter.count(route, call)) is not None:
+        if not self._must_sign_in(exchange, visit) and (counting := self._limiter.count(route, call)) is not None:
             await counting
+
+    async def answer(self, exchange: Exchange) -> Reply:
+        call, route, visit = exchange.call, exchange.head.route, exchange.call.visit
+        assert visit is not None  # noqa: S101 - of an admitted request
+        if self._must_sign_in(exchange, visit):
+            return self._sign_in(exchange, visit)
         if route.enabled_if is not None:
             route.enabled_if(self._settings)
         exchange.given = {"visit": visit, "form": FormState(), "render_page": self._render_for_anybody}
@@ -134,8 +137,8 @@ class Pages:
             exchange.call.renew(self._clock.monotonic())
             if late:
                 await self._find_session(visit, exchange.call)
-                if (refused := self._refuse_caller(exchange, visit)) is not None:
-                    return refused
+                if self._must_sign_in(exchange, visit):
+                    return self._sign_in(exchange, visit)
             try:
                 visit.require_own_form(parsed.sent.pop(TOKEN_FIELD, None))
                 result = await self._runner.run(exchange)
@@ -145,7 +148,8 @@ class Pages:
                 return await self._show_again(exchange, visit, PAGES[route.form], parsed.sent, failure)
         return await self._finish(exchange, visit, result, route.status)
 
-    def _open(self, request: BaseRequest, peer: Peer) -> Visit:
+    def _open(self, exchange: Exchange) -> Visit:
+        request, peer = exchange.request, exchange.peer
         origin = f"{'https' if peer.encrypted else 'http'}://{request.headers.get(hdrs.HOST, '')}"
         if self._settings.server.public_url is not None:
             public = urlsplit(self._settings.server.public_url)
@@ -185,7 +189,7 @@ class Pages:
             receiving = self._uploads.received(request, schema, context, visit, user_id)
             parsed, exchange.given["received"] = await stack.enter_async_context(receiving)
             return parsed
-        return await self._bodies.receive(request, schema, context, exchange.call)
+        return await self._bodies.receive(exchange, schema, context)
 
     async def _show_again(
         self, exchange: Exchange, visit: Visit, page: Route, sent: Mapping[str, Any], failure: Failure
@@ -204,7 +208,7 @@ class Pages:
             kept = {name: value for name, value in typed.items() if name not in {*faults, *PERIOD}}
             request = request.clone(rel_url=request.rel_url.with_query(kept))
         values = {name: exchange.head.values[name] for name in page.parameters}
-        shown = Exchange(call, given=exchange.given | {"form": form})
+        shown = Exchange(call, exchange.peer, given=exchange.given | {"form": form})
         shown.head, shown.request = exchange.head._replace(route=page, values=values), request
         shown.path = exchange.path
         reply = await self._finish(shown, visit, await self._runner.run(shown), errors.status_of(failure))
@@ -229,10 +233,10 @@ class Pages:
         _reserve(call, len(rendered.content))
         return Reply(rendered, max(status, result.status), dict(HEADERS), cookies=visit.cookies)
 
-    async def error_page(self, exchange: Exchange, failure: Failure, peer: Peer) -> Reply:
+    async def error_page(self, exchange: Exchange, failure: Failure) -> Reply:
         """Return an error response as a page, with the navigation of a signed-in account if there is capacity."""
         request, call, status = exchange.request, exchange.call, errors.status_of(failure)
-        visit = call.visit or await self._visit(request, failure, peer, call)
+        visit = call.visit or await self._visit(exchange, failure)
         faults = failure.errors if isinstance(failure, Invalid) else {}
         title = TITLES.get(status, "Something is wrong")
         back = exchange.path if faults and request.method in SAFE else None  # the same page without its wrong query
@@ -252,12 +256,12 @@ class Pages:
         whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
         return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
 
-    async def _visit(self, request: BaseRequest, failure: Failure, peer: Peer, call: Call) -> Visit:
+    async def _visit(self, exchange: Exchange, failure: Failure) -> Visit:
         """Return the visit of a request that no page answered. Without HTTPS, its session is not looked up."""
-        visit = self._open(request, peer)
+        visit = self._open(exchange)
         if not isinstance(failure, Forbidden):
             with suppress(Failure):
-                await self._find_session(visit, call)
+                await self._find_session(visit, exchange.call)
         return visit
 
     def _render(self, view: View, context: Mapping[str, Any], *, part: bool = False) -> Representation:
@@ -268,26 +272,31 @@ class Pages:
         rendered: Representation = await self._executors.run(Work.RENDERING, render, call)
         return rendered
 
-    def _refuse_caller(self, exchange: Exchange, visit: Visit) -> Reply | None:
-        """Return a redirect to sign in if the page needs a session. Raises NotFound on pages of administrators.
+    def _must_sign_in(self, exchange: Exchange, visit: Visit) -> bool:
+        """Return whether the page needs a session that the browser has not. Raises NotFound on administrators' pages.
 
         Raises NoAccess for accounts without API access on pages that need it, Unauthenticated for a client that accepts
         JSON but not HTML.
         """
-        request, route = exchange.request, exchange.head.route
+        route = exchange.head.route
         if route.access is Access.OPEN:
-            return None
+            return False
         if visit.caller is None:
             if not wants_page(exchange, route):
                 raise Unauthenticated
-            target = request.rel_url.raw_path_qs.removeprefix(self._base_path)
-            wanted = target if request.method in SAFE else (route.form or "/").format_map(exchange.head.values)
-            return self._redirect(request, Redirect(f"{SIGN_IN}?next={quote(wanted)}"), visit)
+            return True
         if route.access is Access.DEVELOPER and not visit.caller.api_access:
             raise NoAccess(self._settings.access.contact_email)
         if route.access is Access.ADMIN and not visit.caller.admin:
             raise NotFound("There is nothing at this path.")
-        return None
+        return False
+
+    def _sign_in(self, exchange: Exchange, visit: Visit) -> Reply:
+        """Lead the browser to the page to sign in, and back afterwards."""
+        request, route = exchange.request, exchange.head.route
+        target = request.rel_url.raw_path_qs.removeprefix(self._base_path)
+        wanted = target if request.method in SAFE else (route.form or "/").format_map(exchange.head.values)
+        return self._redirect(request, Redirect(f"{SIGN_IN}?next={quote(wanted)}"), visit)
 
     def _redirect(self, request: BaseRequest, redirect: Redirect, visit: Visit) -> Reply:
         if isinstance(redirect, SignedIn):

@@ -12,8 +12,7 @@ from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Invalid, MissingReference, Unauthenticated
 from musicsvc.server.access.rate_limits import RateLimiter
-from musicsvc.server.call import FAILED_SIGN_IN, Call
-from musicsvc.server.request.exchange import Exchange
+from musicsvc.server.call import FAILED_SIGN_IN, Call, Exchange
 from musicsvc.server.request.executors import PREPARING, Executors, Work
 from musicsvc.server.request.reads import Reads
 from musicsvc.server.responses.fragments import FragmentReader
@@ -61,7 +60,7 @@ class HandlerRunner:
         sources = {
             **self._sources,
             "caller": call.caller,
-            "peer": exchange.head.peer,
+            "peer": exchange.peer,
             "answer": builder,
             "body": body,
             "query": query,

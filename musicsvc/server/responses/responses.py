@@ -16,6 +16,7 @@ from aiohttp.helpers import rfc822_formatted_time
 from aiohttp.web import BaseRequest, Response, StreamResponse
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from musicsvc.server.peer import VARY
 from musicsvc.server.responses.fragments import LARGE
 from musicsvc.server.responses.large import Encoded, encode
 from musicsvc.server.shapes.envelope import JSON_TYPE, OCTETS, Download, Representation, compressible, pack, tag_of
@@ -28,7 +29,6 @@ REQUEST_ID_HEADER = "X-Request-Id"
 CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG = "Cache-Control", "Content-Encoding", "Content-Type", "Etag"
 COMPRESSED_IN_THREAD = 64 * 1024  # bytes; compressing more would block the event loop too long
 PIECE = 64 * 1024  # bytes; longer bodies are sent in pieces, as fast as the client reads them
-VARY = "Authorization, Accept-Encoding"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 OK, NOT_MODIFIED = 200, 304
 REASONS = {OK: "OK", NOT_MODIFIED: "Not Modified"}

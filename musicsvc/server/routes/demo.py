@@ -4,6 +4,7 @@ from functools import partial
 
 from musicsvc.server.handlers.demo import clock, faults, requests, score, snapshots
 from musicsvc.server.routes.route import Access, Family, Route
+from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.answers import Success, one
 from musicsvc.server.schemas.demo import (
     ClockIn,
@@ -26,7 +27,8 @@ NAMED = {"name": "before-sync"}
 
 
 # fmt: off
-ROUTES: tuple[Route, ...] = (
+DEMO_ROUTES: tuple[Route, ...] = (  # of `serve --demo`
+    *ROUTES,
     Demo("GET", "/demo/faults", faults.index, answer=FaultRules),
     Demo("POST", "/demo/faults", faults.create, status=201, body=FaultIn, answer=one("fault", FaultRule),
          raises=(409,)),

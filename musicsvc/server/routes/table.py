@@ -4,7 +4,6 @@ from musicsvc.server.routes import (
     admin,
     art,
     catalog,
-    demo,
     documents,
     editing,
     exports,
@@ -34,4 +33,3 @@ ROUTES: tuple[Route, ...] = (
     *admin.ROUTES,
 )
 DOCUMENTED = frozenset(route.path for route in ROUTES if not route.undocumented)  # paths of the OpenAPI document
-DEMO_ROUTES = (*ROUTES, *demo.ROUTES)  # of `serve --demo`

@@ -10,7 +10,8 @@ import pytest
 
 from musicsvc.server.demo import faults
 from musicsvc.server.openapi import document as openapi
-from musicsvc.server.routes.table import DEMO_ROUTES, ROUTES
+from musicsvc.server.routes.demo import DEMO_ROUTES
+from musicsvc.server.routes.table import ROUTES
 from tests.support.demo import Demo
 from tests.support.serving import Answer, Client
 

@@ -249,7 +249,7 @@ async def test_observers_learn_of_a_head_that_came_too_late(anonymous: Client, s
     def observe(call: Call) -> None:
         seen.append(call)
 
-    app._dispatcher._observers = [observe]
+    app.dispatcher._observers = [observe]
     await app.start(listener)
     try:
         async with connected(f"http://127.0.0.1:{listener.getsockname()[1]}") as wire:

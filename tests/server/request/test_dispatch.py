@@ -57,7 +57,7 @@ class Sender:
 
     def __init__(self, server: ServiceServer, store: Store, clock: MovableClock) -> None:
         assert server.service is not None
-        self._dispatcher: Any = server.service._dispatcher
+        self._dispatcher: Any = server.service.dispatcher
         self._root = str(server.make_url(""))
         self._calls: list[Call] = []
         self._dispatcher._observers = [*self._dispatcher._observers, self._note]

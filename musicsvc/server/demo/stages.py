@@ -1,38 +1,39 @@
-"""Processes the requests to a demo as the dispatcher does, and injects faults into them.
+"""The stages that a demo puts around those of the server: they inject faults and record the journal.
 
 A fault is found once the path and the method of a request are known, and happens whatever its token is. Pages and the
 demo's own endpoints have none, and a rule concerns only endpoints in the OpenAPI document.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import formatdate
 from functools import partial
 from random import Random
-from typing import Any, ClassVar, Literal, cast
+from typing import Literal, cast
 from urllib.parse import urlsplit
 
 from aiohttp import hdrs
 from aiohttp.web import BaseRequest, Response, StreamResponse
 
 from musicsvc.clock import SECOND as MICROSECONDS
+from musicsvc.clock import Clock
+from musicsvc.config import Settings
 from musicsvc.errors import Conflict, Failure, Forbidden, Invalid, NotFound, TooLarge, Unauthenticated, Unavailable
 from musicsvc.server.access.authentication import Authenticator, token_of
-from musicsvc.server.call import Call
+from musicsvc.server.call import Call, Exchange, Head
 from musicsvc.server.demo import faults
 from musicsvc.server.demo.faults import Break, Dribble, Injection, Refusal, Slow
+from musicsvc.server.demo.recording import GIVEN, Recorder
 from musicsvc.server.demo.rules import SEED, Rules
+from musicsvc.server.demo.state import DemoState
+from musicsvc.server.peer import CrossOrigin
 from musicsvc.server.request.bodies import TOO_LARGE
-from musicsvc.server.request.cross_origin import CrossOrigin
-from musicsvc.server.request.dispatch import CLIENT_CLOSED, Dispatcher
-from musicsvc.server.request.exchange import Exchange, Head
-from musicsvc.server.request.first_steps import Connection, FirstSteps, note_peer
-from musicsvc.server.request.recording import RecordedBodies, Recorder
+from musicsvc.server.request.dispatch import CLIENT_CLOSED, Stages
+from musicsvc.server.request.first_steps import Connection
 from musicsvc.server.responses.responses import NOT_MODIFIED, Prepared, Reply, prepare, send, send_pieces, stream
-from musicsvc.server.routes.route import NO_ID, Route
-from musicsvc.server.routes.table import DEMO_ROUTES
+from musicsvc.server.routes.route import NO_ID, Family, Route
 from musicsvc.server.schemas.reading import NOT_VALID, REQUIRED
 from musicsvc.server.shapes.spooled import Spooled
 from musicsvc.store.accounts import api_access
@@ -42,7 +43,6 @@ from musicsvc.store.rate_limits.window import SECOND, Status
 
 INJECTED = "X-Demo-Injected"
 HEADER, PREFER = "X-Demo-Fault", "Prefer"
-GIVEN = "injection"  # in `Exchange.given`
 WAIT = 2 * SECOND  # until a client may come back after a 429
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 FOREIGN = "A page of another site has sent this request. If that is yours, list its origin in server.cors_origins."
@@ -81,86 +81,88 @@ def _of_headers(request: BaseRequest) -> tuple[str, str | None]:
     return PREFER, faults.preferred(", ".join(request.headers.getall(PREFER, ())))
 
 
-class DemoFirstSteps(FirstSteps):
-    """The first steps in a demo. Every request takes all steps, because each can have a fault."""
+def cross_origin(settings: Settings) -> CrossOrigin:
+    """Let code of the listed origins use the demo's own endpoints and its headers, too."""
+    usual = CrossOrigin(settings.server.cors_origins)
+    return replace(
+        usual,
+        paths=(*usual.paths, "/demo/"),
+        sendable=f"{usual.sendable}, {HEADER}, {PREFER}",
+        readable=f"{usual.readable}, {INJECTED}",
+    )
 
-    def __init__(self, faults: Faults, authenticator: Authenticator, *others: Any) -> None:
-        super().__init__(authenticator, *others)
-        self._faults = faults
 
-    def take(self, exchange: Exchange, head: Head) -> Awaitable[None] | None:
-        injection = self._faults.find(exchange.request, head)
+class Demo:
+    """Injects faults into the stages of requests, and lets the recorder note them."""
+
+    def __init__(
+        self,
+        stages: Stages,
+        state: DemoState,
+        settings: Settings,
+        store: Store,
+        clock: Clock,
+        authenticator: Authenticator,
+        root: str,
+    ) -> None:
+        """`root`: the root URL of the service."""
+        self._stages = stages
+        self._state = state
+        self._faults = Faults(state.rules)
+        self._contact = settings.access.contact_email
+        self._store = store
+        self._clock = clock
+        self._authenticator = authenticator
+        own = urlsplit(root)
+        port = "" if own.port is None else f":{own.port}"
+        self._trusted = {*settings.server.cors_origins, *(f"{own.scheme}://{host}{port}" for host in LOOPBACK)}
+
+    def around(self) -> Stages:
+        """Return the stages of a demo. Every request takes all of them, because each can have a fault."""
+        faulty = replace(
+            self._stages,
+            offer=lambda *_: False,
+            note_unreadable=self._note_unreadable,
+            admit=self._admit,
+            answer=self._answer,
+            respond=self._respond,
+        )
+        recorder = Recorder(faulty, self._state.journal, self._store, self._clock)
+        return replace(faulty, process=recorder.process, respond=recorder.respond)
+
+    def _admit(self, exchange: Exchange) -> Awaitable[None] | None:
+        head, call = exchange.head, exchange.call
+        injection = None if head.route.family is Family.PAGE else self._faults.find(exchange.request, head)
         if injection is None:
-            return super().take(exchange, head)
+            return self._stages.admit(exchange)
         exchange.given[GIVEN] = injection
-        exchange.call.headers[INJECTED] = injection.source
+        call.headers[INJECTED] = injection.source
         if isinstance(injection.fault, Refusal) and injection.fault.code.startswith("401-"):
-            return self._refuse_token(exchange, head, injection.fault)
-        return self._take_quietly(exchange, head) if injection.skips_work else super().take(exchange, head)
+            reason = cast("Literal['expired', 'revoked']", injection.fault.code.removeprefix("401-"))
+            return self._authenticator.count(head.route, None, Unauthenticated(reason), call)
+        return self._admit_quietly(exchange) if injection.skips_work else self._stages.admit(exchange)
 
-    def _refuse_token(self, exchange: Exchange, head: Head, fault: Refusal) -> Awaitable[None] | None:
-        exchange.head, call = head, exchange.call
-        note_peer(call, head.peer)
-        reason = cast("Literal['expired', 'revoked']", fault.code.removeprefix("401-"))
-        return self._authenticator.count(head.route, None, Unauthenticated(reason), call)
-
-    async def _take_quietly(self, exchange: Exchange, head: Head) -> None:
+    async def _admit_quietly(self, exchange: Exchange) -> None:
         """Note the token holder and the rate limits of a request that has its fault even if they refuse it."""
         with suppress(Failure):
-            if (waiting := super().take(exchange, head)) is not None:
+            if (waiting := self._stages.admit(exchange)) is not None:
                 await waiting
-
-    def remember(self, exchange: Exchange) -> None:
-        """Do nothing, so that no response is sent from memory without these steps."""
-
-
-class DemoCrossOrigin(CrossOrigin):
-    """Lets code of the listed origins use the demo's own endpoints and its headers, too."""
-
-    paths: ClassVar = (*CrossOrigin.paths, "/demo/")
-    sendable: ClassVar = f"{CrossOrigin.sendable}, {HEADER}, {PREFER}"
-    readable: ClassVar = f"{CrossOrigin.readable}, {INJECTED}"
-
-
-class DemoDispatcher(Dispatcher):
-    routes: ClassVar = DEMO_ROUTES
-    bodies: ClassVar = RecordedBodies
-    cross_origin: ClassVar = DemoCrossOrigin
-
-    def _build_first_steps(self, sources: Mapping[str, Any]) -> FirstSteps:
-        common = self._authenticator, self.answer_cache, self._clock, self._request_id, self._notify
-        own = urlsplit(sources["site"].root)
-        port = "" if own.port is None else f":{own.port}"
-        self._trusted = {*self._settings.server.cors_origins, *(f"{own.scheme}://{host}{port}" for host in LOOPBACK)}
-        self._store: Store = sources["store"]
-        self._recorder = Recorder(sources["journal"], self._store, self._clock)
-        return DemoFirstSteps(Faults(sources["rules"]), *common)
-
-    async def _reply_or_refusal(self, exchange: Exchange) -> Reply:
-        await self._recorder.begin(exchange)
-        reply = await super()._reply_or_refusal(exchange)
-        await self._recorder.replied(exchange, reply)
-        return reply
-
-    def _complete(self, exchange: Exchange, response: StreamResponse | None) -> None:
-        super()._complete(exchange, response)
-        self._recorder.end(exchange, exchange.given.get(GIVEN), response)
 
     async def _answer(self, exchange: Exchange) -> Reply:
         injection: Injection | None = exchange.given.get(GIVEN)
         if exchange.head.route.demo:
-            if exchange.head.peer.forwarded:
+            if exchange.peer.forwarded:
                 raise NotFound(NOTHING_HERE)
             self._require_trusted(exchange.request)
         if injection is None:
-            return await super()._answer(exchange)
+            return await self._stages.answer(exchange)
         if isinstance(injection.fault, Refusal):
             return await self._refuse(exchange, injection.fault.code)
         if injection.skips_work:
             return NOTHING
         if injection.fault is Break.DUPLICATE and exchange.head.route.writes:
-            await super()._answer(exchange)
-        return await super()._answer(exchange)
+            await self._stages.answer(exchange)
+        return await self._stages.answer(exchange)
 
     def _require_trusted(self, request: BaseRequest) -> None:
         """Raise Forbidden if a page of another site has sent the request, which a browser allows any page."""
@@ -176,7 +178,7 @@ class DemoDispatcher(Dispatcher):
             await self._spend_limit(route, call)
         if route.body is not None and code != "413":
             with suppress(Failure):
-                await self._receive(exchange)
+                await self._stages.receive(exchange)
         raise await self._not_found(exchange) if code == "404" else self._failure(code, route)
 
     async def _not_found(self, exchange: Exchange) -> NotFound:
@@ -202,7 +204,7 @@ class DemoDispatcher(Dispatcher):
 
     def _failure(self, code: str, route: Route) -> Failure:
         failures: dict[str, Failure] = {
-            "403": api_access.NoAccess(self._settings.access.contact_email),
+            "403": api_access.NoAccess(self._contact),
             "409": Conflict("The request conflicts with the current state."),
             "413": TooLarge(TOO_LARGE),
             "422": Invalid(_field_error(route)),
@@ -217,18 +219,18 @@ class DemoDispatcher(Dispatcher):
             await asyncio.sleep(injection.delay)
         self._date(exchange.call.headers)
         if injection is None:
-            return await super()._respond(exchange, reply)
+            return await self._stages.respond(exchange, reply)
         fault = injection.fault
         if isinstance(fault, Refusal | Slow) or fault is Break.DUPLICATE:
-            return await super()._respond(exchange, reply)
+            return await self._stages.respond(exchange, reply)
         if fault is Break.CUT or fault is Break.RESET:
             await _close(exchange.request, orderly=fault is Break.CUT)
             return Response(status=CLIENT_CLOSED)
         return await _send_badly(exchange, reply, fault)
 
-    def note_unreadable(self, address: str, status: int, size: int, headers: dict[str, str]) -> None:
+    def _note_unreadable(self, address: str, status: int, size: int, headers: dict[str, str]) -> None:
         self._date(headers)
-        super().note_unreadable(address, status, size, headers)
+        self._stages.note_unreadable(address, status, size, headers)
 
     def _date(self, headers: dict[str, str]) -> None:
         """Give a response the time of the demo."""

@@ -17,11 +17,10 @@ from musicsvc.clock import Clock
 from musicsvc.errors import Failure, Malformed
 from musicsvc.redaction import redact, redact_json, redact_unknown
 from musicsvc.server.access.authentication import token_of
+from musicsvc.server.call import Exchange
 from musicsvc.server.demo.faults import Break, Injection
 from musicsvc.server.demo.journal import CUT, Contents, Ender, Journal, SentToken
-from musicsvc.server.request.bodies import Bodies
-from musicsvc.server.request.dispatch import credentials_of
-from musicsvc.server.request.exchange import Exchange
+from musicsvc.server.request.dispatch import Stages, credentials_of
 from musicsvc.server.responses.large import Encoded, encode
 from musicsvc.server.responses.responses import Reply
 from musicsvc.server.schemas.reading import decode, parse_json
@@ -36,6 +35,7 @@ MOST_ERRORS = 10
 REST_SECONDS = 0.2  # for the body of a request that is refused by its head
 CLOSE_WAIT = 8  # the state of a TCP connection that the other end has closed
 API = "/api"
+GIVEN = "injection"  # in `Exchange.given`
 BREAKING = {*Break} - {Break.DUPLICATE}
 REFUSED = 400
 SENT = ("Accept", "Content-Type", "If-None-Match", "Prefer", "User-Agent", "X-Demo-Fault")
@@ -45,37 +45,37 @@ RETURNED = ("Content-Type", "ETag", "RateLimit", "RateLimit-Policy", "Retry-Afte
 
 @dataclass(slots=True)
 class Record:
-    """Notes on a request that has not ended. `body`: the part of it that has arrived, None if nothing was read."""
+    """Notes on a request that has not ended."""
 
     token: SentToken | None = None
-    body: bytearray | None = None
     reply: Reply | None = None
 
 
 RECORD = RequestKey("record", Record)
 
 
-class RecordedBodies(Bodies):
-    """Reads bodies, and notes them for the journal."""
-
-    async def fill(self, request: BaseRequest, received: bytearray) -> None:
-        if (record := request.get(RECORD)) is not None:
-            record.body = received
-        await super().fill(request, received)
-
-
 class Recorder:
-    def __init__(self, journal: Journal, store: Store, clock: Clock) -> None:
+    """Records the exchanges that go through `stages`."""
+
+    def __init__(self, stages: Stages, journal: Journal, store: Store, clock: Clock) -> None:
+        self._stages = stages
         self._journal = journal
         self._store = store
         self._clock = clock
 
-    async def begin(self, exchange: Exchange) -> None:
-        """Begin the record of a request if it is one to the API. Its token is found now, before the request ends it."""
-        if exchange.path == API or exchange.path.startswith(f"{API}/"):
-            exchange.request[RECORD] = record = Record()
+    async def process(self, exchange: Exchange) -> StreamResponse:
+        """Record a request to the API. Its token is found before the request is processed, which may end it."""
+        if not (exchange.path == API or exchange.path.startswith(f"{API}/")):
+            return await self._stages.process(exchange)
+        exchange.request[RECORD] = record = Record()
+        exchange.received = bytearray()
+        response = None
+        try:
             if (header := credentials_of(exchange.request)) is not None:
                 record.token = await self._token(token_of(header), exchange.call.at)
+            return (response := await self._stages.process(exchange))
+        finally:
+            self._end(exchange, record, response)
 
     async def _token(self, value: str | None, now: int) -> SentToken:
         if value is None or not tokens.plausible(value):
@@ -91,24 +91,23 @@ class Recorder:
         named = found.token_id, found.token_name, found.scope, found.user_id, found.display_name
         return SentToken(refusal, value[-4:], *named)
 
-    async def replied(self, exchange: Exchange, reply: Reply) -> None:
+    async def respond(self, exchange: Exchange, reply: Reply) -> StreamResponse:
         """Note the response. Wait shortly for the body of a request that was refused before it was read."""
         request = exchange.request
-        if (record := request.get(RECORD)) is None:
-            return
-        record.reply = reply
-        length = request.content_length or 0
-        if record.body is None and 0 < length <= LONGEST and hdrs.EXPECT not in request.headers:
-            with suppress(TimeoutError, RequestPayloadError, ConnectionError, asyncio.IncompleteReadError):
-                async with asyncio.timeout(REST_SECONDS):
-                    record.body = bytearray(await request.content.readexactly(length))
+        if (record := request.get(RECORD)) is not None:
+            record.reply = reply
+            length = request.content_length or 0
+            if not exchange.received and 0 < length <= LONGEST and hdrs.EXPECT not in request.headers:
+                with suppress(TimeoutError, RequestPayloadError, ConnectionError, asyncio.IncompleteReadError):
+                    async with asyncio.timeout(REST_SECONDS):
+                        exchange.received = bytearray(await request.content.readexactly(length))
+        return await self._stages.respond(exchange, reply)
 
-    def end(self, exchange: Exchange, injection: Injection | None, response: StreamResponse | None) -> None:
+    def _end(self, exchange: Exchange, record: Record, response: StreamResponse | None) -> None:
         """Add the request to the journal. `response`: None if it was given up."""
         call, request = exchange.call, exchange.request
-        if (record := request.get(RECORD)) is None:
-            return
-        sent = bytes(record.body) if record.body else None
+        injection: Injection | None = exchange.given.get(GIVEN)
+        sent = bytes(exchange.received) if exchange.received else None
         body, is_json = (None, False) if sent is None else _readable(sent)
         refusal = _refusal(record.reply)
         lost = response is None or (_is_closed(request) and not response.prepared)
