@@ -23,6 +23,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.seeding import fixtures
 from musicsvc.store.seeding.world import FixtureSummary
 from tests.support import databases, postgres, preloaded
+from tests.support.bounds import Bounds
 from tests.support.generated_clients import GeneratedClient, generate_python, generate_typescript
 from tests.support.serving import Client, ServiceServer, StartServer, connector, person
 
@@ -206,6 +207,12 @@ def clock() -> MovableClock:
 def world(sample: Sample) -> dict[str, str]:
     """Have the fixtures in the store; return the tokens by their keys in accounts.toml."""
     return dict(sample.made.tokens)
+
+
+@pytest.fixture
+def bounds(monkeypatch: pytest.MonkeyPatch) -> Bounds:
+    """Lower bounds, sizes and pauses of the program."""
+    return Bounds(monkeypatch)
 
 
 @pytest.fixture

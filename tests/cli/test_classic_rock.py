@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import SECOND, MovableClock, parse
-from musicsvc.store.importing import runner
 from tests.cli.conftest import Json, Run
 from tests.support import export_files, oracle
+from tests.support.bounds import Bounds
 from tests.support.command import run_at
 from tests.support.label_files import write
 from tests.support.oracle import AnyPeriod, Named, PlayOf
@@ -117,12 +117,10 @@ def test_every_export_of_a_published_week_is_counted(
     ask: Json,
     shared_data: Callable[[str], Path],
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    bounds: Bounds,
     long: bool,
 ) -> None:
-    monkeypatch.setattr(
-        runner, "LONGEST_TRIAL", 3600
-    )  # a dry run in parts counts names that are new in two of them twice
+    bounds(longest_trial=3600)  # a dry run in parts counts names that are new in two of them twice
     published, rows = table(shared_data(SONGS)), table(shared_data(FILE))
     songs = catalog(rows)
     week, until = Week(rows, songs), [row for row in rows if int(row["time"]) * SECOND <= AFTERNOON]

@@ -8,9 +8,9 @@ import pytest
 from musicsvc.clock import isoformat
 from musicsvc.reports import dumps as folders
 from musicsvc.store.engine.store import Store
-from musicsvc.store.plays import dumping
 from tests.cli.conftest import Json, Run
 from tests.support import dumps
+from tests.support.bounds import Bounds
 from tests.support.dumps import TABLES, manifest, rows, stored
 
 
@@ -84,12 +84,11 @@ def test_a_file_that_was_lost_or_cut_is_written_again(ask: Json, run: Run, folde
 
 @pytest.mark.usefixtures("played")
 def test_a_day_with_many_plays_has_several_files(
-    run: Run, store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
     run("plays", "dump", "--output", str(folder))
     whole = dumps.plays(folder)
-    monkeypatch.setattr(dumping, "PLAYS_PER_PART", 40)
-    monkeypatch.setattr(dumping, "PLAYS_PER_READ", 9)
+    bounds(plays_per_part=40, plays_per_read=9)
     run("plays", "dump", "--output", str(folder))
     assert dumps.plays(folder) == whole == stored(store)
     numbers = {file.name for file in folder.glob("plays/*/*.parquet")}

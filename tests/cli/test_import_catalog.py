@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from musicsvc.store.importing import runner
 from tests.cli.conftest import Json, Run
+from tests.support.bounds import Bounds
 from tests.support.workbooks import write_xlsx
 
 SONGS = "track,artist,album,bpm\nT,A,X,90\n,A,X,90\nU,B,X,fast\nV,B,,\n"
@@ -20,10 +20,9 @@ def songs(tmp_path: Path) -> str:
 
 
 def test_a_dry_run_in_parts_says_that_its_counts_are_upper_bounds(
-    run: Run, ask: Json, songs: str, monkeypatch: pytest.MonkeyPatch
+    run: Run, ask: Json, songs: str, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(runner, "LONGEST_TRIAL", 0)
-    monkeypatch.setattr(runner.Kind, "rows_a_unit", 1)
+    bounds(longest_trial=0, rows_a_unit=1)
     printed = run("import", "catalog", songs, "--dry-run").stdout.splitlines()
     assert printed[1].split() == ["artists", "at", "most", "2", "0", "0", "0"]
     found = ask("import", "catalog", songs, "--dry-run")

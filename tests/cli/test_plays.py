@@ -12,9 +12,9 @@ from peewee import SQL
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.files import formats, histories
 from musicsvc.store.models import Artist, PlayCount, Track, TrackArtist
-from musicsvc.store.plays import verify
 from musicsvc.store.plays.rollups import counts
 from tests.cli.conftest import Json, Run
+from tests.support.bounds import Bounds
 from tests.support.command import run_in_process
 
 TABLE = """when,song,by,station
@@ -58,12 +58,10 @@ def test_a_recount_proves_the_figures_and_puts_them_right(run: Run, ask: Json, s
     assert ask("plays", "recount", "--check")["differing"] == 0
 
 
-def test_differences_beyond_the_first_ones_are_counted(
-    run: Run, store: Store, table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_differences_beyond_the_first_ones_are_counted(run: Run, store: Store, table: str, bounds: Bounds) -> None:
     run("import", "plays", table, *PAIRS)
     store.write(lambda: PlayCount.update(plays=9).execute()).result()
-    monkeypatch.setattr(verify, "SHOWN", 1)
+    bounds(differences_shown=1)
     found = run_in_process(["plays", "recount", "--check"])
     differing = json.loads(run_in_process(["plays", "recount", "--check", "--json"]).stdout)["differing"]
     assert differing > 1

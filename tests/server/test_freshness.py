@@ -17,6 +17,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.tables import counting
 from musicsvc.store.models import Genre, Tag, Track
 from tests.conftest import NOW
+from tests.support.bounds import Bounds
 from tests.support.prometheus import scraped, total
 from tests.support.serving import Client, StartServer
 
@@ -28,10 +29,10 @@ GENRES, TAGS = frozenset({"genre", "track"}), frozenset({"tag"})
 
 
 @pytest.fixture(autouse=True)
-def seconds_pass(monkeypatch: pytest.MonkeyPatch) -> Passing:
+def seconds_pass(bounds: Bounds) -> Passing:
     """Return a function after which a few seconds have passed; before, none pass however slow the machine is."""
-    monkeypatch.setattr(freshness_module, "COUNTERS_SECONDS", 3600.0)
-    return lambda: monkeypatch.setattr(freshness_module, "COUNTERS_SECONDS", 0.0)
+    bounds(counters_seconds=3600.0)
+    return lambda: bounds(counters_seconds=0.0)
 
 
 async def stamp(freshness: Freshness) -> Stamp:
@@ -234,9 +235,9 @@ async def test_while_changes_of_others_are_unknown_everything_is_outdated_later(
 
 
 async def test_a_write_of_a_foreign_program_shows_beside_constant_writes(
-    monkeypatch: pytest.MonkeyPatch, start_server: StartServer, store: Store, seconds_pass: Passing
+    bounds: Bounds, start_server: StartServer, store: Store, seconds_pass: Passing
 ) -> None:
-    monkeypatch.setattr(app, "JOB_SECONDS", 0.05)
+    bounds(job_seconds=0.05)
     client = await start_server()
     seconds_pass()
     assert (await client.get("genres?perPage=100")).status == 200

@@ -51,7 +51,7 @@ class People(NamedTuple):
 def join(client: Client, store: Store, clock: Clock, name: str, domain: str = "label.test") -> Person:
     """Create an account with a client of the same server."""
     user_id, token = person(store, clock, f"{name}@{domain}")
-    return Person(user_id, CheckedClient(client._session, client.root, token))
+    return Person(user_id, CheckedClient(client.session, client.root, token))
 
 
 def people(client: Client, store: Store, clock: Clock, domain: str = "label.test") -> People:

@@ -42,13 +42,13 @@ class Client:
     """A client of one server; `token` is sent unless another one is given."""
 
     def __init__(self, session: aiohttp.ClientSession, root: str, token: str | None = None) -> None:
-        self._session = session
+        self.session = session
         self.root = root
         self.token = token
 
     def holding(self, token: str | None) -> Client:
         """Return the same client with another token."""
-        return Client(self._session, self.root, token)
+        return Client(self.session, self.root, token)
 
     async def __call__(
         self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None, data: Any = None
@@ -58,7 +58,7 @@ class Client:
             sent.setdefault("Authorization", f"Bearer {self.token}")
         url = path if path.startswith("http") else f"{self.root}{path if path.startswith('/') else '/api/v1/' + path}"
         kind = {"data": data} if data is not None else {} if body is None else {"json": body}
-        async with self._session.request(method, url, headers=sent, allow_redirects=False, **kind) as answer:
+        async with self.session.request(method, url, headers=sent, allow_redirects=False, **kind) as answer:
             return Answer(answer.status, answer.headers, await answer.read())
 
     async def get(self, path: str, **more: Any) -> Answer:

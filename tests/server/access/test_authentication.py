@@ -19,6 +19,7 @@ from musicsvc.store import opening
 from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist
+from tests.support.bounds import Bounds
 from tests.support.query_count import queries
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client, person, running
@@ -184,9 +185,9 @@ async def used(store: Store, clock: MovableClock) -> AsyncIterator[tuple[Client,
 
 
 async def test_last_use_is_not_written_by_the_request_and_at_the_end_at_last(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: MovableClock, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 600)
+    bounds(job_seconds=600)
     async with used(store, clock) as (client, last_used):
         assert (await client.get(PRIVATE)).status == 200
         assert last_used() is None
@@ -194,9 +195,9 @@ async def test_last_use_is_not_written_by_the_request_and_at_the_end_at_last(
 
 
 async def test_last_use_is_written_in_the_background_at_most_once_a_minute(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: MovableClock, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 0.1)
+    bounds(job_seconds=0.1)
     first = clock.now()
     async with used(store, clock) as (client, last_used):
         assert (await client.get(PRIVATE)).status == 200
@@ -220,9 +221,9 @@ async def test_refused_requests_do_not_count_as_use(store: Store, clock: Movable
 
 
 async def test_few_tokens_are_kept_in_memory_and_the_one_unused_for_longest_goes_first(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(authentication, "CACHE_SIZE", 2)
+    bounds(known_tokens=2)
     counter, freshness = RateLimitCounter(store, clock), Freshness(store)
     limiter = RateLimiter(Limits(), counter)
     authenticator = authentication.Authenticator(store, clock, Settings(), limiter, freshness)

@@ -16,11 +16,11 @@ from musicsvc.server.access import rate_limits
 from musicsvc.server.access.rate_limits import RateLimitCounter
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
-from musicsvc.store.rate_limits import leases
 from musicsvc.store.rate_limits.shared import SharedHitCounter
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
 from musicsvc.store.rate_limits.window import Hit, Limit, Status
 from tests.store.rate_limits.test_window import Model
+from tests.support.bounds import Bounds
 from tests.support.examples import examples
 from tests.support.monotonic_clock import StoppedClock
 from tests.support.waiting import PATIENCE, until
@@ -190,12 +190,11 @@ cases = st.tuples(
 def test_counting_in_advance_exceeds_no_limit_and_refuses_a_client_of_one_process_no_earlier(
     store: Store,
     stopped: StoppedClock,
-    monkeypatch: pytest.MonkeyPatch,
+    bounds: Bounds,
     case: tuple[int, int, int, list[tuple[bool, int, int, int, bool]]],
 ) -> None:
     processes, amount, window, steps = case
-    monkeypatch.setattr(leases, "SINGLE", 0)
-    monkeypatch.setattr(leases, "SHARE", 2)
+    bounds(lease_single=0, lease_share=2)
     model, narrow = Model(amount, window), [Hit(Limit("token", amount, window), str(next(NUMBERS)))]
     wide = Hit(Limit("exports", 1_000_000, window), narrow[0].subject)
 
@@ -221,15 +220,15 @@ def test_counting_in_advance_exceeds_no_limit_and_refuses_a_client_of_one_proces
 
 
 async def test_requests_are_counted_in_memory_while_the_shared_counter_does_not_respond(
-    store: Store, held: Held, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: Store, held: Held, bounds: Bounds, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(rate_limits, "PATIENCE_SECONDS", 0.05)
+    bounds(patience_seconds=0.05)
     async with counting(store) as counter:
         assert [status.remaining for status in await asyncio.gather(count(counter), count(counter))] == [59, 58]
         assert (await count(counter)).remaining == 57
         assert held.together == [2]
         held.free.set()
-        monkeypatch.setattr(rate_limits, "PATIENCE_SECONDS", PATIENCE)
+        bounds(patience_seconds=PATIENCE)
         await counter.maintain()
         assert (await count(counter)).remaining == 57  # of the shared counter
     alone = "the shared rate-limit counter failed, each process counts separately for now"

@@ -16,6 +16,7 @@ from musicsvc.config import Limits, Server, Settings
 from musicsvc.store.engine.store import Store
 from musicsvc.store.rate_limits import sqlite as sqlite_counter
 from tests.support import databases
+from tests.support.bounds import Bounds
 from tests.support.serving import Client, person, running
 from tests.support.waiting import until
 
@@ -26,8 +27,8 @@ JOB_FAILED = "background job failed: maintaining the rate limit counts"
 
 
 @pytest.fixture(autouse=True)
-def quick_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 0.05)
+def quick_jobs(bounds: Bounds) -> None:
+    bounds(job_seconds=0.05)
 
 
 @pytest.fixture
@@ -173,16 +174,16 @@ async def test_a_node_refuses_what_it_cannot_count_while_the_database_server_is_
 
 @pytest.mark.only_on("postgres")
 async def test_a_count_that_waits_for_another_program_is_refused_and_counted_again_once_that_ends(
-    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: Clock, bounds: Bounds
 ) -> None:
     psycopg = pytest.importorskip("psycopg")
-    monkeypatch.setattr("musicsvc.server.access.rate_limits.PATIENCE_SECONDS", 0.2)
+    bounds(patience_seconds=0.2)
     async with limited(store, clock, "5/hour") as client:
         assert await statuses(client, 1) == [200]
         with psycopg.connect(store.url) as other:
             other.execute("LOCK TABLE quota")
             assert await statuses(client, 2) == [503, 503]
-        monkeypatch.setattr("musicsvc.server.access.rate_limits.PATIENCE_SECONDS", 30)
+        bounds(patience_seconds=30)
         # The first of the refused ones may have been counted, once the lock was released; the other one never was.
         assert await statuses(client, 6) in ([200] * 3 + [429] * 3, [200] * 4 + [429] * 2)
 

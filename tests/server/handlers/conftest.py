@@ -35,4 +35,4 @@ def made(prefilled: databases.Filled[Catalog]) -> Catalog:
 async def ask(store: Store, clock: MovableClock, made: Catalog) -> AsyncIterator[Client]:
     """A client with the manager's token that checks every answer against the OpenAPI document."""
     async with running(store, clock) as client:
-        yield CheckedClient(client._session, client.root, made.token)
+        yield CheckedClient(client.session, client.root, made.token)

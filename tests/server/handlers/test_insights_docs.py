@@ -61,7 +61,7 @@ async def test_the_example_has_the_documented_answers(
 ) -> None:
     text = (DOCS / f"{page}.md").read_text("utf-8")
     token = store.write(lambda: played(text, albums, tracks, clock.now())).result()
-    client = CheckedClient(anonymous._session, anonymous.root, token)
+    client = CheckedClient(anonymous.session, anonymous.root, token)
 
     found = {path: (await client.get(f"{INSIGHTS}{path}")).json["data"] for path, _ in ASKED.findall(text)}
 

@@ -17,6 +17,7 @@ from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token
 from musicsvc.store.security import security_events
+from tests.support.bounds import Bounds
 from tests.support.serving import Client, person, running
 from tests.support.waiting import until
 
@@ -27,10 +28,9 @@ LOOSE = STRICT.model_copy(update={"limits": Limits(local=True, token="10000/minu
 
 
 @pytest.fixture(autouse=True)
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
+def often(bounds: Bounds) -> None:
     """Let the server, the only process that logs calls, evaluate tokens more often and sooner after their calls."""
-    monkeypatch.setattr(abuse_monitor, "EVALUATION_SECONDS", 0.1)
-    monkeypatch.setattr(abuse_monitor, "SETTLED", SECOND // 5)
+    bounds(evaluation_seconds=0.1, settled=SECOND // 5)
 
 
 @pytest.fixture
@@ -197,9 +197,9 @@ async def test_without_writes_a_token_is_revoked_in_memory_and_reads_count(store
 
 @pytest.mark.only_on("sqlite")
 async def test_the_probing_rule_is_off_while_successes_may_be_missing(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr("musicsvc.server.jobs.activity_writer.MOST_WAITING", 12)
+    bounds(most_waiting=12)
     log = tmp_path / "calls.db"
     ends: list[int] = []  # up to which moment each evaluation counts
     violations = abuse_monitor._violations

@@ -4,26 +4,23 @@ import asyncio
 import time
 from functools import partial
 
-import pytest
-
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.server.call import Call
-from musicsvc.server.jobs import activity_writer
 from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.log import Log
 from musicsvc.store.engine.store import Store
+from tests.support.bounds import Bounds
 
 OLD = 2 * calls.PRUNED + 1  # more than two steps delete
 LONG = 60.0
 
 
 async def test_deleting_pauses_after_each_step_so_that_others_can_write_and_a_stop_ends_the_pause(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: MovableClock, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(activity_writer, "FIRST_PRUNING_SECONDS", 0.0)
-    monkeypatch.setattr(activity_writer, "PRUNING_PAUSE_SECONDS", LONG)
+    bounds(first_pruning_seconds=0.0, pruning_pause_seconds=LONG)
     with activity_log.build(store.url) as log, activity_log.build(store.url) as other:
         log.prepare()
         old = [entry(clock.now() - 40 * DAY, f"old-{number}") for number in range(OLD)]

@@ -15,7 +15,6 @@ import pytest
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.config import Settings
 from musicsvc.server.call import Call
-from musicsvc.server.jobs import activity_writer as recording
 from musicsvc.server.jobs.activity_writer import ActivityWriter
 from musicsvc.store.accounts import tokens
 from musicsvc.store.activity import calls
@@ -24,6 +23,7 @@ from musicsvc.store.activity.calls import Entry
 from musicsvc.store.engine.store import Store
 from musicsvc.store.security import security_events
 from tests.faults import disk
+from tests.support.bounds import Bounds
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client, person, running
 from tests.support.waiting import until
@@ -209,9 +209,9 @@ async def test_requests_are_answered_while_the_disk_is_full_and_the_log_recovers
 
 @sqlite
 async def test_waiting_calls_are_bounded_refused_ones_dropped_last_and_the_loss_reported(
-    store: Store, clock: MovableClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: MovableClock, tmp_path: Path, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(recording, "MOST_WAITING", 6)
+    bounds(most_waiting=6)
     failures = math.inf
 
     def fault(operation: str, file: str) -> None:
@@ -241,9 +241,9 @@ async def test_waiting_calls_are_bounded_refused_ones_dropped_last_and_the_loss_
 
 @sqlite
 async def test_a_loss_that_cannot_be_reported_is_reported_later(
-    store: Store, clock: MovableClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: MovableClock, tmp_path: Path, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(recording, "MOST_WAITING", 6)
+    bounds(most_waiting=6)
     database = Path(store.url.removeprefix("sqlite:///")).name
     failures = {"activity": math.inf, database: 0}
 
@@ -312,11 +312,8 @@ async def test_a_log_damaged_or_deleted_under_the_server_is_replaced(
     assert "created a new one" in caplog.text
 
 
-async def test_old_calls_are_deleted_while_the_server_runs(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recording, "FIRST_PRUNING_SECONDS", 0.3)
-    monkeypatch.setattr(recording, "PRUNING_SECONDS", 0.3)
+async def test_old_calls_are_deleted_while_the_server_runs(store: Store, clock: MovableClock, bounds: Bounds) -> None:
+    bounds(first_pruning_seconds=0.3, pruning_seconds=0.3)
     settings = Settings(activity={"keep_days": 30})
     async with running(store, clock, settings) as anonymous:
         await anonymous.get("albums")
@@ -328,10 +325,9 @@ async def test_old_calls_are_deleted_while_the_server_runs(
 
 @sqlite
 async def test_a_fault_in_deleting_old_calls_is_logged_and_deleting_goes_on(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: Store, clock: MovableClock, bounds: Bounds, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(recording, "FIRST_PRUNING_SECONDS", 0.05)
-    monkeypatch.setattr(recording, "PRUNING_SECONDS", 0.05)
+    bounds(first_pruning_seconds=0.05, pruning_seconds=0.05)
     with activity_log.build(store.url) as file:
         log = ActivityWriter(file, store, clock, keep_days=10**9, workers=1)  # beyond the integers of SQLite
         log.start()

@@ -10,13 +10,13 @@ import pytest
 from musicsvc.clock import MINUTE, SECOND, MovableClock
 from musicsvc.config import Limits, Server, Settings
 from musicsvc.server.call import Call
-from musicsvc.server.jobs import activity_writer
 from musicsvc.server.jobs.activity_writer import FULL_CALLS, OTHERS, AnonymousCalls
 from musicsvc.store.activity import calls as activity_calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.engine.store import Store
 from tests.rights.world import OWNER, World
+from tests.support.bounds import Bounds
 from tests.support.prometheus import scraped, total
 from tests.support.raw_connection import connected, request
 from tests.support.serving import person, running
@@ -99,10 +99,8 @@ def test_calls_with_a_token_are_never_counted(clock: MovableClock) -> None:
 
 
 @pytest.mark.slow
-def test_many_addresses_are_counted_together_and_no_call_is_lost(
-    clock: MovableClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(activity_writer, "MOST_ADDRESSES", 1_000)
+def test_many_addresses_are_counted_together_and_no_call_is_lost(clock: MovableClock, bounds: Bounds) -> None:
+    bounds(most_addresses=1_000)
     calls = AnonymousCalls(clock, workers=300)
     tracemalloc.start()
     for _ in range(2):
@@ -116,10 +114,8 @@ def test_many_addresses_are_counted_together_and_no_call_is_lost(
     assert calls.counted == entry.calls
 
 
-async def test_the_log_and_the_metrics_of_a_server_add_up(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(activity_writer, "FULL_CALLS", 2 * FEW)
+async def test_the_log_and_the_metrics_of_a_server_add_up(store: Store, clock: MovableClock, bounds: Bounds) -> None:
+    bounds(full_calls=2 * FEW)
     _, token = person(store, clock, "ann@label.test")
     settings = Settings(server=Server(workers=2))  # which this one is of
     async with running(store, clock, settings) as anonymous:
@@ -146,9 +142,9 @@ async def test_the_log_and_the_metrics_of_a_server_add_up(
 
 @pytest.mark.parametrize("who", ["without access", "suspended"])
 async def test_a_token_without_access_is_logged_and_limited_like_none(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch, who: str
+    store: Store, clock: MovableClock, bounds: Bounds, who: str
 ) -> None:
-    monkeypatch.setattr(activity_writer, "FULL_CALLS", 6)
+    bounds(full_calls=6)
     world = World(store, clock, [who, OWNER])
     limits = Limits.model_validate({"local": True, "address": "4/hour"})
     async with running(store, clock, Settings(limits=limits)) as anonymous:
@@ -163,11 +159,8 @@ async def test_a_token_without_access_is_logged_and_limited_like_none(
     assert counts([entry for entry in rows if entry.is_count]) == {("127.0.0.1", 429): 14}
 
 
-async def test_counts_are_written_once_the_minute_is_over(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(activity_writer, "FULL_CALLS", 1)
-    monkeypatch.setattr("musicsvc.server.jobs.activity_writer.WRITE_SECONDS", 0.02)
+async def test_counts_are_written_once_the_minute_is_over(store: Store, clock: MovableClock, bounds: Bounds) -> None:
+    bounds(full_calls=1, write_seconds=0.02)
     async with running(store, clock) as anonymous:
         for _ in range(4):
             await anonymous.get("genres")

@@ -21,6 +21,7 @@ from musicsvc.server.jobs.backup_scheduler import BackupScheduler
 from musicsvc.server.metrics.collectors import add_backups
 from musicsvc.store.backups import create, verify
 from musicsvc.store.backups import folder as backup_folder
+from tests.support.bounds import Bounds
 from tests.support.damage import overwrite_middle_page
 from tests.support.program import Program
 from tests.support.program import until as until_true
@@ -171,9 +172,9 @@ async def test_the_folder_is_created_and_its_lock_forgets_the_backups_of_earlier
 
 
 async def test_a_failure_is_logged_once_and_when_it_is_over(
-    settings: config.Settings, clock: MovableClock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    settings: config.Settings, clock: MovableClock, caplog: pytest.LogCaptureFixture, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(backup_scheduler, "RETRY_SECONDS", 0.02)
+    bounds(backup_retry_seconds=0.02)
     settings.backup_folder.write_text("in the way")
     failure = f"background job failed: making a backup: {settings.backup_folder}: File exists."
     async with started(BackupScheduler(settings, clock, first_check=0)):
@@ -187,10 +188,9 @@ async def test_a_failure_is_logged_once_and_when_it_is_over(
 
 
 async def test_a_backup_in_progress_is_abandoned_at_the_stop(
-    settings: config.Settings, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+    settings: config.Settings, clock: MovableClock, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(create, "SLICE_PAGES", 1)
-    monkeypatch.setattr(create, "PAUSE_SECONDS", 0.05)
+    bounds(backup_slice_pages=1, backup_pause_seconds=0.05)
     async with started(BackupScheduler(settings, clock, first_check=0)):
         await until(lambda: list(settings.backup_folder.glob(".musicsvc-*.partial")))
     assert {file.name for file in settings.backup_folder.iterdir()} == {backup_scheduler.LOCK}

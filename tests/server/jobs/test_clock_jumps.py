@@ -13,6 +13,7 @@ from musicsvc.store.plays import verify
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
 from tests.support import listening_world
+from tests.support.bounds import Bounds
 from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
 from tests.support.serving import Client, person, running
 
@@ -46,11 +47,9 @@ async def test_a_start_with_the_clock_set_back_makes_no_expired_token_valid(stor
             assert [await status(client, old), await status(client, young)] == [401, 200]
 
 
-async def test_an_idle_server_remembers_the_latest_time(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_idle_server_remembers_the_latest_time(store: Store, clock: MovableClock, bounds: Bounds) -> None:
     """An idle worker follows the clock, as the others may refuse expired tokens meanwhile."""
-    monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 0.01)
+    bounds(job_seconds=0.01)
     _, token = person(store, clock, "ann@label.test")
     async with running(store, clock) as client:
         clock.advance(tokens.LIFETIME)

@@ -23,6 +23,7 @@ from musicsvc.server.process import resources
 from musicsvc.store.engine.store import Store
 from tests.server.conftest import Start
 from tests.support import waiting
+from tests.support.bounds import Bounds
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND, check_sound
 from tests.support.program import Program, until
 from tests.support.prometheus import scraped, total
@@ -159,9 +160,9 @@ class ExhaustedListener(socket.socket):
 
 
 async def test_a_server_that_waits_for_descriptors_can_stop(
-    anonymous: Client, store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    anonymous: Client, store: Store, clock: Clock, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(acceptor, "RETRY_SECONDS", 0.2)
+    bounds(accept_retry_seconds=0.2)
     loop, failures = asyncio.get_running_loop(), list[Any]()
     loop.set_exception_handler(lambda _, context: failures.append(context))
     listener = ExhaustedListener(fileno=serving.listen("127.0.0.1", 0).detach())

@@ -9,6 +9,7 @@ import pytest
 from musicsvc.clock import Clock
 from musicsvc.server.network.raw_responses import MAX_HEAD
 from musicsvc.store.engine.store import Store
+from tests.support.bounds import Bounds
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
 from tests.support.raw_connection import connected, request
 from tests.support.serving import Client, StartServer, person
@@ -61,9 +62,9 @@ async def test_requests_sent_in_advance_are_all_answered_and_one_too_large_ends_
 
 
 async def test_large_bodies_on_their_way_share_their_room(
-    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, start_server: StartServer
+    store: Store, clock: Clock, bounds: Bounds, start_server: StartServer
 ) -> None:
-    monkeypatch.setattr("musicsvc.server.request.bodies.MAX_HELD", 2_500_000)
+    bounds(max_held=2_500_000)
     _, token = person(store, clock, "ann@label.test")
     body = json.dumps({"name": "x", "more": "y" * 1_000_000}).encode()
     whole = request("POST", ARTISTS, f"Authorization: Bearer {token}", JSON, body=body)

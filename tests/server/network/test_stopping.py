@@ -13,8 +13,8 @@ import musicsvc
 from musicsvc.clock import Clock
 from musicsvc.config import Limits, Server, Settings
 from musicsvc.server.app import App
-from musicsvc.server.network import acceptor
 from musicsvc.store.engine.store import Store
+from tests.support.bounds import Bounds
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, SOUND
 from tests.support.raw_connection import PATIENCE, connected, request, settled
 from tests.support.serving import ServiceServer, person
@@ -125,9 +125,9 @@ async def test_connections_that_are_being_encrypted_or_were_rejected_are_closed(
 
 
 async def test_few_rejected_connections_are_kept_open_and_each_for_a_moment(
-    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: Clock, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(acceptor, "MAX_REJECTED", 2)
+    bounds(max_rejected=2)
     stoppable = Stoppable(store, clock, Settings(server=PATIENT))
     service: Any = await stoppable.start()
     pairs = [socket.socketpair() for _ in range(3)]

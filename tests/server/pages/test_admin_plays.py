@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.server.handlers.admin import plays
 from musicsvc.store.accounts import tokens
@@ -12,7 +10,7 @@ from musicsvc.store.plays import ingest, verify
 from musicsvc.store.plays.ingest import ReportedPlay
 from musicsvc.store.plays.reported import account_plays
 from musicsvc.store.plays.reported.account_plays import Reports
-from musicsvc.store.plays.rollups import withdrawal
+from tests.support.bounds import Bounds
 from tests.support.office import Office
 from tests.support.page_client import text
 from tests.support.shared_server import on_shared_loop
@@ -68,7 +66,7 @@ async def test_plays_are_withdrawn_after_a_confirmation_and_the_event_names_the_
 
 
 @on_shared_loop
-async def test_a_withdrawal_that_cannot_be_made_says_why(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_withdrawal_that_cannot_be_made_says_why(office: Office, bounds: Bounds) -> None:
     user_id, _ = reporter(office)
     page = f"/admin/accounts/{user_id}"
     refused = text(await office.act(f"{page}/withdraw-plays", 422, since="soon"))
@@ -78,20 +76,20 @@ async def test_a_withdrawal_that_cannot_be_made_says_why(office: Office, monkeyp
     await office.act(f"{page}/withdraw-plays", 422, track="x")
     none = text(await office.act(f"{page}/withdraw-plays", 409, since="1s", track="9007199254740991"))
     assert "The account reported no such plays that can be withdrawn." in none
-    monkeypatch.setattr(plays, "MOST_WITHDRAWN", 9)
+    bounds(most_withdrawn=9)
     many = text(await office.act(f"{page}/withdraw-plays", 409, confirmed="on"))
     assert f"musicsvc plays withdraw --user eve@{office.domain}" in many
-    monkeypatch.setattr(plays, "MOST_COUNTED", 7)
+    bounds(most_counted=7)
     assert "at least 7 plays in the last 30 days" in await office.page(page)
     assert left(office, user_id) == 9
     assert office.events() == []
 
 
 @on_shared_loop
-async def test_many_plays_are_withdrawn_in_several_steps(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_plays_are_withdrawn_in_several_steps(office: Office, bounds: Bounds) -> None:
     user_id, _ = reporter(office)
     page = f"/admin/accounts/{user_id}"
-    monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 5)
+    bounds(taken_at_once=5)
     await office.act(f"{page}/withdraw-plays", confirmed="on")
     remaining = left(office, user_id)
     assert 0 < remaining < 9

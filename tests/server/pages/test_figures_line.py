@@ -22,6 +22,7 @@ from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Artist, Track
 from musicsvc.store.plays.subjects import ACCOUNT, Subject
 from tests.server.responses.test_answer_cache import ready
+from tests.support.bounds import Bounds
 from tests.support.listening_world import Catalog, catalog
 from tests.support.page_client import PageClient, add_session, page_client
 from tests.support.response_checks import conforms
@@ -169,9 +170,9 @@ async def test_a_third_export_beside_another_account_is_refused_and_counts_as_an
 
 
 async def test_pairs_of_duplicates_are_found_again_only_after_the_catalog_has_changed(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr("musicsvc.server.freshness.COUNTERS_SECONDS", 3600.0)
+    bounds(counters_seconds=3600.0)
     await ready(world.shared.client)
     found: list[tuple[object, ...]] = []
     find = twins.find

@@ -10,13 +10,13 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from musicsvc.server.jobs import import_worker
 from musicsvc.store.accounts import api_access, users
 from musicsvc.store.importing.runner import Pace
-from musicsvc.store.importing.tasks import queue, work
+from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import Place
 from musicsvc.store.models import Album, Artist, ImportTask, Play, Track
 from musicsvc.store.security import sessions
+from tests.support.bounds import Bounds
 from tests.support.page_client import text
 from tests.support.shared_server import on_shared_loop
 from tests.support.signed_in import Person
@@ -62,15 +62,15 @@ async def imported(person: Person, path: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def soon(bounds: Bounds) -> None:
     """Let the server look for tasks more often."""
-    monkeypatch.setattr(import_worker, "POLL_SECONDS", 0.02)
+    bounds(poll_seconds=0.02)
 
 
 @pytest.fixture
-def slowly(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+def slowly(monkeypatch: pytest.MonkeyPatch, bounds: Bounds) -> pytest.MonkeyPatch:
     """Make imports slow, until `undo` is called."""
-    monkeypatch.setattr(work, "SHARED", Pace(rows=10, rest=20.0))
+    bounds(import_pace=Pace(rows=10, rest=20.0))
     return monkeypatch
 
 

@@ -19,6 +19,7 @@ from musicsvc.store.accounts import passwords, users
 from musicsvc.store.activity import calls
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine.store import Store
+from tests.support.bounds import Bounds
 from tests.support.malformed_requests import JSON
 from tests.support.prometheus import scraped, total
 from tests.support.raw_connection import connected, request
@@ -191,9 +192,9 @@ async def test_registrations_that_find_no_capacity_count_to_no_limit(
 
 
 async def test_a_body_that_finds_no_memory_costs_its_token_nothing(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: MovableClock, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr("musicsvc.server.request.bodies.MAX_HELD", 0)
+    bounds(max_held=0)
     _, token = person(store, clock, "ann@label.test")
     limits = Limits.model_validate({"local": True, "token": "2/minute"})
     async with running(store, clock, Settings(limits=limits)) as anonymous, connected(anonymous.root) as wire:

@@ -17,6 +17,7 @@ from musicsvc.store.activity import log as activity_log
 from musicsvc.store.activity.calls import Entry
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Token
+from tests.support.bounds import Bounds
 from tests.support.prometheus import scraped, total
 from tests.support.raw_connection import Wire, connected, request
 from tests.support.serving import Answer, Client, StartServer
@@ -227,9 +228,9 @@ async def test_a_fault_while_answering_is_left_to_the_dispatcher(
 
 
 async def test_few_heads_are_kept_and_no_long_ones(
-    start_server: StartServer, world: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    start_server: StartServer, world: dict[str, str], bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(first_steps, "HEADS", 2)
+    bounds(known_heads=2)
     client = (await start_server()).holding(world["demo"])
     heads = [asking(client, f"X-Number: {number}") for number in range(3)]
     async with connected(client.root) as wire:

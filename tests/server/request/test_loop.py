@@ -12,16 +12,15 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from tests.rights.table import endpoint
 from tests.rights.world import OWNER, World
+from tests.support.bounds import Bounds
 from tests.support.endpoint_cases import TESTED_ROUTES, ValidRequest
 from tests.support.query_count import queries
 from tests.support.serving import Answer, Client, running
 
 
 @pytest.mark.slow
-async def test_no_endpoint_blocks_the_event_loop(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("musicsvc.server.app.JOB_SECONDS", 0.05)
+async def test_no_endpoint_blocks_the_event_loop(store: Store, clock: MovableClock, bounds: Bounds) -> None:
+    bounds(job_seconds=0.05)
     world = World(store, clock)
     valid_requests = [ValidRequest(world, route) for route in TESTED_ROUTES]
     async with running(store, clock) as client:

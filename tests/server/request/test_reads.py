@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from musicsvc.errors import NotFound, Unavailable
-from musicsvc.server.request import reads
 from musicsvc.server.request.reads import Reads
 from musicsvc.store.catalog import genres
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre
+from tests.support.bounds import Bounds
 
 PATIENCE = 30.0
 
@@ -81,8 +81,8 @@ async def test_a_slow_read_does_not_hold_up_others(store: Store) -> None:
 
 
 @pytest.mark.only_on("sqlite")
-async def test_the_rest_of_a_group_does_not_wait_for_a_slow_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reads, "SLICE_SECONDS", -1.0)  # each group ends after its first read
+async def test_the_rest_of_a_group_does_not_wait_for_a_slow_read(store: Store, bounds: Bounds) -> None:
+    bounds(reads_slice_seconds=-1.0)  # each group ends after its first read
     assert store.parallel_reads == 1
     queue = Reads(store)
     begun, go_on = threading.Event(), threading.Event()
@@ -102,8 +102,8 @@ async def test_the_rest_of_a_group_does_not_wait_for_a_slow_read(store: Store, m
     assert await first
 
 
-async def test_a_group_that_takes_long_is_divided(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reads, "SLICE_SECONDS", 0.0)
+async def test_a_group_that_takes_long_is_divided(store: Store, bounds: Bounds) -> None:
+    bounds(reads_slice_seconds=0.0)
     queue = Reads(store)
     order: list[int] = []
     await asyncio.gather(*(queue.run(partial(order.append, number), PATIENCE) for number in range(20)))

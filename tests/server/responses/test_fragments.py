@@ -20,6 +20,7 @@ from musicsvc.store.engine.tables import counting
 from musicsvc.store.models import Album, Artist
 from tests.paging import world as worlds
 from tests.server.responses.test_answer_cache import Moments, ready
+from tests.support.bounds import Bounds
 from tests.support.memory import traced
 from tests.support.query_count import count_reads, queries
 from tests.support.serving import Client, StartServer, person
@@ -158,10 +159,8 @@ def test_the_fragment_unused_for_longest_goes_first() -> None:
 
 
 @pytest.mark.only_on("sqlite")  # on PostgreSQL nothing is kept until the notices of changes arrive
-async def test_what_shows_no_counters_stays_ready_while_plays_are_counted(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("musicsvc.server.freshness.COUNTERS_SECONDS", 0.0)
+async def test_what_shows_no_counters_stays_ready_while_plays_are_counted(store: Store, bounds: Bounds) -> None:
+    bounds(counters_seconds=0.0)
     cache = AnswerCache(1 << 20, Freshness(store))
     artist = store.write(lambda: Artist.create(name="Anna", created_at=1).id).result()
     made: list[str] = []

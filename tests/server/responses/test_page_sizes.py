@@ -19,6 +19,7 @@ from musicsvc.server.responses.large import AnswerMemory, Reservation
 from musicsvc.store.engine.store import Store
 from tests.paging import world as worlds
 from tests.support import large_albums
+from tests.support.bounds import Bounds
 from tests.support.query_count import queries
 from tests.support.raw_connection import not_reading, request
 from tests.support.serving import Client, StartServer, person
@@ -71,9 +72,9 @@ async def test_an_album_beyond_the_bound_of_before_there_was_one_is_read_by_itse
 
 
 async def test_a_page_of_tracks_that_would_be_too_large_is_refused(
-    client: Client, store: Store, monkeypatch: pytest.MonkeyPatch
+    client: Client, store: Store, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(large_answers, "MAX_PAGE", 2 * MEBIBYTE)
+    bounds(max_page=2 * MEBIBYTE)
     large_albums.fill(store, albums=1, tracks=40)
     await client.post("playlists", {"name": "All"})
     await client.post("playlists/1/tracks/add", {"ids": [*range(1, 41), 1, 1, 1]})
@@ -86,15 +87,12 @@ async def test_a_page_of_tracks_that_would_be_too_large_is_refused(
     rows = (await client.get("artists/1/tracks?page=2&perPage=9")).json["pagination"]["data"]
     size = sum(len(orjson.dumps(row)) + len(",") for row in rows)
     for room, status in ((size, 200), (size - 1, 422)):
-        monkeypatch.setattr(large_answers, "MAX_PAGE", room)
+        bounds(max_page=room)
         assert (await client.get(f"artists/1/tracks?page=2&perPage=9&uncached={room}")).status == status
 
 
-async def test_a_page_is_refused_as_soon_as_it_is_too_large(
-    client: Client, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(large_answers, "MAX_PAGE", 2 * MEBIBYTE)
-    monkeypatch.setattr(large_answers, "ALBUMS", 1)
+async def test_a_page_is_refused_as_soon_as_it_is_too_large(client: Client, store: Store, bounds: Bounds) -> None:
+    bounds(max_page=2 * MEBIBYTE, albums_at_once=1)
     large_albums.fill(store, albums=ENOUGH, tracks=large_albums.NEARLY_FULL)
     with queries(store) as asked:
         assert (await client.get("albums?perPage=50")).status == 422
@@ -103,14 +101,13 @@ async def test_a_page_is_refused_as_soon_as_it_is_too_large(
 
 
 async def test_an_answer_built_in_pieces_is_the_same(
-    start_server: StartServer, store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
+    start_server: StartServer, store: Store, clock: MovableClock, bounds: Bounds
 ) -> None:
     anonymous = await start_server(Settings(server={"answer_cache": 0}))
     world = store.write(partial(worlds.build, anonymous.root, clock.now())).result()
     client = anonymous.holding(world.tokens["ann"])
     whole = {path: await client.get(path) for path in NESTING}
-    monkeypatch.setattr(large_answers, "GROUP", 3)
-    monkeypatch.setattr(large_answers, "ALBUMS", 1)
+    bounds(answer_group=3, albums_at_once=1)
     for path in NESTING:
         answer = await client.get(path)
         assert (answer.status, answer.body) == (200, whole[path].body), path

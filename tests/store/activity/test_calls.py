@@ -15,6 +15,7 @@ from musicsvc.store.engine import sql
 from musicsvc.store.engine.sqlite import files
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Activity
+from tests.support.bounds import Bounds
 
 sqlite = pytest.mark.only_on("sqlite")
 PLAIN = Entry(
@@ -123,8 +124,8 @@ def test_no_query_reads_the_whole_log(log: Log) -> None:
         assert "TEMP B-TREE" not in shown
 
 
-def test_the_log_is_replayed_whole_in_slices(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "SLICE", 3)
+def test_the_log_is_replayed_whole_in_slices(log: Log, bounds: Bounds) -> None:
+    bounds(calls_slice=3)
     write(log, *(PLAIN._replace(at=at // 4, request_id=str(at)) for at in range(20)))
 
     assert [int(entry.request_id) for entry in calls.replay(log)] == list(range(20))

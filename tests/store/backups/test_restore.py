@@ -19,6 +19,7 @@ from musicsvc.store.security import sessions
 from tests.store.backups.killed_restoring import NOW, contents, names
 from tests.support import upgrades
 from tests.support.backed_up import add, killed_beside_its_wal, restore
+from tests.support.bounds import Bounds
 from tests.support.damage import add_dangling_row, overwrite_middle_page
 
 pytestmark = pytest.mark.only_on("sqlite")
@@ -195,10 +196,8 @@ def test_a_database_that_left_wal_mode_opens_as_before(path: Path) -> None:
     assert names(path) == {"old", "next"}
 
 
-def test_progress_reaches_the_total_and_never_exceeds_it(
-    path: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(verify, "STEPS", 100)
+def test_progress_reaches_the_total_and_never_exceeds_it(path: Path, backup: Path, bounds: Bounds) -> None:
+    bounds(verify_steps=100)
     steps: list[tuple[float, float]] = []
     restore_backup.restore(backup, path, now=NOW, on_progress=lambda done, total: steps.append((done, total)))
     size = backup.stat().st_size

@@ -12,6 +12,7 @@ from musicsvc.store.models import Album, Artist, Track, TrackArtist
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from tests.conftest import NOW
+from tests.support.bounds import Bounds
 from tests.support.listening_world import Catalog, catalog
 
 WINDOW = periods.window("7-days", NOW)
@@ -101,7 +102,7 @@ def test_results_have_their_artists_and_plays_and_page_on(store: Store, made: Ca
 
 
 def test_names_compared_one_by_one_and_the_index_find_the_same_in_the_same_order(
-    store: Store, made: Catalog, monkeypatch: pytest.MonkeyPatch
+    store: Store, made: Catalog, bounds: Bounds
 ) -> None:
     chance = random.Random(7)
     words = ("love", "me", "Lové-me", "(me)", "glove", "Melo", "lo ve", "m", "ÀMÉ", "x", "100%")
@@ -118,6 +119,6 @@ def test_names_compared_one_by_one_and_the_index_find_the_same_in_the_same_order
     for text in texts:
         found = []
         for few in (1000, 0):
-            monkeypatch.setattr(catalog_search, "FEW", few)
+            bounds(few_names=few)
             found.append([each.subject for page in range(1, 4) for each in find(store, text, made, page)])
         assert found[0] == found[1], text

@@ -11,6 +11,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist
 from musicsvc.store.playlists import collections, playlists
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
+from tests.support.bounds import Bounds
 from tests.support.listening_world import Catalog, catalog
 
 
@@ -54,8 +55,6 @@ def test_lists_are_counted_once_and_only_public_ones_of_a_track_are_named(store:
     assert load(store, ARTIST, store.read(Artist.select().count).result() + 1) == Containing(0, 0, 0, 0)
 
 
-def test_of_many_public_playlists_the_newest_are_named(
-    store: Store, made: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(containing, "MOST_NAMES", 1)
+def test_of_many_public_playlists_the_newest_are_named(store: Store, made: Catalog, bounds: Bounds) -> None:
+    bounds(most_names=1)
     assert load(store, TRACK, made.tracks[0]) == Containing(3, 2, 2, 2, ("More rags",))

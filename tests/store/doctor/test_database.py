@@ -10,7 +10,7 @@ from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.doctor import Finding, database
 from musicsvc.store.engine import sql
-from musicsvc.store.engine.sqlite import files as sqlite_files
+from tests.support.bounds import Bounds
 from tests.support.damage import add_dangling_row
 
 sqlite = pytest.mark.only_on("sqlite")
@@ -49,8 +49,8 @@ def by_check(found: list[Finding]) -> dict[str, Finding]:
 
 
 @sqlite
-def test_damage_that_a_start_does_not_detect_is_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_files, "QUICK_CHECK_BYTES", 0)
+def test_damage_that_a_start_does_not_detect_is_found(file: Path, bounds: Bounds) -> None:
+    bounds(quick_check_bytes=0)
     connection = apsw.Connection(str(file))
     connection.execute("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")  # pages that hold nothing are not checked
     connection.close()

@@ -31,6 +31,7 @@ from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
 from tests.support import play_counts
+from tests.support.bounds import Bounds
 from tests.support.merges import FIRST_PAGE, contents, merge
 from tests.support.postgres_locks import require_wait
 from tests.support.reported_plays import report
@@ -157,9 +158,7 @@ def test_only_who_manages_both_or_an_administrator_merges_and_unknown_ids_are_na
 
 
 @pytest.mark.usefixtures("fans")
-def test_an_album_that_would_be_too_large_is_refused_and_nothing_changes(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_album_that_would_be_too_large_is_refused_and_nothing_changes(store: Store, bounds: Bounds) -> None:
     def other() -> None:
         Album.create(name="Other", created_at=NOW)
         AlbumArtist.create(album=2, artist=2, position=0)
@@ -167,11 +166,11 @@ def test_an_album_that_would_be_too_large_is_refused_and_nothing_changes(
 
     store.write(other).result()
     before = store.read(contents).result()
-    monkeypatch.setattr(album_sizes, "MOST_TRACKS", 2)
+    bounds(most_tracks=2)
     for source, target in ((1, 2), (2, 1)):
         with pytest.raises(Conflict, match="An album holds at most 2 tracks"):
             merge(store, "album", source, target)
-    monkeypatch.setattr(album_sizes, "LARGEST_ALBUM", store.read(lambda: album_sizes.measure([1])[1].bytes).result())
+    bounds(largest_album=store.read(lambda: album_sizes.measure([1])[1].bytes).result())
     store.write(lambda: Artist.update(name="Long" * 50).where(Artist.id == 2).execute()).result()
     with pytest.raises(Conflict, match="Album 1: An album with its tracks takes at most"):
         merge(store, "artist", 1, 2)

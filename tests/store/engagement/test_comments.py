@@ -21,6 +21,7 @@ from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.sql import current
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Comment, Track
+from tests.support.bounds import Bounds
 from tests.support.examples import examples
 from tests.support.rolled_back import rolled_back
 
@@ -88,10 +89,9 @@ LEAVING = [("root", 1), ("root", 3), ("reply", 3), ("reply", 1), ("last", 2), ("
 
 @pytest.mark.parametrize("gap", [2, 7, comments.GAP])
 def test_a_thread_is_read_as_a_tree_whatever_was_written_and_deleted(
-    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch, gap: int
+    store: Store, clock: Clock, bounds: Bounds, gap: int
 ) -> None:
-    monkeypatch.setattr(comments, "GAP", gap)
-    monkeypatch.setattr(comments, "LAST", 1 << (62 if gap > 7 else 12))
+    bounds(comment_gap=gap, comment_last=1 << (62 if gap > 7 else 12))
 
     @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(STEPS)
@@ -150,10 +150,9 @@ def _delete(comment_id: int) -> Callable[[], None]:
 
 
 def test_comments_of_many_at_once_all_stand_in_their_thread(
-    store: Store, thread: tuple[int, Identity], monkeypatch: pytest.MonkeyPatch
+    store: Store, thread: tuple[int, Identity], bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(comments, "GAP", 4)
-    monkeypatch.setattr(comments, "LAST", 1 << 12)
+    bounds(comment_gap=4, comment_last=1 << 12)
     root = store.write(_create(*thread, position=50)).result()
 
     def write() -> None:

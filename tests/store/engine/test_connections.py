@@ -15,6 +15,7 @@ from musicsvc.errors import Unavailable
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
+from tests.support.bounds import Bounds
 from tests.support.postgres import limited_role
 from tests.support.program import PATIENCE, until
 
@@ -142,11 +143,11 @@ def test_a_unit_of_work_fails_in_time_if_no_connection_gets_free(small: Store) -
     assert "database.connections" in failure.value.here
 
 
-def test_unused_connections_are_closed(small: Store, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_connections_are_closed(small: Store, admin: Any, bounds: Bounds) -> None:
     with held(3, small.read):
         pass
     assert admin.execute(OPEN).fetchone() == (3,)
-    monkeypatch.setattr(connections, "IDLE_SECONDS", 0.0)
+    bounds(idle_seconds=0.0)
     small.read(lambda: None).result()
 
     until(lambda: admin.execute(OPEN).fetchone() == (1,))

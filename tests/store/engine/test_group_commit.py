@@ -15,13 +15,12 @@ import pytest
 from musicsvc.errors import Failure, Unavailable
 from musicsvc.store import opening
 from musicsvc.store.engine.sql import current, savepoint
-from musicsvc.store.engine.sqlite import group_commit
 from musicsvc.store.engine.sqlite.files import BUSY_SECONDS, DiskFault
-from musicsvc.store.engine.sqlite.store import SqliteStore
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
 from musicsvc.store.schema import schema
 from tests.faults.locking import locked
+from tests.support.bounds import Bounds
 
 pytestmark = pytest.mark.only_on("sqlite")
 SHORT = 1.0  # seconds
@@ -55,17 +54,16 @@ def _together(store: Store, units: list[Callable[[], Any]]) -> list[Future[Any]]
 @pytest.fixture
 def statements(store: Store) -> list[str]:
     """Record the statements of the writer from now on."""
-    assert isinstance(store, SqliteStore)
     sent: list[str] = []
-    store._writer._database.query_hooks.append(lambda event: sent.append(event.sql))
+    store.write(current).result().query_hooks.append(lambda event: sent.append(event.sql))
     return sent
 
 
 @pytest.fixture
-def hasty(store_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+def hasty(store_url: str, bounds: Bounds) -> Iterator[Store]:
     """A store that waits for locks of other processes for one second instead of five."""
     assert BUSY_SECONDS == 5
-    monkeypatch.setattr("musicsvc.store.engine.sqlite.store.BUSY_SECONDS", SHORT)
+    bounds(busy_seconds=SHORT)
     with opening.connect(store_url) as opened:
         yield opened
 
@@ -78,8 +76,8 @@ def test_waiting_units_share_one_commit(store: Store, statements: list[str]) -> 
     assert len(store.read(_tags).result()) == 50
 
 
-def test_a_commit_has_at_most_a_group_of_units(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_commit, "GROUP", 2)
+def test_a_commit_has_at_most_a_group_of_units(store: Store, bounds: Bounds) -> None:
+    bounds(commit_group=2)
     before = store.workload.commits
     futures = _together(store, [_tag(f"tag-{number}") for number in range(6)])
 
@@ -102,8 +100,7 @@ def test_a_failing_unit_does_not_roll_back_its_group(store: Store, order: str) -
 
 
 def test_an_unexpected_error_of_the_writer_fails_its_units_and_no_later_one(store: Store) -> None:
-    assert isinstance(store, SqliteStore)
-    hooks = store._writer._database.query_hooks
+    hooks = store.write(current).result().query_hooks
 
     def fail(event: Any) -> None:
         if event.sql == "BEGIN IMMEDIATE":

@@ -13,10 +13,10 @@ from musicsvc.store.activity.log import LogFile
 from musicsvc.store.backups import create
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.engine.sqlite import file_locks
-from musicsvc.store.rate_limits import sqlite
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
 from musicsvc.store.schema import schema
 from tests.support.backed_up import add, restore
+from tests.support.bounds import Bounds
 
 Flocks = Callable[[], list[str]]
 
@@ -69,9 +69,9 @@ def test_a_database_is_locked_while_it_is_used_migrated_backed_up_and_restored(
 
 
 def test_a_log_and_a_counter_are_locked_while_they_are_opened_and_replaced(
-    tmp_path: Path, flocks: Flocks, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, flocks: Flocks, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(sqlite, "LOCK_SECONDS", 0)
+    bounds(counter_lock_seconds=0)
     with LogFile(tmp_path / "activity.db") as log:
         log.prepare()
         assert flocks() == ["activity.db.lock: exclusive, waits"]

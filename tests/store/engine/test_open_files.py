@@ -12,10 +12,10 @@ from musicsvc.store.backups import create
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
-from musicsvc.store.rate_limits import sqlite
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
 from tests.conftest import NOW
 from tests.support.backed_up import add, restore
+from tests.support.bounds import Bounds
 from tests.support.open_files import open_files
 
 
@@ -45,9 +45,8 @@ def test_every_file_that_is_opened_is_closed(store_url: str, tmp_path: Path) -> 
 
 @pytest.mark.only_on("sqlite")
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the open files of a process in /proc")
-def test_every_file_that_is_refused_is_closed(store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_locks, "SHARED_TIMEOUT", 0)
-    monkeypatch.setattr(sqlite, "LOCK_SECONDS", 0)
+def test_every_file_that_is_refused_is_closed(store_url: str, tmp_path: Path, bounds: Bounds) -> None:
+    bounds(shared_timeout=0, counter_lock_seconds=0)
     path, foreign = Path(store_url.removeprefix("sqlite:///")), tmp_path / "foreign.db"
     files.create(foreign, 7)
     (tmp_path / "limits.db").write_bytes(foreign.read_bytes())

@@ -14,6 +14,7 @@ from musicsvc.store import opening
 from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Genre, Tag
+from tests.support.bounds import Bounds
 from tests.support.program import until
 
 psycopg = pytest.importorskip("psycopg")
@@ -128,8 +129,8 @@ def test_hosts_that_accept_connections_and_never_respond_do_not_keep_from_anothe
         assert time.monotonic() - began < 8
 
 
-def test_only_so_many_units_wait_for_locks(store: Store, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("musicsvc.store.engine.postgres.store.MOST_PATIENT", 3)
+def test_only_so_many_units_wait_for_locks(store: Store, admin: Any, bounds: Bounds) -> None:
+    bounds(most_patient=3)
     with admin.transaction():
         admin.execute("LOCK TABLE tag IN ACCESS EXCLUSIVE MODE")
         locked = [store.read(_tags) for _ in range(5)]

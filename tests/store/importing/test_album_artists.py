@@ -7,17 +7,18 @@ import pytest
 from musicsvc.store.catalog import albums
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.runner import ImportOptions, Kind
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.models import Album
+from tests.support.bounds import Bounds
 from tests.support.import_files import import_file
 
 
 @pytest.mark.parametrize("rows_a_batch", [1, 2, 500])
 @pytest.mark.parametrize("dry_run_before", [False, True])
 def test_an_album_lists_its_album_artist_first(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_a_batch: int, dry_run_before: bool
+    store: Store, tmp_path: Path, bounds: Bounds, rows_a_batch: int, dry_run_before: bool
 ) -> None:
-    monkeypatch.setattr(Kind, "rows_a_unit", rows_a_batch)
+    bounds(rows_a_unit=rows_a_batch)
     rows = [
         {"track": "A", "artist": "Ann;Bea"},
         {"track": "B", "artist": "Cleo"},

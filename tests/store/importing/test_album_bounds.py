@@ -9,14 +9,15 @@ import pytest
 
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.store.accounts import users
-from musicsvc.store.catalog import album_sizes, albums
+from musicsvc.store.catalog import albums
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.runner import ImportOptions, Kind
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import Album, Artist, Track
 from tests.support import large_albums
+from tests.support.bounds import Bounds
 from tests.support.import_files import Import, Rows, import_file
 
 NOBODY = "artist is missing"
@@ -118,11 +119,9 @@ def test_an_album_that_is_too_large_already_is_left_as_it_is(store: Store, impor
 
 @pytest.mark.parametrize("number", range(4))
 def test_whatever_is_imported_albums_stay_within_their_bounds(
-    store: Store, imported: Import, number: int, monkeypatch: pytest.MonkeyPatch, seed: int
+    store: Store, imported: Import, number: int, bounds: Bounds, seed: int
 ) -> None:
-    monkeypatch.setattr(album_sizes, "MOST_TRACKS", 6)
-    monkeypatch.setattr(album_sizes, "LARGEST_ALBUM", 3000)
-    monkeypatch.setattr(Kind, "rows_a_unit", 9)
+    bounds(most_tracks=6, largest_album=3000, rows_a_unit=9)
     chance = random.Random(f"{seed}:{number}")
     for _ in range(2):
         imported([some_row(chance) for _ in range(60)])

@@ -3,7 +3,6 @@
 import threading
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from musicsvc.store import opening
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.runner import ImportOptions, Kind
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import (
     Album,
@@ -20,6 +19,7 @@ from musicsvc.store.models import (
     Track,
     TrackArtist,
 )
+from tests.support.bounds import Bounds
 from tests.support.catalog_import import counts, dump, import_rows, only
 from tests.support.import_files import Import, import_file
 from tests.support.refused_rows import reasons
@@ -209,8 +209,8 @@ def test_texts_that_stand_for_blank_are_told(imported: Import) -> None:
     assert counts(imported([row])) == (1, 0, 0, 0)
 
 
-def test_two_imports_at_once_make_nothing_twice(store: Store, store_url: str, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(Kind, "rows_a_unit", 10)
+def test_two_imports_at_once_make_nothing_twice(store: Store, store_url: str, tmp_path: Path, bounds: Bounds) -> None:
+    bounds(rows_a_unit=10)
     file = tmp_path / "both.csv"
     file.write_text("track,artist,genre\n" + "".join(f"t{n},a{n % 7},g{n % 5}\n" for n in range(100)))
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,10 +10,11 @@ from musicsvc.errors import Failure
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.runner import ImportOptions, Kind
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.models import (
     Track,
 )
+from tests.support.bounds import Bounds
 from tests.support.catalog_import import counts, dump, import_rows, only
 from tests.support.import_files import Import, import_file
 from tests.support.refused_rows import reasons
@@ -125,8 +125,8 @@ def test_a_track_holds_twenty_tags_at_most(store: Store, imported: Import) -> No
     assert counts(imported(tagged)) == (0, 0, 2, 0)
 
 
-def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(Kind, "rows_a_unit", 2)
+def test_a_file_that_breaks_off_leaves_whole_batches(store: Store, tmp_path: Path, bounds: Bounds) -> None:
+    bounds(rows_a_unit=2)
     file = tmp_path / "broken.csv"
     file.write_bytes(b"track,artist\n" + b"".join(b"t%d,a\n" % n for n in range(5)) + b"\xff,a\n")
     with pytest.raises(Failure) as failed:

@@ -12,11 +12,11 @@ from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.catalog import genres
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.runner import ImportOptions, Kind
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import Counts, ImportSummary
 from musicsvc.store.importing.undoing import runs
+from tests.support.bounds import Bounds
 from tests.support.catalog_import import dump
 from tests.support.import_files import import_file
 
@@ -24,9 +24,9 @@ ROWS = 24
 
 
 @pytest.fixture
-def songs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def songs(tmp_path: Path, bounds: Bounds) -> Path:
     """Return a file of tracks by one artist, to be imported in batches of ten rows."""
-    monkeypatch.setattr(Kind, "rows_a_unit", 10)
+    bounds(rows_a_unit=10)
     file = tmp_path / "songs.csv"
     file.write_text("track,artist,bpm\n" + "".join(f"T{number},A,{number}\n" for number in range(ROWS)))
     return file
@@ -37,12 +37,12 @@ def tried(store: Store, file: Path) -> ImportSummary:
 
 
 def test_a_long_dry_run_is_rolled_back_in_parts_and_says_that_names_may_be_counted_twice(
-    store: Store, songs: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, songs: Path, bounds: Bounds
 ) -> None:
     empty = dump(store)
     whole = tried(store, songs)
     assert (whole.at_most, whole.counts["artists"], whole.rows) == (False, Counts(1, repeated=ROWS - 1), ROWS)
-    monkeypatch.setattr(runner, "LONGEST_TRIAL", 0)
+    bounds(longest_trial=0)
     parts = tried(store, songs)
     assert (parts.at_most, parts.counts["artists"], parts.rows) == (True, Counts(3, repeated=ROWS - 3), ROWS)
     assert (parts.counts["tracks"], parts.notes) == (whole.counts["tracks"], whole.notes)
@@ -50,10 +50,8 @@ def test_a_long_dry_run_is_rolled_back_in_parts_and_says_that_names_may_be_count
     assert store.read(runs.list_all).result() == []
 
 
-def test_others_write_between_the_parts_of_a_dry_run(
-    store: Store, store_url: str, songs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runner, "LONGEST_TRIAL", 0.5)
+def test_others_write_between_the_parts_of_a_dry_run(store: Store, store_url: str, songs: Path, bounds: Bounds) -> None:
+    bounds(longest_trial=0.5)
     songs.write_text("track,artist\n" + "".join(f"T{number},A\n" for number in range(4_000)))
     waits: list[float] = []
     ended = threading.Event()

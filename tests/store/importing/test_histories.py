@@ -10,6 +10,7 @@ from musicsvc.errors import Failure
 from musicsvc.store.importing.files import histories
 from musicsvc.store.importing.files.histories import detection, documents
 from musicsvc.store.importing.plays import listen_rows
+from tests.support.bounds import Bounds
 from tests.support.history_files import COLUMNS, LISTEN, Listed, read, stream, write
 
 RAG = ("Ann; Bea", "Rag", "Two", "2024-05-01T10:00:00", 200_000)
@@ -244,7 +245,7 @@ def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
             histories.open_file(tmp_path / "gone.json", form)
 
 
-def test_a_file_too_large_to_be_held_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "LARGEST", 5)
+def test_a_file_too_large_to_be_held_is_refused(tmp_path: Path, bounds: Bounds) -> None:
+    bounds(largest_document=5)
     with pytest.raises(Failure, match="larger than 5 bytes"):
         documents.load(write(tmp_path / "a.json", "[1,2,3]"))

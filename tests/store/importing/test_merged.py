@@ -16,7 +16,6 @@ from musicsvc.store.catalog import search, track_lists
 from musicsvc.store.catalog.track_lists import TrackFilters
 from musicsvc.store.editing.merging import MergePreview, Noun
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.models import (
     Album,
@@ -25,6 +24,7 @@ from musicsvc.store.models import (
     TrackArtist,
 )
 from tests.conftest import NOW
+from tests.support.bounds import Bounds
 from tests.support.examples import examples
 from tests.support.import_files import Rows, import_file
 from tests.support.merges import FIRST_PAGE, contents, merge
@@ -158,9 +158,9 @@ def test_the_codes_of_what_was_merged_lead_to_the_other(store: Store, imported: 
 
 
 def test_a_running_import_finds_the_other_of_what_is_merged_meanwhile(
-    store: Store, imported: Callable[..., ImportSummary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, imported: Callable[..., ImportSummary], tmp_path: Path, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(Plays, "rows_a_unit", 2)
+    bounds(plays_a_unit=2)
     imported("catalog", SHEET)
     left: list[tuple[Noun, str, str]] = [MERGES[1], MERGES[0]]
 

@@ -22,6 +22,7 @@ from musicsvc.store.plays import ingest, retention, verify
 from musicsvc.store.plays.subjects import ARTIST, TRACK
 from tests.conftest import NOW
 from tests.support import play_counts
+from tests.support.bounds import Bounds
 from tests.support.import_files import Import, import_file
 from tests.support.plays_import import BLOCK, kept, played, row, tally
 from tests.support.refused_rows import reasons
@@ -137,8 +138,8 @@ def test_a_clients_id_counts_across_the_batches_of_a_file(imported: Import) -> N
     assert tally(imported([row(client_id="a"), *rows, row(client_id="a", track_id=3)])) == (BLOCK + 1, 1, 0)
 
 
-def test_client_ids_are_remembered_on_disk_once_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("musicsvc.store.importing.plays.matching.MAX_IN_MEMORY", 10)
+def test_client_ids_are_remembered_on_disk_once_they_are_many(bounds: Bounds) -> None:
+    bounds(max_in_memory=10)
     with closing(SeenIds()) as seen:
         for number in range(25):
             assert not seen.has(f"{number}")

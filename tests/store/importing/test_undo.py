@@ -17,9 +17,8 @@ from musicsvc.store.editing import deletions, edits
 from musicsvc.store.engagement import likes
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.runner import Kind
 from musicsvc.store.importing.summary import ImportSummary
-from musicsvc.store.importing.undoing import made_rows, restoring, runs, undo
+from musicsvc.store.importing.undoing import made_rows, runs, undo
 from musicsvc.store.models import (
     AlbumArtist,
     Artist,
@@ -29,8 +28,9 @@ from musicsvc.store.models import (
     User,
 )
 from musicsvc.store.plays import retention
-from musicsvc.store.plays.rollups import counts, withdrawal
+from musicsvc.store.plays.rollups import counts
 from tests.conftest import NOW
+from tests.support.bounds import Bounds
 from tests.support.examples import examples
 from tests.support.import_files import Import, Rows, import_file
 from tests.support.undoing import AT, DAY, FAN, LABEL, OPTIONS, dump, quiet, require_sound, undone
@@ -89,12 +89,9 @@ def imported(store: Store, tmp_path: Path) -> Import:
 
 
 @pytest.fixture
-def world(store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch) -> None:
+def world(store: Store, imported: Import, bounds: Bounds) -> None:
     """Create the label with the track Rag (1) on One, and Waltz (2), plays of both on two days, and a like."""
-    monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 3)
-    monkeypatch.setattr(made_rows, "AT_ONCE", 2)
-    monkeypatch.setattr(restoring, "AT_ONCE", 2)
-    monkeypatch.setattr(Kind, "rows_a_unit", 4)
+    bounds(taken_at_once=3, undone_at_once=2, restored_at_once=2, rows_a_unit=4)
     store.write(lambda: users.create(LABEL, now=NOW).id).result()
     rag = {"external_id": "1", "track": "Rag", "artist": "Ann", "album": "One", "genre": "jazz", "tags": "old"}
     imported("catalog", [rag, {"external_id": "2", "track": "Waltz", "artist": "Ann;Bea"}])
@@ -370,10 +367,8 @@ def test_an_artist_and_an_album_to_which_an_undo_would_return_are_kept_for_it(st
 
 @pytest.mark.only_on("sqlite")
 @pytest.mark.usefixtures("world")
-def test_ranks_and_weeks_follow_plays_that_are_taken_back(
-    store: Store, imported: Import, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 500)
+def test_ranks_and_weeks_follow_plays_that_are_taken_back(store: Store, imported: Import, bounds: Bounds) -> None:
+    bounds(taken_at_once=500)
     many = [{"external_id": "1", "played_at": AT - 600 * at, "listener": f"l{at % 9}"} for at in range(2_600)]
     store.write(lambda: sql.run("UPDATE play_progress SET block8 = ?", counts.start(counts.BLOCK8, 0))).result()
     imported("plays", many)

@@ -21,6 +21,7 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import formats, histories, limited, readers
 from musicsvc.store.importing.files.records import TOO_LONG, Limits, Reader
+from tests.support.bounds import Bounds
 from tests.support.history_files import LISTEN, stream, write
 from tests.support.workbooks import write_xlsx
 
@@ -176,20 +177,18 @@ def test_rows_of_json_have_as_many_keys_in_all_as_a_table_has_columns(tmp_path: 
     ]
 
 
-def test_the_program_ends_when_it_prints_nothing_or_the_import_stops(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_program_ends_when_it_prints_nothing_or_the_import_stops(tmp_path: Path, bounds: Bounds) -> None:
     class StopError(Exception):
         pass
 
     def stop() -> None:
         raise StopError
 
-    monkeypatch.setattr(limited, "WAIT", 0.001)
+    bounds(unpacking_wait=0.001)
     file = write_xlsx(tmp_path / "a.xlsx", [("a", "b"), ("1", "2")])
     with pytest.raises(StopError):
         limited.LimitedReader("workbooks", file, Limits(heed=stop), sheet=None)
-    monkeypatch.setattr(limited, "SILENCE", 0)
+    bounds(unpacking_silence=0)
     with pytest.raises(Failure, match="needs more than a gigabyte of memory or a minute to read"):
         limited.LimitedReader("workbooks", file, sheet=None)
 

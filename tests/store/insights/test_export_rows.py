@@ -9,12 +9,13 @@ from musicsvc.clock import DAY, MovableClock
 from musicsvc.errors import NotFound
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
-from musicsvc.store.insights import export_rows, scopes
+from musicsvc.store.insights import export_rows
 from musicsvc.store.insights.export_rows import ExportRow
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Album, Track
 from musicsvc.store.plays.periods import SLOT, Window, window
 from musicsvc.store.plays.rollups import blocks
+from tests.support.bounds import Bounds
 from tests.support.listening_world import Catalog, catalog
 from tests.support.query_count import queries
 
@@ -48,9 +49,7 @@ def _heard(made: Catalog, chance: random.Random, now: int) -> list[tuple[int, in
 
 
 @pytest.mark.only_on("sqlite")
-def test_large_scopes_are_read_without_the_memory_map(
-    store: Store, clock: MovableClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_scopes_are_read_without_the_memory_map(store: Store, clock: MovableClock, bounds: Bounds) -> None:
     now = clock.now()
     made = store.write(partial(catalog, now)).result()
     scope = Scope(made.manager.user_id)
@@ -59,14 +58,14 @@ def test_large_scopes_are_read_without_the_memory_map(
         with export_rows.cells("tracks", scope, window("7-days", now)):
             return int(sql.fetch("PRAGMA mmap_size")[0][0])
 
-    monkeypatch.setattr(scopes, "FEW_TRACKS", len(made.tracks))
+    bounds(few_tracks=len(made.tracks))
     assert store.read(mapped).result() > 0
-    monkeypatch.setattr(scopes, "FEW_TRACKS", len(made.tracks) - 1)
+    bounds(few_tracks=len(made.tracks) - 1)
     assert store.read(mapped).result() == 0
 
 
 def test_figures_do_not_depend_on_the_distance_of_ids(
-    store: Store, clock: MovableClock, made: Catalog, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: MovableClock, made: Catalog, bounds: Bounds
 ) -> None:
     days = window("90-days", clock.now())
 
@@ -79,9 +78,7 @@ def test_figures_do_not_depend_on_the_distance_of_ids(
         return found
 
     close = store.read(read).result()
-    monkeypatch.setattr("musicsvc.store.engine.sql.DENSE", 0)
-    monkeypatch.setattr("musicsvc.store.insights.export_rows.SUBJECTS_PER_BATCH", 2)
-    monkeypatch.setattr("musicsvc.store.insights.export_rows.TRACKS_PER_BATCH", 2)
+    bounds(dense=0, subjects_per_batch=2, tracks_per_batch=2)
     assert store.read(read).result() == close
 
 
@@ -90,14 +87,13 @@ def _rows(kind: int, scope: Scope, days: Window) -> list[ExportRow]:
 
 
 def test_daily_rows_keep_the_artists_of_a_limited_number_of_tracks(
-    store: Store, clock: MovableClock, made: Catalog, monkeypatch: pytest.MonkeyPatch
+    store: Store, clock: MovableClock, made: Catalog, bounds: Bounds
 ) -> None:
     read = partial(export_rows.daily_plays, Scope(), window("7-days", clock.now()))
     with queries(store) as few:
         rows = store.read(lambda: list(read())).result()
     assert len({row[1] for row in rows}) == 2 * len(made.tracks) - 2  # of both accounts, each with a silent one
-    monkeypatch.setattr(export_rows, "SUBJECTS_PER_BATCH", 2)
-    monkeypatch.setattr(export_rows, "TRACKS_PER_BATCH", 3)
+    bounds(subjects_per_batch=2, tracks_per_batch=3)
     with queries(store) as many:
         assert store.read(lambda: list(read())).result() == rows
     of_artists = [sum("track_artist" in each.sql for each in statements) for statements in (few, many)]

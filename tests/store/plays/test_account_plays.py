@@ -23,6 +23,7 @@ from musicsvc.store.plays.rollups import blocks, withdrawal
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Administrator
 from tests.conftest import NOW
+from tests.support.bounds import Bounds
 from tests.support.examples import examples
 from tests.support.reported_plays import TODAY, account, report
 from tests.support.undoing import quiet, require_sound
@@ -158,9 +159,9 @@ def test_lists_and_counts_read_the_index_of_the_reporter(store: Store) -> None:
 
 
 def test_a_withdrawal_in_several_transactions_is_logged_at_its_begin_and_at_its_end(
-    store: Store, eve: Identity, monkeypatch: pytest.MonkeyPatch
+    store: Store, eve: Identity, bounds: Bounds
 ) -> None:
-    monkeypatch.setattr(withdrawal, "TAKEN_AT_ONCE", 2)
+    bounds(taken_at_once=2)
     report(store, [ReportedPlay(1 + at % 2, NOW - at * DAY, "a") for at in range(5)], eve)
     summary = store.read(lambda: account_plays.summarize(Reports(eve.user_id))).result()
     actor = Administrator(1)

@@ -14,6 +14,7 @@ from musicsvc.store.plays.periods import SLOT, Window
 from musicsvc.store.plays.rollups import listeners, reader
 from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, TRACK
 from tests.conftest import NOW
+from tests.support.bounds import Bounds
 from tests.support.listening_world import Catalog, catalog, record, withdraw
 
 TODAY = NOW // DAY
@@ -50,9 +51,9 @@ def test_a_part_of_a_day_ends_with_its_last_microsecond(store: Store, seconds: i
     many=some.sampled_from((0, subjects.MANY)),
 )
 def test_a_part_of_a_day_has_its_single_plays_at_any_second(
-    store: Store, monkeypatch: pytest.MonkeyPatch, cuts: list[int], seed: int, many: int
+    store: Store, bounds: Bounds, cuts: list[int], seed: int, many: int
 ) -> None:
-    monkeypatch.setattr(subjects, "MANY", many)  # tracks of an account that is read in the other way
+    bounds(many_tracks=many)  # tracks of an account that is read in the other way
     made = store.write(partial(catalog, NOW)).result()
     first = (TODAY - 1) * DAY
     drawn = made.draw(seed, 400, lambda chance: first + chance.randrange(DAY))

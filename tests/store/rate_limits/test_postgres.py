@@ -13,6 +13,7 @@ from musicsvc.store import opening
 from musicsvc.store.rate_limits.postgres import PostgresHitCounter
 from musicsvc.store.rate_limits.window import Hit, Limit
 from tests.support import databases
+from tests.support.bounds import Bounds
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -101,9 +102,9 @@ def test_a_missing_server_is_unavailable(store_url: str, template: databases.Tem
     assert " does not accept connections: " in missing_server.value.here
 
 
-def test_the_table_outlives_crashes_and_is_purged(store_url: str, admin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_table_outlives_crashes_and_is_purged(store_url: str, admin: Any, bounds: Bounds) -> None:
     assert admin.execute("SELECT relpersistence FROM pg_class WHERE relname = 'quota'").fetchone() == ("p",)
-    monkeypatch.setattr("musicsvc.store.rate_limits.postgres.MAX_ROWS", 5)
+    bounds(postgres_counts=5)
     with opened(store_url) as counter:
         for number in range(20):
             counter.count([Hit(LIMIT, str(number))])

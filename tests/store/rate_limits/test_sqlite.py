@@ -18,6 +18,7 @@ from musicsvc.errors import Unavailable
 from musicsvc.store.rate_limits import sqlite
 from musicsvc.store.rate_limits.sqlite import SqliteHitCounter
 from musicsvc.store.rate_limits.window import Hit, Limit
+from tests.support.bounds import Bounds
 from tests.support.program import until
 
 pytestmark = pytest.mark.only_on("sqlite")
@@ -199,8 +200,8 @@ def test_a_moved_file_is_detected(path: Path) -> None:
             assert left(counter) == 998
 
 
-def test_many_addresses_use_a_bounded_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "MAX_ROWS", 150)
+def test_many_addresses_use_a_bounded_file(path: Path, bounds: Bounds) -> None:
+    bounds(sqlite_counts=150)
     with opened(path) as counter:
         for number in range(500):
             counter.count([Hit(LIMIT, str(number))])
