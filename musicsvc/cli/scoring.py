@@ -16,7 +16,6 @@ from musicsvc.server.demo.scoring.card import Card, Report
 from musicsvc.server.demo.scoring.point import State, Verdict, Violation
 from musicsvc.server.demo.state import DemoState
 from musicsvc.server.openapi import document
-from musicsvc.server.shapes.recorded import curl_of
 from musicsvc.wording import quantity
 
 SUITE = "musicsvc report card"
@@ -96,7 +95,7 @@ def _describe(violation: Violation, origin: str) -> Iterator[str]:
     yield f"{violation.client} {violation.text}:"
     for entry in violation.requests:
         yield f"  {entry.number}. {entry.method} {entry.target}: {entry.status or 'no response'}"
-        if (line := curl_of(entry, origin)) is not None:
+        if (line := entry.curl(origin)) is not None:
             yield f"     {line}"
 
 

@@ -13,7 +13,7 @@ from musicsvc.server.peer import HSTS, Peer
 from musicsvc.server.responses.answer_cache import Slot
 from musicsvc.server.responses.large import Reservation
 from musicsvc.server.routes.route import Route
-from musicsvc.server.schemas.parsed_body import ParsedBody
+from musicsvc.server.schemas.reading import ParsedBody
 from musicsvc.server.shapes.envelope import Representation
 from musicsvc.server.visits import Visit
 from musicsvc.store.rate_limits.window import Hit

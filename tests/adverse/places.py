@@ -31,7 +31,7 @@ from musicsvc.server.routes.route import Router
 from musicsvc.server.schemas import fields
 from musicsvc.server.schemas.pages import accounts as account_forms
 from musicsvc.server.schemas.pages.form import Form, parse_form
-from musicsvc.server.schemas.parsed_body import parse_body
+from musicsvc.server.schemas.reading import parse_body
 from musicsvc.server.shapes import exports, signed_urls
 from musicsvc.store.accounts import email_addresses, passwords, tokens
 from musicsvc.store.activity import calls

@@ -12,8 +12,7 @@ from musicsvc.server.routes.demo import DEMO_ROUTES
 from musicsvc.server.routes.route import Route
 from musicsvc.server.schemas.fields import Body, Query
 from musicsvc.server.schemas.pages.form import Form, parse_form
-from musicsvc.server.schemas.parsed_body import parse_body
-from musicsvc.server.schemas.reading import check_query
+from musicsvc.server.schemas.reading import check_query, parse_body
 from tests.adverse.places import CONTEXT, FEW, FIELD, NOW, ON_LOOP, Place
 
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from pydantic import BaseModel
 
-from musicsvc.server.schemas.parsed_body import MAX_VALUES
+from musicsvc.server.schemas.reading import MAX_VALUES
 
 Make = Callable[[int, int], bytes]
 

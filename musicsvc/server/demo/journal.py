@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple, Protocol
 
+from musicsvc import curl
 from musicsvc.server.demo.faults import Injection
 
 MOST_ENTRIES = 1000
 CUT = "…"  # the end of a text that is cut
+NO_TEXT = frozenset("\0\ufffd")
 
 Ender = Literal["demo", "client"]
 
@@ -63,6 +65,19 @@ class Entry:
     response_headers: Mapping[str, str]
     message: str | None
     errors: Mapping[str, str]
+
+    def curl(self, origin: str) -> str | None:
+        """Return the request as a command line of curl, or None if it is too long.
+
+        A body that is long, or no text, is read from a file.
+        """
+        if self.target.endswith(CUT):
+            return None
+        headers = {name: value for name, value in self.headers.items() if name != "User-Agent" and value != "*/*"}
+        body = None if self.body is None else self.body.decode()
+        no_text = not self.is_json and not NO_TEXT.isdisjoint(body or "")
+        file, url = "body" if self.is_cut or no_text else None, origin + self.target
+        return curl.command(self.method, url, authorized=self.token is not None, body=body, file=file, headers=headers)
 
 
 class Contents(NamedTuple):

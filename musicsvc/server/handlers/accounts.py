@@ -1,7 +1,7 @@
 """Register accounts, and sign in to get an access token."""
 
 from musicsvc.config import Settings
-from musicsvc.errors import Forbidden, Invalid
+from musicsvc.errors import Forbidden
 from musicsvc.server.schemas.accounts import LoginIn, RegisterIn
 from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes.envelope import JSON, Site, ok
@@ -32,10 +32,11 @@ def register(body: RegisterIn, prepared: str, settings: Settings, site: Site, no
 
 
 def log_in(body: LoginIn, verified: Credentials | None, settings: Settings, site: Site, now: int) -> JSON:
-    """Create an access token for the account with this e-mail and password. The token is not shown again."""
-    user = sign_in.still_valid(verified)
-    if user is None:
-        raise Invalid({"email": sign_in.WRONG})
+    """Create an access token for the account with this e-mail and password. The token is not shown again.
+
+    Raises NoAccess if the account has no API access.
+    """
+    user = sign_in.require(verified, {"email": sign_in.WRONG})
     if not user.api_access:
         raise api_access.NoAccess(settings.access.contact_email)
     _, value = tokens.create(user, body.token_name, now=now, actor="api")

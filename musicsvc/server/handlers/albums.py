@@ -1,7 +1,5 @@
 """List, read and create albums."""
 
-from collections.abc import Sequence
-
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.catalog import AlbumEdit, AlbumIn, AlbumParts
 from musicsvc.server.schemas.fields import Pages
@@ -18,7 +16,7 @@ def index(query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     found = albums.list_all(query.to_page())
     if caller is None:
         return ok(albums=paginator(found, [shapes.album_public(row) for row in found.rows]))
-    return ok(albums=paginator(found, answer.page(found, _full)))
+    return ok(albums=paginator(found, answer.page(found, shapes.album_full, albums.with_contents)))
 
 
 def show(subject: AlbumRow, query: AlbumParts, caller: Identity | None) -> JSON:
@@ -46,7 +44,3 @@ def delete(subject: AlbumRow, caller: Identity, now: int) -> JSON:
     """Delete an album; its tracks stay."""
     deletions.delete_album(subject, now=now, account=caller.user_id, actor="api")
     return ok()
-
-
-def _full(rows: Sequence[AlbumRow]) -> list[JSON]:
-    return [shapes.album_full(row) for row in albums.with_contents(rows)]

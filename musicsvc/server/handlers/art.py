@@ -55,7 +55,7 @@ def preview(body: PreviewIn, site: Site, now: int) -> JSON:
 
 
 def show_preview(name: str, now: int, pictures: Drawings) -> Picture | Download:
-    """Show the cover that a signed URL describes."""
+    """Show the cover that a signed URL describes. Raises NotFound if it has expired or never existed."""
     signed, dot, kind = name.rpartition(".")
     try:
         template_id, title, artist, until = signed_urls.verify(security.key(PURPOSE), signed)
@@ -71,7 +71,7 @@ def show_preview(name: str, now: int, pictures: Drawings) -> Picture | Download:
 
 
 def show_template(name: str, pictures: Drawings) -> Picture | Download:
-    """Show the thumbnail of a cover template."""
+    """Show the thumbnail of a cover template. Raises NotFound if there is none."""
     template_id = parse_id(name.removesuffix(SUFFIX))
     if not name.endswith(SUFFIX) or template_id not in {template.id for template in covers.templates()}:
         raise NotFound(GONE)
@@ -85,16 +85,11 @@ def show_avatar(id: str, pictures: Drawings) -> Picture | Download:  # noqa: A00
     return _initials(avatars.design(users.get(user_id).display_name, user_id), pictures)
 
 
-def show_thumbnail(kind: int) -> Callable[[str, Drawings], Picture | Download]:
-    """Return a handler that shows the thumbnail of a track, album or artist (`kind`): initials, as of an avatar."""
-
-    def handle(id: str, pictures: Drawings) -> Picture | Download:  # noqa: A002 - the parameter's name in the path
-        number = _number(id)
-        design = avatars.design(figures.name(Subject(kind, number)), number)
-        return _initials(design._replace(side=avatars.SMALL_SIDE), pictures)
-
-    handle.__doc__ = "Show the thumbnail of a track, album or artist."
-    return handle
+def show_thumbnail(kind: int, id: str, pictures: Drawings) -> Picture | Download:  # noqa: A002 - as above
+    """Show the thumbnail of a track, album or artist (`kind`): initials, as of an avatar."""
+    number = _number(id)
+    design = avatars.design(figures.name(Subject(kind, number)), number)
+    return _initials(design._replace(side=avatars.SMALL_SIDE), pictures)
 
 
 def draw(drawing: Picture, pictures: Drawings) -> Download:

@@ -1,7 +1,5 @@
 """List, read and create artists, and list their albums and tracks."""
 
-from collections.abc import Sequence
-
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.catalog import ArtistEdit, ArtistIn, ArtistPages
 from musicsvc.server.schemas.fields import Pages
@@ -9,9 +7,7 @@ from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums, artists, fields, tracks
-from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
-from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.editing import creations, deletions, edits
 
 
@@ -51,7 +47,7 @@ def list_albums(subject: ArtistRow, query: Pages, caller: Identity | None, answe
     found = albums.list_by_artist(subject.id, query.to_page())
     if caller is None:
         return ok(pagination=paginator(found, [shapes.album_public(row) for row in found.rows]))
-    return ok(pagination=paginator(found, answer.page(found, _albums)))
+    return ok(pagination=paginator(found, answer.page(found, shapes.album_full, albums.with_contents)))
 
 
 def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
@@ -59,12 +55,4 @@ def list_tracks(subject: ArtistRow, query: Pages, caller: Identity | None, answe
     found = tracks.list_by_artist(subject.id, query.to_page())
     if caller is None:
         return ok(pagination=paginator(found, [shapes.track_public(row) for row in found.rows]))
-    return ok(pagination=paginator(found, answer.page(found, _tracks)))
-
-
-def _albums(rows: Sequence[AlbumRow]) -> list[JSON]:
-    return [shapes.album_full(row) for row in albums.with_contents(rows)]
-
-
-def _tracks(rows: Sequence[TrackRow]) -> list[JSON]:
-    return [shapes.track_full(row) for row in tracks.complete(rows)]
+    return ok(pagination=paginator(found, answer.page(found, shapes.track_full, tracks.complete)))

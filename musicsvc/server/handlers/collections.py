@@ -1,11 +1,9 @@
 """Collections are private, named lists of tracks."""
 
-from collections.abc import Sequence
-
 from musicsvc.clock import isoformat
 from musicsvc.server.responses.large import AnswerBuilder
-from musicsvc.server.schemas.collections import CollectionIn
 from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.playlists import CollectionIn
 from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes.envelope import JSON, Members, Site, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
@@ -23,32 +21,22 @@ def create(body: CollectionIn, caller: Identity, site: Site, now: int, answer: A
 def index(query: Pages, caller: Identity, site: Site) -> JSON:
     """List the caller's collections, newest first, without their tracks."""
     found = collections.list_own(query.to_page(), actor=caller)
-    return ok(pagination=paginator(found, [_listed(row, site) for row in found.rows]))
+    return ok(pagination=paginator(found, [_shape(row, site) for row in found.rows]))
 
 
 def show(subject: CollectionRow, site: Site, answer: AnswerBuilder) -> JSON:
     """Read one of the caller's collections."""
-    contents = answer.array(subject.track_ids, _tracks)
-    return ok(collection=_full(subject, contents, site))
+    contents = answer.array(subject.track_ids, catalog.track_nested, tracks.find)
+    return ok(collection=_shape(subject, site, tracks=contents))
 
 
-def _tracks(ids: Sequence[int]) -> list[JSON]:
-    return [catalog.track_nested(row) for row in tracks.find(ids)]
-
-
-def _full(row: CollectionRow, tracks: Sequence[JSON] | Members, site: Site) -> JSON:
+def _shape(row: CollectionRow, site: Site, **contents: Members) -> JSON:
     return {
         "id": row.id,
         "name": row.name,
         "description": row.description,
         "tracks_count": row.tracks_count,
-        "tracks": tracks,
+        **contents,
         "user": catalog.user_summary(*row.user, site),
         "created_at": isoformat(row.created_at),
     }
-
-
-def _listed(row: CollectionRow, site: Site) -> JSON:
-    shape = _full(row, (), site)
-    del shape["tracks"]
-    return shape

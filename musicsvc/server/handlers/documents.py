@@ -33,7 +33,7 @@ def page() -> Download:
 
 
 def file(name: str) -> Download:
-    """Send a script or style sheet of the documentation page."""
+    """Send a script or style sheet of the documentation page. Raises NotFound for other names."""
     if name not in FILES:
         raise NotFound("There is no such file.")
     return _send(name, FILES[name])

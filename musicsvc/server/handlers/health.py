@@ -19,7 +19,10 @@ def alive() -> JSON:
 
 
 def ready(is_stopping: Callable[[], bool]) -> JSON:
-    """Check that the server goes on, and the database is available and has a schema that this version can use."""
+    """Check that the server goes on, and the database is available and has a schema that this version can use.
+
+    Raises Unavailable if not.
+    """
     if is_stopping():
         raise Unavailable(here=CLOSING)
     if problem := schema.fault():

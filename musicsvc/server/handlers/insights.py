@@ -1,7 +1,5 @@
 """Plays, listeners, likes and reposts of tracks, albums and artists, for the accounts that manage them."""
 
-from collections.abc import Sequence
-
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
 from musicsvc.server.shapes import catalog
@@ -42,8 +40,4 @@ def show_realtime(subject: Subject, now: int) -> JSON:
 def list_collaborations(subject: Subject, answer: AnswerBuilder) -> JSON:
     """Read the tracks that an artist shares with other artists."""
     found = collaborations.load(subject.id)
-    return success(shapes.collaborations(found, answer.array(found.track_ids, _tracks)))
-
-
-def _tracks(ids: Sequence[int]) -> list[JSON]:
-    return [catalog.track_nested(row) for row in tracks.find(ids)]
+    return success(shapes.collaborations(found, answer.array(found.track_ids, catalog.track_nested, tracks.find)))

@@ -1,14 +1,11 @@
 """Like and repost tracks, and list what the caller likes and has reposted."""
 
-from collections.abc import Sequence
-
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import track_lists, tracks
-from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engagement import likes
 from musicsvc.store.engagement.likes import LIKE, REPOST
 
@@ -40,14 +37,10 @@ def unrepost(subject: int, caller: Identity) -> JSON:
 def list_likes(query: Pages, caller: Identity, answer: AnswerBuilder) -> JSON:
     """List the tracks that the caller likes, the last liked first."""
     found = track_lists.liked_by(caller.user_id, query.to_page())
-    return ok(pagination=paginator(found, answer.page(found, _tracks)))
+    return ok(pagination=paginator(found, answer.page(found, catalog.track_full, tracks.complete)))
 
 
 def list_reposts(query: Pages, caller: Identity, answer: AnswerBuilder) -> JSON:
     """List the tracks that the caller has reposted, the last reposted first."""
     found = track_lists.reposted_by(caller.user_id, query.to_page())
-    return ok(pagination=paginator(found, answer.page(found, _tracks)))
-
-
-def _tracks(rows: Sequence[TrackRow]) -> list[JSON]:
-    return [catalog.track_full(row) for row in tracks.complete(rows)]
+    return ok(pagination=paginator(found, answer.page(found, catalog.track_full, tracks.complete)))

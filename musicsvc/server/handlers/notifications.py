@@ -1,6 +1,6 @@
 """Push tokens of devices, and the channels of each kind of notification."""
 
-from musicsvc.server.schemas.notifications import DeviceIn, DeviceOut, SubscriptionsIn
+from musicsvc.server.schemas.messages import DeviceIn, DeviceOut, SubscriptionsIn
 from musicsvc.server.shapes.envelope import JSON, ok
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.messaging import notifications

@@ -1,7 +1,5 @@
 """List, read, create, change and delete playlists and their tracks."""
 
-from collections.abc import Sequence
-
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import MoveIn, PlaylistEdit, PlaylistIn, PlaylistPut, TracksIn, TracksOut
@@ -9,7 +7,6 @@ from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
-from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.playlists import playlists
 from musicsvc.store.playlists.playlists import PlaylistRow
 
@@ -62,11 +59,7 @@ def delete(subject: PlaylistRow) -> JSON:
 def list_tracks(subject: PlaylistRow, query: Pages, answer: AnswerBuilder) -> JSON:
     """List the tracks of a playlist in order."""
     found = playlists.list_tracks(subject.id, query.to_page())
-    return ok(pagination=paginator(found, answer.page(found, _tracks)))
-
-
-def _tracks(rows: Sequence[TrackRow]) -> list[JSON]:
-    return [catalog.track_full(row) for row in tracks.complete(rows)]
+    return ok(pagination=paginator(found, answer.page(found, catalog.track_full, tracks.complete)))
 
 
 def add_tracks(subject: PlaylistRow, body: TracksIn, caller: Identity, site: Site, now: int) -> JSON:

@@ -1,15 +1,11 @@
 """Search the catalog and public playlists."""
 
-from collections.abc import Sequence
-
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.search import CatalogQuery
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.catalog import playlist
 from musicsvc.server.shapes.envelope import JSON, Site, ok
 from musicsvc.store.catalog import albums, search, tracks
-from musicsvc.store.catalog.albums import AlbumRow
-from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.playlists import playlists
 
 
@@ -18,15 +14,7 @@ def index(query: CatalogQuery, site: Site, answer: AnswerBuilder) -> JSON:
     found = playlists.find_public(query.q, search.MOST)
     return ok(
         artists=[shapes.artist_full(row) for row in search.find_artists(query.q)],
-        albums=answer.page(search.find_albums(query.q), _albums),
-        tracks=answer.page(search.find_tracks(query.q), _tracks),
+        albums=answer.page(search.find_albums(query.q), shapes.album_full, albums.with_contents),
+        tracks=answer.page(search.find_tracks(query.q), shapes.track_full, tracks.complete),
         playlists=[playlist(row, site) for row in found],
     )
-
-
-def _albums(rows: Sequence[AlbumRow]) -> list[JSON]:
-    return [shapes.album_full(row) for row in albums.with_contents(rows)]
-
-
-def _tracks(rows: Sequence[TrackRow]) -> list[JSON]:
-    return [shapes.track_full(row) for row in tracks.complete(rows)]

@@ -1,9 +1,8 @@
 """Create, list and delete the caller's access tokens."""
 
 from musicsvc.clock import isoformat
-from musicsvc.errors import Invalid
+from musicsvc.server.schemas.accounts import TokenIn
 from musicsvc.server.schemas.fields import Pages
-from musicsvc.server.schemas.tokens import TokenIn
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts import sign_in, tokens
 from musicsvc.store.accounts.sign_in import Credentials
@@ -19,21 +18,16 @@ def index(query: Pages, caller: Identity, now: int) -> JSON:
 
 def create(body: TokenIn, verified: Credentials | None, now: int) -> JSON:
     """Create an access token. The response has its value, which is not shown again."""
-    user = sign_in.still_valid(verified)
-    if user is None:
-        raise Invalid({"password": "The password is wrong."})
+    user = sign_in.require(verified, {"password": "The password is wrong."})
     token, value = tokens.create(user, body.name, days=body.days, scope=body.scope, now=now, actor="api")
-    return ok(access_token=_created(token), plain_text_token=value)
+    created = {"id": token.id, "name": token.name, "expires_at": isoformat(token.expires_at)}
+    return ok(access_token=created, plain_text_token=value)
 
 
 def delete(subject: Token, now: int) -> JSON:
     """Delete an access token: it is revoked, and stays in the list. Safe to repeat."""
     tokens.delete(subject, now=now, actor="api")
     return ok()
-
-
-def _created(token: Token) -> JSON:
-    return {"id": token.id, "name": token.name, "expires_at": isoformat(token.expires_at)}
 
 
 def _listed(token: Token, now: int) -> JSON:

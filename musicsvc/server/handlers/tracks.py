@@ -1,7 +1,5 @@
 """List, read and create tracks, and read the status of their fingerprints."""
 
-from collections.abc import Sequence
-
 from musicsvc.server.responses.large import AnswerBuilder
 from musicsvc.server.schemas.catalog import TrackEdit, TrackIn
 from musicsvc.server.schemas.track_lists import TrackPages
@@ -16,7 +14,7 @@ from musicsvc.store.editing import creations, deletions, edits
 def index(query: TrackPages, answer: AnswerBuilder) -> JSON:
     """List all tracks, or those that match the filters, newest first."""
     found = track_lists.find(query.to_filters(), query.to_page())
-    return ok(pagination=paginator(found, answer.page(found, _full)))
+    return ok(pagination=paginator(found, answer.page(found, shapes.track_full, tracks.complete)))
 
 
 def show(subject: TrackRow, caller: Identity | None) -> JSON:
@@ -46,7 +44,3 @@ def delete(subject: TrackRow, caller: Identity, now: int) -> JSON:
 def fingerprint_status(subject: TrackRow) -> JSON:
     """Read the status of a track's fingerprint."""
     return ok(fingerprint_status=subject.fingerprint_status)
-
-
-def _full(rows: Sequence[TrackRow]) -> list[JSON]:
-    return [shapes.track_full(row) for row in tracks.complete(rows)]

@@ -1,7 +1,7 @@
 """Search accounts, follow them, list follows, and what the caller manages."""
 
+from musicsvc.server.schemas.accounts import SearchQuery
 from musicsvc.server.schemas.fields import Pages
-from musicsvc.server.schemas.users import SearchQuery
 from musicsvc.server.shapes import catalog
 from musicsvc.server.shapes.envelope import JSON, Site, ok, paginator
 from musicsvc.store.accounts import follows

@@ -14,7 +14,7 @@ from musicsvc.server.routes.demo import DEMO_ROUTES
 from musicsvc.server.routes.route import INSIGHTS
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.fields import MAX_ID
-from musicsvc.server.schemas.parsed_body import MAX_VALUES
+from musicsvc.server.schemas.reading import MAX_VALUES
 from musicsvc.server.shapes.envelope import JSON, JSON_TYPE, Representation, represent
 
 LIMITS = Limits()

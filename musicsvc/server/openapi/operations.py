@@ -113,8 +113,9 @@ def body_example(route: Route, models: Models) -> Any:
 
 
 def summary(route: Route) -> str:
-    """Return the first line of the handler's docstring, with the noun of this endpoint in place of all three."""
-    text = (route.handler.__doc__ or "").partition("\n")[0].removesuffix(".")
+    """Return the first line of the handler's docstring without what it raises, with the noun in place of all three."""
+    doc = getattr(route.handler, "func", route.handler).__doc__ or ""  # of a handler with given arguments: its own
+    text = doc.partition("\n")[0].partition(" Raises ")[0].removesuffix(".")
     article = "an" if route.noun.startswith("a") else "a"
     return text.replace("a track, album or artist", f"{article} {route.noun}") if route.noun else text
 

@@ -15,7 +15,7 @@ from musicsvc.server.request import parameters
 from musicsvc.server.request.executors import Executors, Work
 from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.pages.form import Form, parse_form
-from musicsvc.server.schemas.parsed_body import ParsedBody, parse_body
+from musicsvc.server.schemas.reading import ParsedBody, parse_body
 
 MAX_BODY = 1024 * 1024
 TOO_LARGE = "The body is larger than 1 MiB."

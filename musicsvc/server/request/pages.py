@@ -28,7 +28,7 @@ from musicsvc.server.responses.responses import Reply
 from musicsvc.server.routes.route import KEPT, SAFE, Access, Family, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
-from musicsvc.server.schemas.parsed_body import ParsedBody
+from musicsvc.server.schemas.reading import ParsedBody
 from musicsvc.server.shapes.envelope import Download, Representation, represent
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
 from musicsvc.server.visits import ExpiredForm, Visit

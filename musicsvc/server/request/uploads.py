@@ -18,8 +18,7 @@ from musicsvc.server.request.bodies import send_continue
 from musicsvc.server.request.multipart import NOT_VALID, FormData, Part
 from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD
-from musicsvc.server.schemas.parsed_body import ParsedBody
-from musicsvc.server.schemas.reading import check
+from musicsvc.server.schemas.reading import ParsedBody, check
 from musicsvc.server.shapes.pages import Received
 from musicsvc.server.visits import ExpiredForm, Visit
 from musicsvc.store.engine.store import Store

@@ -32,7 +32,8 @@ SHARE = 4  # one client may hold this fraction of the budget
 ANONYMOUS = 2  # all clients without a token or session together may hold this fraction
 MEBIBYTE = 1 << 20
 
-Shape = Callable[[Sequence[Any]], list[JSON]]  # loads the content of some rows and returns their JSON
+Shape = Callable[[Any], JSON]  # returns the JSON of a row
+Load = Callable[[Sequence[Any]], Iterable[Any]]  # returns some rows with their content
 
 
 class AnswerMemory:
@@ -145,33 +146,35 @@ class AnswerBuilder:
         self._group = ALBUMS if nests_tracks else GROUP
         self._fragments = fragments
 
-    def page(self, listing: Listing[Any], shape: Shape) -> Members:
-        """Return the rows of a page as JSON.
+    def page(self, listing: Listing[Any], shape: Shape, complete: Load) -> Members:
+        """Return the rows of a page as JSON. `complete` takes rows of the listing.
 
         Raises Invalid as soon as several rows take more than MAX_PAGE bytes, Overloaded if too little memory is free.
         """
         most = MAX_PAGE if len(listing.ids) > 1 else None
-        return self._encode(listing.ids, lambda ids: shape(listing.load(ids)), kind=shape, most=most)
+        return self._encode(listing.ids, shape, lambda ids: complete(listing.load(ids)), kind=shape, most=most)
 
-    def array(self, rows: Sequence[Any], shape: Shape) -> Members:
+    def array(self, ids: Sequence[int], shape: Shape, load: Load) -> Members:
         """Return the JSON of rows of any size. Raises Overloaded if too little memory is free."""
-        return self._encode(rows, shape)
+        return self._encode(ids, shape, load)
 
-    def _encode(self, rows: Sequence[Any], shape: Shape, *, kind: Hashable = None, most: int | None = None) -> Members:
-        def make(some: Sequence[Any]) -> Iterable[bytes]:
-            return map(orjson.dumps, shape(some))
+    def _encode(
+        self, ids: Sequence[int], shape: Shape, load: Load, *, kind: Hashable = None, most: int | None = None
+    ) -> Members:
+        def make(some: Sequence[int]) -> Iterable[bytes]:
+            return map(orjson.dumps, map(shape, load(some)))
 
         read = make if kind is None or self._fragments is None else partial(self._fragments.read, kind, make=make)
         pieces: list[bytes] = []
         size = 0
-        for first in range(0, len(rows), self._group):
-            for content in read(rows[first : first + self._group]):
+        for first in range(0, len(ids), self._group):
+            for content in read(ids[first : first + self._group]):
                 pieces += (b",", content)
                 size += 1 + len(content)
             if most is not None and size > most:
                 raise Invalid({self._size_name: TOO_LARGE})
             self._reservation.resize(size)
-        return Members(pieces[1:], len(rows))
+        return Members(pieces[1:], len(ids))
 
     def expect_large(self) -> None:
         """Reserve memory before anything is read. Raises Overloaded if too little is free."""

@@ -2,20 +2,8 @@
 
 from functools import partial
 
-from musicsvc.server.handlers.admin import (
-    abuse,
-    accounts,
-    activity,
-    artists,
-    backups,
-    deletion,
-    health,
-    imports,
-    plays,
-    requests,
-    tokens,
-)
-from musicsvc.server.handlers.pages import imports as pages_of_imports
+from musicsvc.server.handlers.admin import accounts, activity, artists, health, tokens
+from musicsvc.server.handlers.pages import imports
 from musicsvc.server.routes.pages import page
 from musicsvc.server.routes.route import Access, Route
 from musicsvc.server.schemas.pages.admin import (
@@ -47,10 +35,10 @@ admin = partial(page, access=Access.ADMIN)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    admin("GET", "/admin", requests.show, query=RequestsQuery),
-    request("GET", REQUEST, requests.show_one),
-    request("POST", f"{REQUEST}/approve", requests.approve, form=REQUEST),
-    request("POST", f"{REQUEST}/deny", requests.deny, body=ReasonForm, form=REQUEST),
+    admin("GET", "/admin", accounts.list_requests, query=RequestsQuery),
+    request("GET", REQUEST, accounts.show_request),
+    request("POST", f"{REQUEST}/approve", accounts.approve, form=REQUEST),
+    request("POST", f"{REQUEST}/deny", accounts.deny, body=ReasonForm, form=REQUEST),
     admin("GET", "/admin/accounts", accounts.search, query=SearchQuery),
     admin("POST", "/admin/accounts", accounts.create, body=AccountForm, form="/admin/accounts"),
     account("GET", ACCOUNT, accounts.show),
@@ -64,9 +52,9 @@ ROUTES: tuple[Route, ...] = (
     account("POST", f"{ACCOUNT}/make-admin", accounts.make_admin, form=ACCOUNT),
     account("POST", f"{ACCOUNT}/end-admin", accounts.end_admin, form=ACCOUNT, urgent=True),
     account("POST", f"{ACCOUNT}/assign-artists", accounts.assign_artists, body=AssignForm, form=ACCOUNT),
-    account("GET", f"{ACCOUNT}/delete", deletion.show),
-    account("POST", f"{ACCOUNT}/delete", deletion.delete, body=DeletionForm, form=f"{ACCOUNT}/delete"),
-    account("POST", f"{ACCOUNT}/withdraw-plays", plays.withdraw, body=WithdrawalForm, form=ACCOUNT),
+    account("GET", f"{ACCOUNT}/delete", accounts.show_deletion),
+    account("POST", f"{ACCOUNT}/delete", accounts.delete, body=DeletionForm, form=f"{ACCOUNT}/delete"),
+    account("POST", f"{ACCOUNT}/withdraw-plays", accounts.withdraw_plays, body=WithdrawalForm, form=ACCOUNT),
     admin("GET", "/admin/artists", artists.search, query=ArtistsQuery),
     artist("GET", ARTIST, artists.show),
     artist("POST", f"{ARTIST}/assign", artists.assign, body=AssignForm, form=ARTIST),
@@ -74,14 +62,14 @@ ROUTES: tuple[Route, ...] = (
     token("GET", TOKEN, tokens.show),
     token("POST", f"{TOKEN}/revoke", tokens.revoke, body=ReasonForm, form=TOKEN, urgent=True),
     token("POST", f"{TOKEN}/reinstate", tokens.reinstate, form=TOKEN),
-    admin("GET", "/admin/abuse", abuse.show, query=OlderQuery),
-    admin("GET", "/admin/abuse/{id}", abuse.explain, no_store=True),
+    admin("GET", "/admin/abuse", tokens.list_abuse, query=OlderQuery),
+    admin("GET", "/admin/abuse/{id}", tokens.explain_abuse, no_store=True),
     admin("GET", "/admin/activity", activity.show, query=ActivityQuery, no_store=True),
-    admin("GET", IMPORTS, imports.show, query=OlderQuery),
-    admin("GET", f"{IMPORTS}/{{id}}/undo", pages_of_imports.preview_undo(IMPORTS), find=runs.get),
-    admin("POST", f"{IMPORTS}/{{id}}/undo", pages_of_imports.undo(IMPORTS), find=runs.get),
-    admin("GET", BACKUPS, backups.show, no_store=True),
-    admin("POST", BACKUPS, backups.create, form=BACKUPS, no_store=True),
+    admin("GET", IMPORTS, imports.show_everybodys, query=OlderQuery),
+    admin("GET", f"{IMPORTS}/{{id}}/undo", partial(imports.preview_undo, IMPORTS), find=runs.get),
+    admin("POST", f"{IMPORTS}/{{id}}/undo", partial(imports.undo, IMPORTS), find=runs.get),
+    admin("GET", BACKUPS, health.list_backups, no_store=True),
+    admin("POST", BACKUPS, health.create_backup, form=BACKUPS, no_store=True),
     admin("GET", "/admin/health", health.show, query=HealthQuery, no_store=True),
 )
 # fmt: on

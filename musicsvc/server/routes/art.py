@@ -1,5 +1,7 @@
 """Endpoints of generated pictures: cover art, avatars and thumbnails."""
 
+from functools import partial
+
 from musicsvc.server.handlers import art
 from musicsvc.server.routes.route import V1, Access, Family, RateLimit, Route
 from musicsvc.server.schemas.art import Preview, PreviewIn, Templates
@@ -17,7 +19,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/cover-art/templates/{name}", art.show_template, OPEN, family=PLAIN, undocumented=True, no_store=True,
           render=art.draw),
     Route("GET", "/avatars/{id}", art.show_avatar, OPEN, family=PLAIN, undocumented=True, render=art.draw),
-    *(Route("GET", f"/thumbnails/{noun}/{{id}}", art.show_thumbnail(kind), OPEN, family=PLAIN, undocumented=True,
-            render=art.draw) for noun, kind in KINDS.items()),
+    *(Route("GET", f"/thumbnails/{noun}/{{id}}", partial(art.show_thumbnail, kind), OPEN, family=PLAIN,
+            undocumented=True, render=art.draw) for noun, kind in KINDS.items()),
 )
 # fmt: on

@@ -24,13 +24,13 @@ def _pages(noun: Noun, find: Callable[..., Any]) -> tuple[Route, ...]:
     new, merge, row = f"/insights/{noun}/new", f"/insights/{noun}/merge", f"/insights/{noun}/{{id}}"
     edit, delete = f"{row}/edit", f"{row}/delete"
     return (
-        get(new, editing.show_new(noun), query=NewQuery),
-        post(new, editing.create(noun), query=NewQuery, body=FieldsForm, form=new),
-        get(merge, merging.show(noun), query=MergeQuery, form=merge),
-        post(merge, merging.merge(noun), body=MergeForm),
-        get(edit, editing.show(noun), find=find),
-        post(edit, editing.save(noun), find=find, body=FieldsForm, form=edit),
-        get(delete, editing.show_deletion(noun), find=find),
+        get(new, partial(editing.show_new, noun), query=NewQuery),
+        post(new, partial(editing.create, noun), query=NewQuery, body=FieldsForm, form=new),
+        get(merge, partial(merging.show, noun), query=MergeQuery, form=merge),
+        post(merge, partial(merging.merge, noun), body=MergeForm),
+        get(edit, partial(editing.show, noun), find=find),
+        post(edit, partial(editing.save, noun), find=find, body=FieldsForm, form=edit),
+        get(delete, partial(editing.show_deletion, noun), find=find),
         post(delete, editing.delete, find=find, form=delete),
     )
 

@@ -25,7 +25,7 @@ ROUTES: tuple[Route, ...] = (
     post(f"{FILE}/stop", imports.stop, find=queue.get_own, form=FILE),
     post(f"{FILE}/discard", imports.discard, find=queue.get_own, form=FILE),
     get(f"{FILE}/refused.csv", imports.send_refused, find=queue.get_own, slow=True),
-    get("/imports/{id}/undo", imports.preview_undo(IMPORT), find=runs.get_own, figures=True),
-    post("/imports/{id}/undo", imports.undo(IMPORT), find=runs.get_own),
+    get("/imports/{id}/undo", partial(imports.preview_undo, IMPORT), find=runs.get_own, figures=True),
+    post("/imports/{id}/undo", partial(imports.undo, IMPORT), find=runs.get_own),
 )
 # fmt: on

@@ -7,10 +7,14 @@ from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.messages import (
     Conversation,
     ConversationIn,
+    DeviceIn,
+    DeviceOut,
+    DeviceStored,
     Message,
     MessageIn,
+    Subscriptions,
+    SubscriptionsIn,
 )
-from musicsvc.server.schemas.notifications import DeviceIn, DeviceOut, DeviceStored, Subscriptions, SubscriptionsIn
 from musicsvc.store.messaging.messages import get
 from musicsvc.store.messaging.notifications import require_own
 

@@ -4,19 +4,8 @@ from functools import partial
 from typing import Any
 
 from musicsvc.server.handlers import exports
-from musicsvc.server.handlers.accounts import registration_open
-from musicsvc.server.handlers.pages import (
-    accounts,
-    developers,
-    home,
-    insights,
-    overviews,
-    own_account,
-    reports,
-    settings,
-    sign_in,
-    static,
-)
+from musicsvc.server.handlers.accounts import hash_password, registration_open
+from musicsvc.server.handlers.pages import accounts, developers, home, insights, overviews, settings
 from musicsvc.server.routes.route import Access, Family, PasswordOf, RateLimit, Route
 from musicsvc.server.schemas.pages.accounts import (
     AccessForm,
@@ -69,13 +58,13 @@ export = partial(
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     page("GET", "/", home.show, OPEN),
-    page("GET", "/sign-in", sign_in.show, OPEN, query=SignInQuery),
-    page("POST", "/sign-in", sign_in.sign_in, OPEN, body=SignInForm, query=SignInQuery, form="/sign-in",
+    page("GET", "/sign-in", accounts.show_sign_in, OPEN, query=SignInQuery),
+    page("POST", "/sign-in", accounts.sign_in, OPEN, body=SignInForm, query=SignInQuery, form="/sign-in",
          password=PasswordOf.NAMED),
-    page("POST", "/sign-out", sign_in.sign_out, OPEN),
+    page("POST", "/sign-out", accounts.sign_out, OPEN),
     page("GET", "/register", accounts.show_registration, OPEN, enabled_if=registration_open),
     page("POST", "/register", accounts.register, OPEN, body=RegisterForm, form="/register",
-         limit=RateLimit.REGISTER, enabled_if=registration_open, prepare=accounts.hash_password),
+         limit=RateLimit.REGISTER, enabled_if=registration_open, prepare=hash_password),
     page("GET", PASSWORD, accounts.show_password, OPEN, find=password_links.find, limit=RateLimit.PASSWORD_LINKS),
     page("POST", PASSWORD, accounts.set_password, OPEN, body=NewPasswordForm, form=PASSWORD,
          find=password_links.find, limit=RateLimit.PASSWORD_LINKS, prepare=accounts.hash_new_password),
@@ -85,11 +74,11 @@ ROUTES: tuple[Route, ...] = (
          password=PasswordOf.CALLER, prepare=accounts.hash_new_password),
     page("POST", f"{SETTINGS}/sessions/{{id}}/end", settings.end_session, SESSION, find=sessions.get_own),
     page("POST", f"{SETTINGS}/sessions/end-others", settings.end_other_sessions, SESSION),
-    page("GET", DATA, own_account.show_data, SESSION),
-    page("POST", DATA, own_account.download, SESSION, body=PasswordForm, form=DATA, password=PasswordOf.CALLER,
+    page("GET", DATA, settings.show_data, SESSION),
+    page("POST", DATA, settings.download, SESSION, body=PasswordForm, form=DATA, password=PasswordOf.CALLER,
          reads=True, slow=True, limit=RateLimit.EXPORTS),
-    page("GET", DELETE, own_account.show_deletion, SESSION),
-    page("POST", DELETE, own_account.delete, SESSION, body=PasswordForm, form=DELETE, password=PasswordOf.CALLER),
+    page("GET", DELETE, settings.show_deletion, SESSION),
+    page("POST", DELETE, settings.delete, SESSION, body=PasswordForm, form=DELETE, password=PasswordOf.CALLER),
     page("GET", DEVELOPERS, developers.show, SESSION),
     page("POST", f"{DEVELOPERS}/access", developers.request_access, SESSION, body=AccessForm, form=DEVELOPERS),
     page("POST", f"{DEVELOPERS}/tokens", developers.create_token, SESSION, body=TokenForm, form=DEVELOPERS,
@@ -98,16 +87,16 @@ ROUTES: tuple[Route, ...] = (
     page("POST", f"{TOKEN}/regenerate", developers.regenerate_token, SESSION, find=tokens.get_own,
          body=RegenerateForm, form=TOKEN, password=PasswordOf.CALLER),
     page("POST", f"{TOKEN}/delete", developers.delete_token, SESSION, find=tokens.get_own, urgent=True),
-    Route("GET", "/static/{name}", static.send, OPEN, family=Family.PLAIN, no_store=True, undocumented=True),
+    Route("GET", "/static/{name}", home.send, OPEN, family=Family.PLAIN, no_store=True, undocumented=True),
     page("GET", "/insights", overviews.show, SESSION, query=OverviewQuery, form="/insights",
          figures=True, replica=True),
     *(page("GET", path, insights.show, SESSION, find=find, query=SubjectQuery, form=path, figures=True,
            replica=find is not track_of)  # that of a track shows its plays of this moment
       for path, find in KINDS.items()),
-    *(page("GET", path, overviews.show_table(kind), SESSION, query=TableQuery, form=path, figures=True,
+    *(page("GET", path, partial(overviews.show_table, kind), SESSION, query=TableQuery, form=path, figures=True,
            replica=True)
       for kind, path in TABLES.items()),
-    *(page("GET", f"{path}/csv", overviews.download(kind), SESSION, query=TableQuery, slow=True,
+    *(page("GET", f"{path}/csv", partial(overviews.download, kind), SESSION, query=TableQuery, slow=True,
            replica=True, limit=RateLimit.EXPORTS) for kind, path in TABLES.items()),
     page("GET", COMPARE, insights.compare, SESSION, query=CompareQuery, form=COMPARE, figures=True,
          replica=True),
@@ -120,7 +109,8 @@ ROUTES: tuple[Route, ...] = (
     export("/insights/export/json", exports.export_table("json", attachment=True)),
     export("/insights/export/xlsx", exports.export_table("xlsx")),
     export("/insights/export/pdf", exports.export_pdf, render=exports.render_pdf),
-    page("GET", "/reports/{link}", reports.show, OPEN, render=reports.draw, figures=True, limit=RateLimit.REPORTS),
-    page("POST", "/settings/share-links/{id}/end", reports.end, SESSION, find=report_links.get_own),
+    page("GET", "/reports/{link}", insights.show_shared, OPEN, render=insights.draw_shared, figures=True,
+         limit=RateLimit.REPORTS),
+    page("POST", "/settings/share-links/{id}/end", insights.end_share, SESSION, find=report_links.get_own),
 )
 # fmt: on

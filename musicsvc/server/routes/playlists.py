@@ -6,9 +6,11 @@ from musicsvc.server.handlers import collections, invites, playlists
 from musicsvc.server.routes.route import V1, Route
 from musicsvc.server.schemas.answers import Paged, Success, UserSummary, one
 from musicsvc.server.schemas.catalog import Track
-from musicsvc.server.schemas.collections import Collection, CollectionIn, CollectionListed
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.playlists import (
+    Collection,
+    CollectionIn,
+    CollectionListed,
     Invitation,
     Invited,
     InviteIn,

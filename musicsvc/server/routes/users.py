@@ -2,12 +2,20 @@
 
 from musicsvc.server.handlers import accounts, likes, tokens, users
 from musicsvc.server.routes.route import V1, Access, PasswordOf, RateLimit, Route
-from musicsvc.server.schemas.accounts import LoggedIn, LoginIn, Registered, RegisterIn
+from musicsvc.server.schemas.accounts import (
+    FoundUsers,
+    LoggedIn,
+    LoginIn,
+    NewToken,
+    Registered,
+    RegisterIn,
+    SearchQuery,
+    TokenIn,
+    TokenListed,
+)
 from musicsvc.server.schemas.answers import Paged, Success, UserSummary, one
 from musicsvc.server.schemas.catalog import Artist, Track
 from musicsvc.server.schemas.fields import Pages
-from musicsvc.server.schemas.tokens import NewToken, TokenIn, TokenListed
-from musicsvc.server.schemas.users import FoundUsers, SearchQuery
 from musicsvc.store.accounts import users as user_store
 from musicsvc.store.accounts.tokens import get_own
 

@@ -1,13 +1,16 @@
-"""Requests to register an account and to sign in, and their responses."""
+"""Requests and responses of accounts: registration, sign-in, access tokens, search."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from musicsvc.server.schemas.answers import Success, UserSummary
-from musicsvc.server.schemas.fields import Body, Secret, Text
-from musicsvc.server.schemas.tokens import VALUE, TokenName
-from musicsvc.store.accounts import email_addresses, passwords, users
+from musicsvc.server.schemas.answers import Answer, Success, Timestamp, UserSummary
+from musicsvc.server.schemas.fields import DIGITS_ONLY, TRIMMED, Body, NameText, Query, Secret, Text, replace_null
+from musicsvc.store.accounts import email_addresses, passwords, tokens, users
+from musicsvc.store.accounts.tokens import Scope, State
+
+TokenName = Annotated[str, NameText(tokens.SHORTEST_NAME, tokens.LONGEST_NAME)]
+VALUE = "msvc_" + "0" * 46
 
 
 class RegisterIn(Body):
@@ -75,3 +78,62 @@ class Registered(Success):
     """A response with the new account."""
 
     user: RegisteredUser
+
+
+class TokenIn(Body):
+    """An access token to create; the caller's `password` is required, so that a stolen token cannot create others."""
+
+    name: TokenName = Field(examples=["laptop"])
+    password: Secret = Field(examples=["three romances for violin"], json_schema_extra={"format": "password"})
+    days: Annotated[int, Field(strict=True, ge=1, le=tokens.LONGEST_DAYS), replace_null(tokens.LONGEST_DAYS, int)] = (
+        Field(tokens.LONGEST_DAYS, description="Days until the token expires.", examples=[30])
+    )
+    scope: Annotated[Scope, TRIMMED, replace_null("read-write", Scope)] = Field(
+        "read-write", description="`read` allows GET, HEAD and exports only.", examples=["read"]
+    )
+
+
+class TokenCreated(Answer):
+    """A new access token, without its value."""
+
+    id: int
+    name: str = Field(examples=["laptop"])
+    expires_at: Timestamp
+
+
+class NewToken(Success):
+    """A response with a new access token and its value, which is not shown again."""
+
+    access_token: TokenCreated
+    plain_text_token: str = Field(examples=[VALUE])
+
+
+class TokenListed(Answer):
+    """An access token in the list of its account."""
+
+    id: int
+    name: str = Field(examples=["laptop"])
+    last_four: str = Field(examples=["a1B2"])
+    scope: Scope
+    state: State
+    created_at: Timestamp
+    expires_at: Timestamp
+    last_used_at: Timestamp | None
+
+
+class SearchQuery(Query):
+    """Query string of a search for accounts by display name; `q` is another name for `query`."""
+
+    other_names: ClassVar = {"q": "query"}
+
+    query: Annotated[str, Text(1, 100)] = Field(
+        description="Part of a display name, ignoring case and accents; one or two characters match only word starts.",
+        examples=["no"],
+    )
+    limit: Annotated[int, Field(ge=1, le=50), DIGITS_ONLY] = Field(10, description="Maximum number of accounts.")
+
+
+class FoundUsers(Success):
+    """A response with the matching accounts, the best match first."""
+
+    users: list[UserSummary]

@@ -1,11 +1,15 @@
-"""Requests and responses of playlists, lists of tracks that several users can edit (docs/playlists.md)."""
+"""Requests and responses of playlists, lists of tracks that several users can edit (docs/playlists.md).
+
+Also of collections, a user's named groups of tracks.
+"""
 
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Success, Timestamp, Uri, UserSummary
-from musicsvc.server.schemas.fields import MAX_ID, Body, Id, NameText, Text, Url
+from musicsvc.server.schemas.catalog import TrackNested
+from musicsvc.server.schemas.fields import MAX_ID, Body, Id, Name, NameText, Text, Url
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import tracks
 from musicsvc.wording import quantity
@@ -136,3 +140,36 @@ class Invited(Success):
     """A response that confirms that the invitation was sent."""
 
     message: Literal["Invitation sent successfully."]
+
+
+class CollectionIn(Body):
+    """A new collection of tracks."""
+
+    references: ClassVar = {"track_ids": tracks.missing}
+
+    name: Name = Field(examples=["Left hand alone"])
+    description: Annotated[str, Text(0, 1000)] | None = Field(None, examples=["Piano pieces for the left hand."])
+    track_ids: Annotated[list[Id], Field(max_length=MAX_IDS)] | None = None
+
+
+class CollectionListed(Answer):
+    """A collection without its tracks, as returned in lists; `GET /collections/{id}` returns the tracks."""
+
+    id: int
+    name: str = Field(examples=["Left hand alone"])
+    description: str | None = Field(examples=["Piano pieces for the left hand."])
+    tracks_count: int
+    user: UserSummary
+    created_at: Timestamp
+
+
+class Collection(Answer):
+    """A collection with its tracks in their order."""
+
+    id: int
+    name: str = Field(examples=["Left hand alone"])
+    description: str | None = Field(examples=["Piano pieces for the left hand."])
+    tracks_count: int
+    tracks: list[TrackNested]
+    user: UserSummary
+    created_at: Timestamp

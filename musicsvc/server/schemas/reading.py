@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from musicsvc.errors import Malformed
-from musicsvc.server.schemas.fields import MAX_ID, Input, Query
+from musicsvc.server.schemas.fields import MAX_ID, Body, Input, Query
 
 M = TypeVar("M", bound=Input)
 Q = TypeVar("Q", bound=Query)
@@ -19,6 +20,13 @@ NOT_VALID = "Is not valid."
 NOT_JSON = "The body is not valid JSON in UTF-8."
 DIGITS_KEPT = 400
 MAX_NAME = 100  # characters of a key shown in an error
+MAX_VALUES = 20_000
+TOO_MANY_VALUES = f"Must have at most {MAX_VALUES:,} values in total."
+SAMPLE = 5_000  # values of an oversized text that are still validated; more than any field accepts
+# A sign outside of strings, with all strings before it, or the end of the text. A string without an end reaches there.
+# It always matches, and nothing is tried twice, so that all matches together look at each character once.
+SIGN = re.compile(r'[^"\[\]{},]*+(?:"[^"\\]*+(?:\\.?[^"\\]*+)*+"?[^"\[\]{},]*+)*+([\[\]{},]?)', re.DOTALL)
+CLOSING = {"[": "]", "{": "}"}
 MESSAGES = {
     "missing": REQUIRED,
     "string_type": "Must be a string.",
@@ -149,3 +157,70 @@ def _message(fault: Any) -> str:
         return "Must not be empty."
     unit = "characters" if isinstance(fault["input"], str) else "entries"
     return MESSAGES.get(kind, NOT_VALID).format(unit=unit, **context)
+
+
+def first_values(text: str, most: int = MAX_VALUES, sample: int = SAMPLE) -> str | None:
+    """Return None if the JSON text has at most `most` values, else a text with its first `sample` values.
+
+    Each object, array, item and member is counted. All open objects and arrays are closed. If the text is not JSON,
+    None may be returned too: the parser refuses it, after at most that many values.
+    """
+    closing: list[str] = []
+    values, cut = 0, None
+    for found in SIGN.finditer(text):
+        match found[1]:
+            case "[" | "{" as bracket:
+                closing.append(CLOSING[bracket])
+                values += 1
+                if cut is None and len(closing) > sample:
+                    cut = text[: found.end()]  # nested too deeply to be parsed
+            case "]" | "}" if closing:
+                closing.pop()
+            case ",":
+                if cut is None and values >= sample:
+                    cut = text[: found.start(1)] + "".join(reversed(closing))
+                values += 1
+            case _:
+                break  # at the end, or at a bracket that closes nothing
+        if values > most:
+            return text[: found.end()] if cut is None else cut
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedBody:
+    """A parsed request body.
+
+    `sent`: the JSON value, or None if the body has too many values. `model`: the validated body, or None if there are
+    `errors`. `resource`: the objects that the body names, such as `conversations/7`, or None.
+    """
+
+    sent: Any
+    model: Body | None
+    errors: Errors
+    resource: str | None
+
+
+def parse_body(schema: type[Body], raw: bytes | bytearray, context: Mapping[str, Any]) -> ParsedBody:
+    """Parse the body and validate it with the schema. Raises Malformed if it is not valid JSON."""
+    text = decode(raw)
+    # A text of so few bytes, or with so few signs, is not looked at further.
+    may_be_oversized = len(raw) > MAX_VALUES and sum(map(raw.count, (b",", b"[", b"{"))) > MAX_VALUES
+    if may_be_oversized and (first := first_values(text)) is not None:
+        return ParsedBody(None, None, _errors_of_oversized(schema, first, context), None)
+    sent = parse_json(text) if raw else _empty(schema)
+    model, errors = check(schema, sent, context)
+    return ParsedBody(sent, model, errors, schema.get_resource(sent, errors))
+
+
+def _empty(schema: type[Body]) -> dict[str, Any]:
+    if any(field.is_required() for field in schema.model_fields.values()):
+        raise Malformed("A JSON body is required.")
+    return {}
+
+
+def _errors_of_oversized(schema: type[Body], first: str, context: Mapping[str, Any]) -> Errors:
+    """Map fields to errors for a body with too many values, of which only the first are checked, none for missing."""
+    _, errors = check(schema, parse_json(first), context)
+    present = {name: message for name, message in errors.items() if message != REQUIRED}
+    return {"body": TOO_MANY_VALUES} | present

@@ -8,6 +8,7 @@ from musicsvc.reports.formats import FORMATS
 from musicsvc.server.shapes import insights, listening
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.store.dashboards.catalog_search import Result, ResultPage
+from musicsvc.store.dashboards.comparisons import MOST, ComparedSubject
 from musicsvc.store.dashboards.dashboards import Dashboard, Related
 from musicsvc.store.dashboards.report_links import SharedReport
 from musicsvc.store.insights import figures
@@ -140,7 +141,7 @@ def _days(found: Dashboard, today: int) -> list[JSON]:
         }
         for point in found.curve
     ]
-    return rows[first_shown([bool(row["plays"] or row["before"]) for row in rows]) :]
+    return rows[_first_shown([bool(row["plays"] or row["before"]) for row in rows]) :]
 
 
 def _plays_before(before: Sequence[int], first: int, days: int) -> int | None:
@@ -154,7 +155,7 @@ def _name(days: range, interval: Interval) -> str:
     return (interval == "month" and dates.calendar_name(first, last)) or dates.span(first, last)
 
 
-def first_shown(played: Sequence[bool]) -> int:
+def _first_shown(played: Sequence[bool]) -> int:
     """Return the place of the first day to show, given for each day whether it has plays.
 
     A period of more than a year begins with the first day that has plays, so that the page stays small.
@@ -170,3 +171,59 @@ def _related(found: Related | Result) -> JSON:
 def formats() -> list[JSON]:
     """Return the formats of downloads."""
     return [{"id": each.id, "name": each.name} for each in FORMATS.values() if each.reports]
+
+
+def comparison(kind: str, found: Sequence[ComparedSubject], window: Window, now: int) -> JSON:
+    """Return the figures of the subjects beside each other, and those of each day."""
+    return period(window, now) | {
+        "kind": kind,
+        "before": window.before.label,
+        "rows": [_compared(each) for each in found],
+        "days": _compared_days(found, window, day_of(now)),
+    }
+
+
+def choice(page: JSON, text: str, results: Sequence[Result]) -> JSON:
+    """Return the variables of a page on which subjects are added and removed. `results`: those found for `text`."""
+    ids = [row["id"] for row in page["rows"]]
+    kept = {"kind": page["kind"], "ids": ",".join(map(str, ids))} if ids else {"kind": page["kind"]}
+    return page | {
+        "most": MOST,
+        "text": text,
+        "kept": kept,
+        "own_query": urlencode(kept | page["chosen"]),
+        "without": {each: _query(page, [other for other in ids if other != each]) for each in ids},
+        "results": [
+            {
+                "id": each.subject.id,
+                "name": each.name,
+                "artists": ", ".join(each.artists),
+                "plays": each.plays,
+                "query": _query(page, [*ids, each.subject.id]),
+            }
+            for each in results
+            if each.subject.id not in ids
+        ],
+    }
+
+
+def _query(page: JSON, ids: Sequence[int]) -> str:
+    return urlencode({"kind": page["kind"], "ids": ",".join(map(str, ids)), **page["chosen"]})
+
+
+def _compared(each: ComparedSubject) -> JSON:
+    first = each.first_plays
+    return {
+        "id": each.subject.id,
+        "name": each.name,
+        "artists": ", ".join(each.artists),
+        "data": insights.figures(each.figures),
+        "first_plays": None if first is None else dates.first_plays(to_date(first)),
+    }
+
+
+def _compared_days(found: Sequence[ComparedSubject], window: Window, today: int) -> list[JSON]:
+    """Return the plays and listeners of all subjects by day."""
+    days = list(zip(window.numbers, zip(*(each.days for each in found), strict=True), strict=True)) if found else []
+    first = _first_shown([any(plays for plays, _ in of) for _, of in days])
+    return [{"date": to_date(day).isoformat(), "open": day == today, "counts": counts} for day, counts in days[first:]]

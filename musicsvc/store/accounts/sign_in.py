@@ -1,7 +1,9 @@
 """Look up password hashes, for signing in and for actions that require the password in addition to a session."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+from musicsvc.errors import Invalid
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.models import User
@@ -35,6 +37,13 @@ def still_valid(verified: Credentials | None) -> User | None:
         return None
     lock_rows(User.select(User.id).where(User.id == verified.user_id)).first()
     return users.get(verified.user_id) if by_id(verified.user_id) == verified else None
+
+
+def require(verified: Credentials | None, wrong: Mapping[str, str]) -> User:
+    """Lock and return the account. Raises Invalid with the errors `wrong` if `verified` is not valid any more."""
+    if (user := still_valid(verified)) is None:
+        raise Invalid(wrong)
+    return user
 
 
 def _of(user: User | None) -> Credentials | None:

@@ -3,7 +3,7 @@
 import re
 
 from musicsvc.clock import DAY, MINUTE
-from musicsvc.server.handlers.admin import plays
+from musicsvc.server.handlers.admin import accounts
 from musicsvc.store.accounts import tokens
 from musicsvc.store.models import Track
 from musicsvc.store.plays import ingest, verify
@@ -71,7 +71,7 @@ async def test_a_withdrawal_that_cannot_be_made_says_why(office: Office, bounds:
     page = f"/admin/accounts/{user_id}"
     refused = text(await office.act(f"{page}/withdraw-plays", 422, since="soon"))
     assert "<details open>" in refused
-    assert plays.NO_TIME in refused
+    assert accounts.NO_TIME in refused
     assert 'value="soon"' in refused
     await office.act(f"{page}/withdraw-plays", 422, track="x")
     none = text(await office.act(f"{page}/withdraw-plays", 409, since="1s", track="9007199254740991"))

@@ -13,7 +13,7 @@ from musicsvc.clock import MovableClock
 from musicsvc.server.network.connection_limits import MAX_FRAMING
 from musicsvc.server.request.bodies import MAX_CHUNKS
 from musicsvc.server.schemas.pages.form import MOST_ESCAPES
-from musicsvc.server.schemas.parsed_body import MAX_VALUES, SAMPLE, first_values
+from musicsvc.server.schemas.reading import MAX_VALUES, SAMPLE, first_values
 from musicsvc.store.engine.store import Store
 from tests.support.malformed_requests import ALBUMS, ARTISTS, JSON, check_sound
 from tests.support.raw_connection import chunked, connected, request

@@ -1,10 +1,19 @@
-"""Accounts: search, creation, password links, API access, suspension."""
+"""Accounts: requests for API access, search, creation, password links, suspension, withdrawal of plays, deletion."""
 
 from collections.abc import Sequence
 
-from musicsvc.errors import Invalid
-from musicsvc.server.handlers.admin import plays
-from musicsvc.server.schemas.pages.admin import AccountForm, AssignForm, EditAccountForm, ReasonForm, SearchQuery
+from musicsvc.clock import DAY, isoformat, parse_time_or_age
+from musicsvc.errors import Conflict, Invalid
+from musicsvc.server.schemas.pages.admin import (
+    AccountForm,
+    AssignForm,
+    DeletionForm,
+    EditAccountForm,
+    ReasonForm,
+    RequestsQuery,
+    SearchQuery,
+    WithdrawalForm,
+)
 from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
@@ -13,7 +22,9 @@ from musicsvc.store.accounts.password_links import NewLink
 from musicsvc.store.catalog import artists
 from musicsvc.store.editing import assignments
 from musicsvc.store.engine.pagination import Page
-from musicsvc.store.models import Token, User
+from musicsvc.store.models import AccessRequest, Token, User
+from musicsvc.store.people import deletion
+from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.reported import account_plays
 from musicsvc.store.plays.reported.account_plays import Reports
 from musicsvc.store.security import security_events
@@ -21,9 +32,40 @@ from musicsvc.store.security.security_events import Administrator
 from musicsvc.store.security.sessions import SessionIdentity
 from musicsvc.wording import quantity
 
-PATH = "/admin/accounts"
+HOME, PATH = "/admin", "/admin/accounts"
 EVENTS = 20
 FEW = Page(1, 1)  # for the number of artists
+NAMED = Page(1, 10)  # artists named before a deletion
+RECENT = 30 * DAY
+MOST_COUNTED = 1_000_000  # plays
+MOST_WITHDRAWN = 200_000  # with pages; the command withdraws any number
+SHOWN_TRACKS = 20
+NO_TIME = "Must be a time (2026-01-31T12:00:00Z) or an age (15m, 7d)."
+ITSELF = "This is the account itself. Name another one."
+
+
+def list_requests(query: RequestsQuery) -> View:
+    """Show requests for API access."""
+    pending = query.show == "pending"
+    found = api_access.requests(pending=pending, limit=pages.WANTED, before=query.before)
+    return View("admin/requests.html", {"list": pages.newest_by_id(found, lambda asked: asked.id), "pending": pending})
+
+
+def show_request(subject: AccessRequest) -> View:
+    """Show a request for API access, with the forms to approve and to deny it."""
+    return View("admin/request.html", {"request": subject})
+
+
+def approve(subject: AccessRequest, caller: SessionIdentity, site: Site, now: int) -> View | Redirect:
+    """Approve a request for API access, and show the account's tokens, which work at once."""
+    _, user, link, revived = api_access.approve(subject.id, now=now, actor=Administrator(caller.user_id))
+    return _granted(user, revived, HOME) if link is None else _link(user, link, site, created=True)
+
+
+def deny(subject: AccessRequest, body: ReasonForm, caller: SessionIdentity, now: int) -> Redirect:
+    """Deny a request for API access, with a reason."""
+    denied = api_access.deny(subject.id, body.reason, now=now, actor=Administrator(caller.user_id))
+    return Redirect(HOME, f"The request by {denied.email} is denied.")
 
 
 def search(query: SearchQuery) -> View:
@@ -46,8 +88,8 @@ def show(subject: User, now: int) -> View:
     actors = users.emails({event.actor_id for event in events if event.actor_id is not None})
     owned = [(token, tokens.state(token, now)) for token in tokens.list(subject, limit=pages.SHOWN)[::-1]]
     values = {"user": subject, "tokens": owned, "events": events, "emails": actors}
-    reported = account_plays.count(Reports(subject.id, since=now - plays.RECENT), plays.MOST_COUNTED)
-    values |= {"reported": reported, "most": plays.MOST_COUNTED, "artists": artists.list_managed(subject.id, FEW)}
+    reported = account_plays.count(Reports(subject.id, since=now - RECENT), MOST_COUNTED)
+    values |= {"reported": reported, "most": MOST_COUNTED, "artists": artists.list_managed(subject.id, FEW)}
     return View("admin/account.html", values)
 
 
@@ -78,13 +120,13 @@ def reinstate(subject: User, caller: SessionIdentity, now: int) -> Redirect:
 def grant(subject: User, caller: SessionIdentity, now: int) -> View | Redirect:
     """Grant API access to an account, and show its tokens, which work at once."""
     revived = api_access.grant(subject, now=now, actor=Administrator(caller.user_id))
-    return granted(subject, revived, f"{PATH}/{subject.id}")
+    return _granted(subject, revived, f"{PATH}/{subject.id}")
 
 
 def grant_plays(subject: User, caller: SessionIdentity, now: int) -> View | Redirect:
     """Grant API access with the right to report plays of other listeners."""
     revived = api_access.grant(subject, plays=True, now=now, actor=Administrator(caller.user_id))
-    return granted(subject, revived, f"{PATH}/{subject.id}", "API access, and may report plays of other listeners")
+    return _granted(subject, revived, f"{PATH}/{subject.id}", "API access, and may report plays of other listeners")
 
 
 def make_admin(subject: User, caller: SessionIdentity, now: int) -> Redirect:
@@ -100,25 +142,82 @@ def end_admin(subject: User, caller: SessionIdentity, now: int) -> Redirect:
 
 
 def assign_artists(subject: User, body: AssignForm, caller: SessionIdentity, now: int) -> Redirect:
-    """Assign all artists of an account to another one."""
+    """Assign all artists of an account to another one. Raises Invalid if it is the same."""
     manager = users.by_email(body.email)
     if manager.id == subject.id:
-        raise Invalid({"email": "This is the account itself. Name another one."})
+        raise Invalid({"email": ITSELF})
     moved = assignments.assign_all(subject, manager, now=now, actor=Administrator(caller.user_id))
     return _back(subject, f"{quantity(moved, 'artist')} moved to {manager.email}.")
-
-
-def granted(user: User, revived: Sequence[Token], path: str, right: str = "API access") -> View | Redirect:
-    """Show the tokens that work because access was granted, or lead to the page at `path` if there are none."""
-    if not revived:
-        return Redirect(path, f"{user.email} has {right}.")
-    return View("admin/granted.html", {"user": user, "tokens": revived, "back": path})
 
 
 def revoke(subject: User, caller: SessionIdentity, now: int) -> Redirect:
     """Revoke an account's API access."""
     api_access.revoke(subject, now=now, actor=Administrator(caller.user_id))
     return _back(subject, f"{subject.email} has no API access any more.")
+
+
+def withdraw_plays(subject: User, body: WithdrawalForm, caller: SessionIdentity, now: int) -> View | Redirect:
+    """Show the plays that will be withdrawn or, once confirmed, withdraw them.
+
+    They are those that the account reported through the API. Raises Conflict if there are none, or too many.
+    """
+    reports = Reports(subject.id, _since(body.since, now), body.track)
+    if account_plays.count(reports, MOST_WITHDRAWN) == MOST_WITHDRAWN:
+        command = f"musicsvc plays withdraw --user {subject.email}"
+        raise Conflict(f"These are {MOST_WITHDRAWN:,} plays or more. Withdraw them on the server with: {command}")
+    if body.confirmed:
+        done, left = account_plays.withdraw_batch(reports, now=now, actor=Administrator(caller.user_id))
+        more = f" {quantity(left, 'play')} remain: withdraw again." if left else ""
+        return _back(subject, f"{quantity(done, 'play')} withdrawn.{more}")
+    summary = account_plays.summarize(reports)
+    if not summary.plays:
+        raise Conflict("The account reported no such plays that can be withdrawn.")
+    values = {
+        "user": subject,
+        "about": account_plays.describe(reports, summary.plays, summary),
+        "plays": summary.plays,
+        "tracks": summary.tracks[:SHOWN_TRACKS],
+        "more_tracks": len(summary.tracks) - SHOWN_TRACKS,
+        "kept_from": to_date(summary.kept_from).isoformat() if summary.kept_from else None,
+        "since": "" if reports.since is None else isoformat(reports.since),
+        "track": reports.track or "",
+    }
+    return View("admin/withdrawal.html", values)
+
+
+def _since(text: str | None, now: int) -> int | None:
+    try:
+        return None if text is None else parse_time_or_age(text, now)
+    except ValueError:
+        raise Invalid({"since": NO_TIME}) from None
+
+
+def show_deletion(subject: User) -> View:
+    """Show what goes with an account, and the form to delete it."""
+    managed = artists.list_managed(subject.id, NAMED)
+    values = {"user": subject, "belongings": deletion.count_belongings(subject)}
+    return View("admin/deletion.html", values | {"artists": managed.rows, "total": managed.total})
+
+
+def delete(subject: User, body: DeletionForm, caller: SessionIdentity, now: int) -> Redirect:
+    """Delete an account; another one manages its artists from then on.
+
+    Raises Conflict for the caller's own account, Invalid if it is to manage its artists itself.
+    """
+    if subject.id == caller.user_id:
+        raise Conflict("This is your own account. Delete it in the settings.")
+    manager = None if body.artists_to is None else users.by_email(body.artists_to)
+    if manager is not None and manager.id == subject.id:
+        raise Invalid({"artists_to": ITSELF})
+    deletion.delete(subject.id, artists_to=manager, now=now, actor=Administrator(caller.user_id))
+    return Redirect(PATH, f"{subject.email} is deleted.")
+
+
+def _granted(user: User, revived: Sequence[Token], path: str, right: str = "API access") -> View | Redirect:
+    """Show the tokens that work because access was granted, or lead to the page at `path` if there are none."""
+    if not revived:
+        return Redirect(path, f"{user.email} has {right}.")
+    return View("admin/granted.html", {"user": user, "tokens": revived, "back": path})
 
 
 def _link(user: User, link: NewLink, site: Site, *, created: bool = False) -> View:

@@ -1,8 +1,14 @@
-"""Access tokens of all accounts, and their revocation."""
+"""Access tokens of all accounts, their revocation, also by the abuse monitor, and its explanation."""
 
-from musicsvc.server.schemas.pages.admin import ReasonForm, SearchQuery
+from collections.abc import Callable
+
+from musicsvc.errors import NotFound
+from musicsvc.server.schemas.fields import parse_id
+from musicsvc.server.schemas.pages.admin import OlderQuery, ReasonForm, SearchQuery
 from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.pages import Redirect, View
+from musicsvc.store.abuse import enforcement
+from musicsvc.store.abuse.replay import Replay
 from musicsvc.store.accounts import tokens
 from musicsvc.store.models import Token
 from musicsvc.store.security.security_events import Administrator
@@ -31,6 +37,24 @@ def reinstate(subject: Token, caller: SessionIdentity, now: int) -> Redirect:
     """Undo the revocation of a token."""
     token = tokens.reinstate(subject.id, now=now, actor=Administrator(caller.user_id))
     return _back(subject, f"is {tokens.state(token, now)}")
+
+
+def list_abuse(query: OlderQuery) -> View:
+    """Show the tokens that the abuse monitor revoked, and the accounts that it suspended."""
+    found = enforcement.newest_actions(limit=pages.WANTED, before=query.before)
+    return View("admin/abuse.html", {"list": pages.newest_by_id(found, lambda action: action.id)})
+
+
+def explain_abuse(id: str, replay_token: Callable[..., Replay | None]) -> View:  # noqa: A002 - the name in the path
+    """Show how near a token came to each threshold of the abuse rules, and the responses to its calls.
+
+    Raises NotFound if there is no such token.
+    """
+    token_id = parse_id(id)
+    replay = None if token_id is None else replay_token(token_id, since=0)
+    if replay is None:
+        raise NotFound("There is no such token.")
+    return View("admin/explanation.html", {"replay": replay, "answers": replay.answers.most_common()})
 
 
 def _back(token: Token, outcome: str) -> Redirect:

@@ -12,7 +12,7 @@ SHOWN = 4  # last characters of a token
 
 
 def create(body: FaultIn, rules: Rules, documented: Collection[str]) -> JSON:
-    """Add a rule that injects a fault into the requests that it matches."""
+    """Add a rule that injects a fault into the requests that it matches. Raises Invalid for an unknown path."""
     match = Match(body.match.method, body.match.route, body.match.token)
     if match.route is not None and match.route not in documented:
         raise Invalid({"match.route": "Must be a path of the OpenAPI document, such as /api/v1/albums/{id}."})

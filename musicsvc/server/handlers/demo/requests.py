@@ -9,7 +9,6 @@ from musicsvc.config import Settings
 from musicsvc.server.demo.journal import CUT, Entry, Journal, SentToken
 from musicsvc.server.schemas.demo import RequestsQuery
 from musicsvc.server.shapes.envelope import JSON, Site, ok
-from musicsvc.server.shapes.recorded import curl_of
 
 
 def index(query: RequestsQuery, journal: Journal, site: Site, settings: Settings) -> JSON:
@@ -45,7 +44,7 @@ def _shape(entry: Entry, origin: str) -> JSON:
         "response_headers": entry.response_headers,
         "message": entry.message,
         "errors": entry.errors,
-        "curl": curl_of(entry, origin),
+        "curl": entry.curl(origin),
     }
 
 

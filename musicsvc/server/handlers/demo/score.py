@@ -6,13 +6,15 @@ from musicsvc.server.demo.journal import Entry
 from musicsvc.server.demo.scoring.point import Verdict, Violation
 from musicsvc.server.demo.state import DemoState
 from musicsvc.server.shapes.envelope import JSON, Site, ok
-from musicsvc.server.shapes.recorded import curl_of
 
 NO_CARD = "The demo keeps no report card. Start it with --score."
 
 
 def show(demo: DemoState, site: Site, settings: Settings) -> JSON:
-    """Get the report card: the points that clients have passed and failed until now."""
+    """Get the report card: the points that clients have passed and failed until now.
+
+    Raises NotFound without --score.
+    """
     if demo.card is None:
         raise NotFound(NO_CARD)
     report, origin = demo.card.report(), site.root.removesuffix(settings.server.base_path)
@@ -44,5 +46,5 @@ def _request(entry: Entry, origin: str) -> JSON:
         "method": entry.method,
         "target": entry.target,
         "status": entry.status,
-        "curl": curl_of(entry, origin),
+        "curl": entry.curl(origin),
     }

@@ -17,7 +17,10 @@ def index(demo: DemoState) -> JSON:
 
 
 def create(name: str, demo: DemoState) -> JSON:
-    """Save the data and the time of the demo, in place of an earlier snapshot of this name."""
+    """Save the data and the time of the demo, in place of an earlier snapshot of this name.
+
+    Raises Invalid for a name with other characters.
+    """
     if not NAME.fullmatch(name):
         raise Invalid({"name": "Must have 1 to 64 of the characters A-Z a-z 0-9 . _ -"})
     return ok(snapshot=_shape(demo.save(name)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from musicsvc.clock import DAY, HOUR, MINUTE
-from musicsvc.errors import Failure, Invalid
+from musicsvc.errors import Failure
 from musicsvc.server.schemas.pages.accounts import AccessForm, RegenerateForm, TokenForm
 from musicsvc.server.shapes.envelope import Site
 from musicsvc.server.shapes.pages import Redirect, View
@@ -20,6 +20,7 @@ from musicsvc.store.security.sessions import SessionIdentity
 from musicsvc.wording import quantity
 
 HOME = "/settings/developers"
+WRONG = {"password": "The password is wrong."}
 MOST_SHOWN = 200
 COUNTED = 7 * DAY
 AccessState = Literal["granted", "pending", "denied", "withdrawn", "none"]
@@ -100,7 +101,7 @@ def request_access(body: AccessForm, caller: SessionIdentity, now: int) -> Redir
 
 def create_token(body: TokenForm, verified: Credentials | None, site: Site, now: int) -> View:
     """Create an access token and show its value, which is not shown again."""
-    user = _require_password(verified)
+    user = sign_in.require(verified, WRONG)
     token, value = tokens.create(user, body.name, days=body.days, scope=body.scope, now=now, actor="page")
     return _value(token, value, site, now, is_new=True)
 
@@ -113,7 +114,7 @@ def show_token(subject: Token, now: int, activity_log: Log) -> View:
 
 def regenerate_token(subject: Token, body: RegenerateForm, verified: Credentials | None, site: Site, now: int) -> View:
     """Give an access token a new value and show it; it is not shown again."""
-    _require_password(verified)
+    sign_in.require(verified, WRONG)
     token, value = tokens.regenerate(subject.id, overlap=body.overlap * HOUR, now=now, actor="page")
     return _value(token, value, site, now, is_new=False)
 
@@ -122,13 +123,6 @@ def delete_token(subject: Token, now: int) -> Redirect:
     """Delete an access token."""
     tokens.delete(subject, now=now, actor="page")
     return Redirect(HOME, f"The token {subject.name} is deleted. Requests with it are refused from now on.")
-
-
-def _require_password(verified: Credentials | None) -> User:
-    user = sign_in.still_valid(verified)
-    if user is None:
-        raise Invalid({"password": "The password is wrong."})
-    return user
 
 
 def _value(token: Token, value: str, site: Site, now: int, *, is_new: bool) -> View:

@@ -1,6 +1,6 @@
 """Pages to create, edit and delete artists, albums and tracks, for the accounts that manage them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 
@@ -22,15 +22,11 @@ Row = ArtistRow | AlbumRow | TrackRow
 MEANWHILE = "Somebody else has changed this since you opened the form. Save again to replace their value."
 
 
-def show(noun: str) -> Callable[..., View]:
-    """Return the handler that shows the form of an artist, album or track."""
-
-    def show_form(subject: Row, form: FormState, caller: SessionIdentity) -> View:
-        texts, notes = row_texts.load(noun, subject.id), row_texts.notes(noun, subject.id)
-        shown = _form(noun, texts, form, caller, notes)
-        return View("insights/edit.html", {"noun": noun, "row": subject, **shown})
-
-    return show_form
+def show(noun: str, subject: Row, form: FormState, caller: SessionIdentity) -> View:
+    """Show the form of an artist, album or track."""
+    texts, notes = row_texts.load(noun, subject.id), row_texts.notes(noun, subject.id)
+    shown = _form(noun, texts, form, caller, notes)
+    return View("insights/edit.html", {"noun": noun, "row": subject, **shown})
 
 
 def _form(
@@ -46,30 +42,29 @@ def _form(
     return {"inputs": shapes.inputs(noun, texts, form), "known": known}
 
 
-def save(noun: str) -> Callable[..., Redirect]:
-    """Return the handler that changes the fields whose texts differ from those that the form has shown."""
+def save(noun: str, subject: Row, body: FieldsForm, caller: SessionIdentity, now: int) -> Redirect:
+    """Change the fields whose texts differ from those that the form has shown.
 
-    def save_changes(subject: Row, body: FieldsForm, caller: SessionIdentity, now: int) -> Redirect:
-        current = row_texts.load(noun, subject.id, lock=True)
-        sent = body.model_extra or {}
-        texts, former = read_texts(noun, sent), read_former(noun, sent)
-        changed, errors = {}, {}
-        for field in FIELDS[noun]:
-            text, was, now_is = texts[field.name], former[field.name], current[field.name]
-            if field.differs(text, was) and field.differs(text, now_is):
-                changed[field.name] = text
-                if field.differs(was, now_is):
-                    errors[field.name] = MEANWHILE
-        changes, invalid = editing.read(noun, changed, editing.EDIT[noun], now=now, manager_id=caller.user_id)
-        if errors := invalid | errors:
-            raise Invalid(errors)
-        if changes:
-            with _correctable():
-                edits.edit(subject, changes, now=now, caller=caller, actor="page")
-        notice = "Your changes are saved." if changes else "There was nothing to change."
-        return Redirect(f"/insights/{noun}/{subject.id}", notice)
-
-    return save_changes
+    Raises Invalid for wrong fields, and for those that somebody else has changed.
+    """
+    current = row_texts.load(noun, subject.id, lock=True)
+    sent = body.model_extra or {}
+    texts, former = read_texts(noun, sent), read_former(noun, sent)
+    changed, errors = {}, {}
+    for field in FIELDS[noun]:
+        text, was, now_is = texts[field.name], former[field.name], current[field.name]
+        if field.differs(text, was) and field.differs(text, now_is):
+            changed[field.name] = text
+            if field.differs(was, now_is):
+                errors[field.name] = MEANWHILE
+    changes, invalid = editing.read(noun, changed, editing.EDIT[noun], now=now, manager_id=caller.user_id)
+    if errors := invalid | errors:
+        raise Invalid(errors)
+    if changes:
+        with _correctable():
+            edits.edit(subject, changes, now=now, caller=caller, actor="page")
+    notice = "Your changes are saved." if changes else "There was nothing to change."
+    return Redirect(f"/insights/{noun}/{subject.id}", notice)
 
 
 @contextmanager
@@ -81,47 +76,35 @@ def _correctable() -> Iterator[None]:
         raise Conflict(failure.message) from None
 
 
-def show_new(noun: str) -> Callable[..., View]:
-    """Return the handler that shows the form of a new artist, album or track."""
-
-    def show_blank(query: NewQuery, form: FormState, caller: SessionIdentity) -> View:
-        texts = row_texts.blank(noun) | row_texts.given(noun, query.artist, query.album)
-        chosen = query.model_dump(exclude_none=True)
-        shown = _form(noun, texts, form, caller)
-        return View("insights/new.html", {"noun": noun, "chosen": chosen, **shown})
-
-    return show_blank
+def show_new(noun: str, query: NewQuery, form: FormState, caller: SessionIdentity) -> View:
+    """Show the form of a new artist, album or track."""
+    texts = row_texts.blank(noun) | row_texts.given(noun, query.artist, query.album)
+    chosen = query.model_dump(exclude_none=True)
+    shown = _form(noun, texts, form, caller)
+    return View("insights/new.html", {"noun": noun, "chosen": chosen, **shown})
 
 
-def create(noun: str) -> Callable[..., Redirect]:
-    """Return the handler that creates an artist, album or track."""
-
-    def create_row(body: FieldsForm, caller: SessionIdentity, now: int) -> Redirect:
-        texts = {name: text for name, text in read_texts(noun, body.model_extra or {}).items() if text.strip()}
-        values, errors = editing.read(noun, texts, editing.NEW[noun], now=now, manager_id=caller.user_id)
-        if errors:
-            raise Invalid(errors)
-        with _correctable():
-            row = creations.CREATE[noun](values, now=now, actor=caller)
-        return Redirect(f"/insights/{noun}/{row.id}", f"{row.name} is created.")
-
-    return create_row
+def create(noun: str, body: FieldsForm, caller: SessionIdentity, now: int) -> Redirect:
+    """Create an artist, album or track. Raises Invalid for wrong fields."""
+    texts = {name: text for name, text in read_texts(noun, body.model_extra or {}).items() if text.strip()}
+    values, errors = editing.read(noun, texts, editing.NEW[noun], now=now, manager_id=caller.user_id)
+    if errors:
+        raise Invalid(errors)
+    with _correctable():
+        row = creations.CREATE[noun](values, now=now, actor=caller)
+    return Redirect(f"/insights/{noun}/{row.id}", f"{row.name} is created.")
 
 
-def show_deletion(noun: str) -> Callable[..., View]:
-    """Return the handler that shows what the deletion of an artist, album or track concerns, and asks."""
-
-    def ask(subject: Row) -> View:
-        refused = None
-        try:
-            if isinstance(subject, ArtistRow):
-                deletions.require_unneeded(subject)
-        except Conflict as failure:
-            refused = failure.message
-        concerned = deletions.count_concerned(noun, subject.id)
-        return View("insights/delete.html", {"noun": noun, "row": subject, "refused": refused, "concerned": concerned})
-
-    return ask
+def show_deletion(noun: str, subject: Row) -> View:
+    """Show what the deletion of an artist, album or track concerns, and asks."""
+    refused = None
+    try:
+        if isinstance(subject, ArtistRow):
+            deletions.require_unneeded(subject)
+    except Conflict as failure:
+        refused = failure.message
+    concerned = deletions.count_concerned(noun, subject.id)
+    return View("insights/delete.html", {"noun": noun, "row": subject, "refused": refused, "concerned": concerned})
 
 
 def delete(subject: Row, caller: SessionIdentity, now: int) -> Redirect:

@@ -1,7 +1,5 @@
 """Import files in the browser, and undo imports."""
 
-from collections.abc import Callable
-
 from musicsvc.config import Settings
 from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.server.schemas.pages.admin import OlderQuery
@@ -9,7 +7,7 @@ from musicsvc.server.schemas.pages.imports import COLUMN, ColumnsForm, UploadFor
 from musicsvc.server.shapes import imports as shapes
 from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.envelope import Download
-from musicsvc.server.shapes.pages import Received, Redirect, View
+from musicsvc.server.shapes.pages import Newest, Received, Redirect, View
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import Place, chosen_pairs, refused_name
 from musicsvc.store.importing.undoing import runs, wording
@@ -23,17 +21,28 @@ HOME = "/import"
 
 def show_all(query: OlderQuery, caller: SessionIdentity, settings: Settings) -> View:
     """Show the form for a file, the file and the undo in progress, and the account's imports."""
-    found = runs.newest(user=caller.user_id, limit=pages.WANTED, before=query.before)
-    listed = pages.newest_by_id([shapes.run(row) for row in found], lambda each: each["row"].id)
+    listed = _list(query, caller.user_id)
     tasks = [shapes.file(task) for task in queue.list_own(caller.user_id)]
     values = {"imports": listed, "tasks": tasks, "contact": settings.access.contact_email}
     return View("import/list.html", values, part="state")
 
 
+def show_everybodys(query: OlderQuery, caller: SessionIdentity) -> View:
+    """Show the imports of all accounts, and the undo that the administrator requested."""
+    listed = _list(query, None)
+    undos = [shapes.file(task) for task in queue.list_own(caller.user_id) if task.step == queue.UNDO]
+    return View("admin/imports.html", {"imports": listed, "undos": undos}, part="state")
+
+
+def _list(query: OlderQuery, user: int | None) -> Newest:
+    found = runs.newest(user=user, limit=pages.WANTED, before=query.before)
+    return pages.newest_by_id([shapes.run(row) for row in found], lambda each: each["row"].id)
+
+
 def upload(
     body: UploadForm, received: Received, caller: SessionIdentity, uploads: Place, settings: Settings, now: int
 ) -> Redirect:
-    """Queue an uploaded file to be checked."""
+    """Queue an uploaded file to be checked. Raises Invalid for plays if the account may not report those of others."""
     if body.kind == "plays" and not caller.reports_plays:
         raise Invalid({"kind": _no_plays(settings)})
     task = queue.create(caller.user_id, body.kind, received.name, received.stored_as, uploads.name, now)
@@ -48,14 +57,17 @@ def _no_plays(settings: Settings) -> str:
 
 
 def show(subject: ImportTask) -> View:
-    """Show an uploaded file: its columns and first rows, what an import would do, its progress, or its result."""
+    """Show an uploaded file: its columns and first rows, what an import would do, its progress, or its result.
+
+    Raises NotFound for an undo.
+    """
     if subject.step == queue.UNDO:
         raise NotFound("There is no such file of yours.")
     return View("import/file.html", {"file": shapes.file(subject)}, part="state")
 
 
 def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
-    """Check the file again with other columns and options."""
+    """Check the file again with other columns and options. Raises Invalid for wrong columns."""
     file = shapes.file(subject)
     try:
         pairs = chosen_pairs(subject.kind, file.report["columns"], file.options["pairs"], body.choice)
@@ -69,7 +81,10 @@ def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
 
 
 def start(subject: ImportTask, caller: SessionIdentity, settings: Settings) -> Redirect:
-    """Queue a checked file to be imported, or continue an import that was interrupted."""
+    """Queue a checked file to be imported, or continue an import that was interrupted.
+
+    Raises Conflict for plays if the account may not report those of others.
+    """
     if subject.kind == "plays" and not caller.reports_plays:
         raise Conflict(_no_plays(settings))
     queue.start(subject)
@@ -89,7 +104,7 @@ def discard(subject: ImportTask) -> Redirect:
 
 
 def send_refused(subject: ImportTask, uploads: Place) -> Download:
-    """Send the refused rows of a file as CSV."""
+    """Send the refused rows of a file as CSV. Raises NotFound if they are deleted."""
     path = uploads.folder / str(subject.user) / refused_name(subject.stored_as)
     try:
         content = path.read_bytes()
@@ -98,29 +113,27 @@ def send_refused(subject: ImportTask, uploads: Place) -> Download:
     return Download(content, "text/csv; charset=utf-8", {"Content-Disposition": 'attachment; filename="refused.csv"'})
 
 
-def preview_undo(home: str) -> Callable[[RunRow], View]:
-    """Return a handler that shows what an undo of an import would do. `home`: the page of the list of imports."""
+def preview_undo(home: str, subject: RunRow) -> View:
+    """Show what an undo of an import would do.
 
-    def show_undo(subject: RunRow) -> View:
-        queue.require_undoable(subject)
-        found = preview(subject.id)
-        values = {
-            "home": home,
-            "run": found.run,
-            "deleted": wording.quantities({"play": found.plays} | found.deleted),
-            "restored": wording.quantities(found.restored),
-            "kept": wording.kept_lines(found.kept, "Keeps"),
-        }
-        return View("import/undo.html", values)
+    `home`: the page of the list of imports.
+    """
+    queue.require_undoable(subject)
+    found = preview(subject.id)
+    values = {
+        "home": home,
+        "run": found.run,
+        "deleted": wording.quantities({"play": found.plays} | found.deleted),
+        "restored": wording.quantities(found.restored),
+        "kept": wording.kept_lines(found.kept, "Keeps"),
+    }
+    return View("import/undo.html", values)
 
-    return show_undo
 
+def undo(home: str, subject: RunRow, caller: SessionIdentity, uploads: Place, now: int) -> Redirect:
+    """Queue the undo of an import.
 
-def undo(home: str) -> Callable[[RunRow, SessionIdentity, Place, int], Redirect]:
-    """Return a handler that queues the undo of an import. `home`: the page that shows its progress."""
-
-    def undo_import(subject: RunRow, caller: SessionIdentity, uploads: Place, now: int) -> Redirect:
-        queue.request_undo(subject, caller.user_id, uploads.name, now)
-        return Redirect(home)
-
-    return undo_import
+    `home`: the page that shows its progress.
+    """
+    queue.request_undo(subject, caller.user_id, uploads.name, now)
+    return Redirect(home)

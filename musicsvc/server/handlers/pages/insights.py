@@ -1,18 +1,31 @@
-"""Pages with the figures of artists, albums and tracks, for the accounts that manage them."""
+"""Pages with the figures of artists, albums and tracks, for the accounts that manage them; shared reports."""
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Invalid
+from musicsvc.server.responses.drawings import Drawings
 from musicsvc.server.schemas.pages.insights import CompareQuery, PagePeriod, ShareForm, SubjectQuery
-from musicsvc.server.shapes import comparisons as comparison_shapes
 from musicsvc.server.shapes import dashboards as shapes
 from musicsvc.server.shapes import insights, share_links
-from musicsvc.server.shapes.envelope import Site
-from musicsvc.server.shapes.pages import View
+from musicsvc.server.shapes.envelope import JSON, Download, Site
+from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.dashboards import catalog_search, comparisons, dashboards, report_links
-from musicsvc.store.insights import realtime
+from musicsvc.store.dashboards.report_links import SharedReport
+from musicsvc.store.engine.store import Store
+from musicsvc.store.insights import figures, realtime
+from musicsvc.store.models import ReportLink
 from musicsvc.store.plays import history
 from musicsvc.store.plays.subjects import KINDS, Subject
 from musicsvc.store.security.sessions import SessionIdentity
+
+
+class PendingReport(NamedTuple):
+    """A shared report that is not drawn yet."""
+
+    key: tuple[int, int]  # the link's id and time of creation
+    shared: SharedReport
 
 
 def show(subject: Subject, query: SubjectQuery, caller: SessionIdentity, now: int) -> View:
@@ -32,10 +45,10 @@ def compare(query: CompareQuery, caller: SessionIdentity, now: int) -> View:
     """Compare artists, albums or tracks, and find further ones to compare with."""
     subjects, days = query.subjects, history.adapt(query.window(now))
     comparisons.check(subjects, user_id=caller.user_id)
-    page = comparison_shapes.comparison(query.kind, comparisons.build(subjects, days), days, now)
+    page = shapes.comparison(query.kind, comparisons.build(subjects, days), days, now)
     kinds = [KINDS[query.kind]]
     results = catalog_search.find(query.q, caller.user_id, days, kinds=kinds).results if query.q else []
-    return View("insights/compare.html", {"page": comparison_shapes.choice(page, query.q, results)})
+    return View("insights/compare.html", {"page": shapes.choice(page, query.q, results)})
 
 
 def share(subject: Subject, body: ShareForm, query: PagePeriod, caller: SessionIdentity, site: Site, now: int) -> View:
@@ -44,7 +57,7 @@ def share(subject: Subject, body: ShareForm, query: PagePeriod, caller: SessionI
 
 
 def share_comparison(body: ShareForm, query: CompareQuery, caller: SessionIdentity, site: Site, now: int) -> View:
-    """Create a link to a comparison, and show it."""
+    """Create a link to a comparison, and show it. Raises Invalid if nothing is chosen."""
     subjects = query.subjects
     if not subjects:
         raise Invalid({"ids": "Nothing is chosen."})
@@ -60,3 +73,40 @@ def _share(
         subjects, history.adapt(query.window(now)), user_id=caller.user_id, lifetime=lifetime, now=now
     )
     return View("insights/shared.html", {"page": share_links.link(link, site)}, status=201)
+
+
+def show_shared(link: str, now: int, drawn_reports: Drawings) -> PendingReport | Download:
+    """Show the report of a share link, at most a few seconds old. The link itself is checked each time."""
+    key = share_links.parse(link)
+    shared = report_links.open(*key, now=now)
+    kept = drawn_reports.get(key, now)
+    return PendingReport(key, shared) if kept is None else Download.from_representation(kept, {})
+
+
+def draw_shared(
+    drawing: PendingReport, now: int, store: Store, drawn_reports: Drawings, render_page: Callable[[View], bytes]
+) -> Download:
+    """Compute the figures in a transaction of their own, and draw the report, which is the same for everybody."""
+    shared = drawing.shared
+
+    def render() -> bytes:
+        template, report = store.read(lambda: _report(shared, now)).result()
+        return render_page(View(template, {"page": report | shapes.sharing(shared)}))
+
+    return Download.from_representation(drawn_reports.draw(drawing.key, render, now), {})
+
+
+def _report(shared: SharedReport, now: int) -> tuple[str, JSON]:
+    """Return the template of a shared report, and its figures."""
+    if shared.compared:
+        found = comparisons.build(shared.subjects, shared.window)
+        noun = figures.noun(shared.subjects[0])
+        return "insights/comparison.html", shapes.comparison(noun, found, shared.window, now)
+    (subject,) = shared.subjects
+    return "insights/report.html", shapes.report(dashboards.report(subject, shared.window), now)
+
+
+def end_share(subject: ReportLink, caller: SessionIdentity, now: int) -> Redirect:
+    """End a share link."""
+    report_links.end(subject, user_id=caller.user_id, now=now)
+    return Redirect("/settings#share-links", "The link is ended. Nobody can open the report with it any more.")

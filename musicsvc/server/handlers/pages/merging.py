@@ -1,6 +1,5 @@
 """Pages to find twins among artists, albums and tracks, and to merge one into another."""
 
-from collections.abc import Callable
 from functools import partial
 
 from musicsvc.errors import Conflict, Failure, Invalid
@@ -26,26 +25,23 @@ def show_twins(query: TwinsQuery, caller: SessionIdentity, kept: FragmentReader 
     return View("insights/duplicates.html", {"noun": query.kind, "found": found, "pairs": found.rows})
 
 
-def show(noun: Noun) -> Callable[..., View]:
-    """Return the handler that lets the user choose two rows and, once they are chosen, shows what a merge would do."""
+def show(noun: Noun, query: MergeQuery, caller: SessionIdentity) -> View:
+    """Let the user choose two rows and, once they are chosen, show what a merge would do.
 
-    def show_merge(query: MergeQuery, caller: SessionIdentity) -> View:
-        known = names.managed(noun, caller.user_id) if noun != "track" else []
-        values = {"noun": noun, "query": query, "known": known, "preview": None}
-        if query.merge is None or query.into is None:
-            return View("insights/merge.html", values)
-        source, target = (
-            _find(noun, name, text, caller) for name, text in (("merge", query.merge), ("into", query.into))
-        )
-        try:
-            preview = merging.preview(noun, source, target, caller=caller)
-        except Conflict as failure:  # into itself
-            raise Invalid({"into": failure.message}) from None
-        both = row_texts.load(noun, source), row_texts.load(noun, target)
-        rows = shapes.compared(noun, *both, preview.taken)
-        return View("insights/merge.html", values | {"preview": preview, "rows": rows})
-
-    return show_merge
+    Raises Invalid for a merge into itself.
+    """
+    known = names.managed(noun, caller.user_id) if noun != "track" else []
+    values = {"noun": noun, "query": query, "known": known, "preview": None}
+    if query.merge is None or query.into is None:
+        return View("insights/merge.html", values)
+    source, target = (_find(noun, name, text, caller) for name, text in (("merge", query.merge), ("into", query.into)))
+    try:
+        preview = merging.preview(noun, source, target, caller=caller)
+    except Conflict as failure:  # into itself
+        raise Invalid({"into": failure.message}) from None
+    both = row_texts.load(noun, source), row_texts.load(noun, target)
+    rows = shapes.compared(noun, *both, preview.taken)
+    return View("insights/merge.html", values | {"preview": preview, "rows": rows})
 
 
 def _find(noun: Noun, name: str, text: str, caller: SessionIdentity) -> int:
@@ -55,12 +51,8 @@ def _find(noun: Noun, name: str, text: str, caller: SessionIdentity) -> int:
         raise Invalid({name: failure.message}) from None
 
 
-def merge(noun: Noun) -> Callable[..., Redirect]:
-    """Return the handler that merges one row into another."""
-
-    def merge_rows(body: MergeForm, caller: SessionIdentity, now: int) -> Redirect:
-        actor: Actor = Administrator(caller.user_id) if caller.admin else "page"
-        done = merging.merge(noun, body.merge, body.into, now=now, caller=caller, actor=actor)
-        return Redirect(f"{TWINS}?kind={noun}", f"{done.from_name} is merged into {done.into_name}.")
-
-    return merge_rows
+def merge(noun: Noun, body: MergeForm, caller: SessionIdentity, now: int) -> Redirect:
+    """Merge one row into another."""
+    actor: Actor = Administrator(caller.user_id) if caller.admin else "page"
+    done = merging.merge(noun, body.merge, body.into, now=now, caller=caller, actor=actor)
+    return Redirect(f"{TWINS}?kind={noun}", f"{done.from_name} is merged into {done.into_name}.")

@@ -1,6 +1,5 @@
 """The overview of everything that an account manages, and the tables of its artists, albums and tracks."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from musicsvc.reports.formats import FORMATS
@@ -38,26 +37,18 @@ def show(query: OverviewQuery, caller: SessionIdentity, now: int) -> View:
     return View("insights/overview.html", told | {"page": shapes.overview(found, table, selection, now)})
 
 
-def show_table(type_: str) -> Callable[..., View]:
-    """Return the handler that shows all artists, albums or tracks of the account (`type_`), sorted or found by name."""
-
-    def show_rows(query: TableQuery, caller: SessionIdentity, now: int) -> View:
-        days, selection = history.adapt(query.window(now)), query.selection(KINDS[type_])
-        found = tables.page(caller.user_id, selection, days, query.page)
-        page = shapes.table(found, selection, query.page, days, now)
-        return View("insights/table.html", {"page": page}, part="table")
-
-    return show_rows
+def show_table(type_: str, query: TableQuery, caller: SessionIdentity, now: int) -> View:
+    """Show all artists, albums or tracks of the account, sorted or found by name."""
+    days, selection = history.adapt(query.window(now)), query.selection(KINDS[type_])
+    found = tables.page(caller.user_id, selection, days, query.page)
+    page = shapes.table(found, selection, query.page, days, now)
+    return View("insights/table.html", {"page": page}, part="table")
 
 
-def download(type_: str) -> Callable[..., Spooled]:
-    """Return the handler that sends all rows of a table as a CSV file, in the order of the page."""
-
-    def send(query: TableQuery, caller: SessionIdentity, now: int, temporary: Path) -> Spooled:
-        days, selection = history.adapt(query.window(now)), query.selection(KINDS[type_])
-        rows = tables.cells(caller.user_id, selection, days)
-        name = export_shapes.file_name(type_, Scope(manager=caller.user_id), days, "csv")
-        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-        return spool(csv(Table(columns.of_type(type_), rows, {})), temporary, FORMATS["csv"].media_type, headers)
-
-    return send
+def download(type_: str, query: TableQuery, caller: SessionIdentity, now: int, temporary: Path) -> Spooled:
+    """Send all rows of a table as a CSV file, in the order of the page."""
+    days, selection = history.adapt(query.window(now)), query.selection(KINDS[type_])
+    rows = tables.cells(caller.user_id, selection, days)
+    name = export_shapes.file_name(type_, Scope(manager=caller.user_id), days, "csv")
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return spool(csv(Table(columns.of_type(type_), rows, {})), temporary, FORMATS["csv"].media_type, headers)

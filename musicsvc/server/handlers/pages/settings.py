@@ -1,19 +1,23 @@
-"""The settings of the signed-in account: display name, password, sessions."""
+"""The settings of the signed-in account: display name, password, sessions, its data, and its deletion."""
 
 import re
+from pathlib import Path
 
 from musicsvc.config import Settings
-from musicsvc.errors import Invalid
-from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm
+from musicsvc.errors import Conflict, Invalid
+from musicsvc.server.schemas.pages.accounts import ChangePasswordForm, DisplayNameForm, PasswordForm
 from musicsvc.server.schemas.pages.admin import OlderQuery
-from musicsvc.server.shapes import pages, share_links
+from musicsvc.server.shapes import pages, personal_data, share_links
 from musicsvc.server.shapes.envelope import Site
-from musicsvc.server.shapes.pages import Redirect, View
+from musicsvc.server.shapes.pages import Redirect, SignedOut, View
+from musicsvc.server.shapes.spooled import Spooled, spool
 from musicsvc.store.accounts import passwords, users
 from musicsvc.store.accounts import sign_in as credentials
 from musicsvc.store.accounts.sign_in import Credentials
+from musicsvc.store.activity.log import Log
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.models import Session
+from musicsvc.store.people import deletion
 from musicsvc.store.security import sessions
 from musicsvc.store.security.sessions import SessionIdentity
 
@@ -35,9 +39,8 @@ SYSTEMS = (
     (r"Mac OS X|Macintosh", "macOS"),
     (r"Linux|X11", "Linux"),
 )
-
-
 PATH = "/settings"
+WRONG = {"password": "This is not your current password."}
 
 
 def show(query: OlderQuery, caller: SessionIdentity, site: Site, now: int) -> View:
@@ -62,10 +65,8 @@ def change_password(
     settings: Settings,
     now: int,
 ) -> Redirect:
-    """Change the password, and sign out all other browsers."""
-    user = credentials.still_valid(verified)
-    if user is None:
-        raise Invalid({"password": "This is not your current password."})
+    """Change the password, and sign out all other browsers. Raises Invalid for a new password that is too weak."""
+    user = credentials.require(verified, WRONG)
     if problem := passwords.check(body.new_password, email=user.email, hosted=settings.hosted):
         raise Invalid({"new_password": problem})
     users.set_password(user, prepared, now=now, actor="page", session_id=caller.session_id)
@@ -82,6 +83,45 @@ def end_other_sessions(caller: SessionIdentity) -> Redirect:
     """Sign out all other browsers."""
     sessions.end_all(caller.user_id, but=caller.session_id)
     return Redirect(PATH, "All other browsers are signed out.")
+
+
+def show_data() -> View:
+    """Show the form to download one's own data."""
+    return View("own_data.html")
+
+
+def download(
+    body: PasswordForm,  # noqa: ARG001 - checked as `verified`
+    verified: Credentials | None,
+    caller: SessionIdentity,
+    activity_log: Log,
+    temporary: Path,
+    now: int,
+) -> Spooled:
+    """Write all data of the account to a file. Raises Invalid if its password is wrong."""
+    if verified is None or credentials.by_id(caller.user_id) != verified:
+        raise Invalid(WRONG)
+    log = activity_log if activity_log.open_existing() else None
+    headers = {"Content-Disposition": f'attachment; filename="account-{caller.user_id}.json"'}
+    pieces = personal_data.pieces(users.get(caller.user_id), log, now)
+    return spool(pieces, temporary, "application/json", headers)
+
+
+def show_deletion(caller: SessionIdentity, settings: Settings) -> View:
+    """Show what goes with the account, and the form to delete it, or why that is not possible."""
+    user, obstacle = users.get(caller.user_id), None
+    try:
+        deletion.check(user, contact=settings.access.contact_email)
+    except Conflict as conflict:
+        obstacle = conflict.message
+    return View("delete_account.html", {"belongings": deletion.count_belongings(user), "obstacle": obstacle})
+
+
+def delete(verified: Credentials | None, caller: SessionIdentity, settings: Settings, now: int) -> SignedOut:
+    """Delete the account."""
+    credentials.require(verified, WRONG)
+    deletion.delete(caller.user_id, contact=settings.access.contact_email, now=now, actor="page")
+    return SignedOut("/", "Your account is deleted.")
 
 
 def describe(agent: str) -> str:

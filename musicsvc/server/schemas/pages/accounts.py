@@ -6,10 +6,9 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from musicsvc.clock import HOUR
-from musicsvc.server.schemas.accounts import RegisterIn
+from musicsvc.server.schemas.accounts import RegisterIn, TokenName
 from musicsvc.server.schemas.fields import DIGITS_ONLY, NameText, Query, Secret, Text
 from musicsvc.server.schemas.pages.form import Form
-from musicsvc.server.schemas.tokens import TokenName
 from musicsvc.store.accounts import api_access, email_addresses, tokens, users
 from musicsvc.store.accounts.tokens import Scope
 

@@ -8,8 +8,7 @@ from pydantic import BeforeValidator
 
 from musicsvc.errors import Malformed, TooLarge
 from musicsvc.server.schemas.fields import Body
-from musicsvc.server.schemas.parsed_body import ParsedBody
-from musicsvc.server.schemas.reading import check, decode
+from musicsvc.server.schemas.reading import ParsedBody, check, decode
 
 MOST_FIELDS = 1_000
 MOST_ESCAPES = 80_000  # of single bytes; decoding takes 30 ms
