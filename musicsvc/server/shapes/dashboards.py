@@ -56,10 +56,7 @@ def chosen_by(window: Window) -> dict[str, str]:
 def found(results: ResultPage, text: str, page: int, window: Window, now: int) -> JSON:
     """Return a page of the tracks, albums and artists that a search for `text` found, with links to other pages."""
     shaped = period(window, now)
-    rows = [
-        _related(each) | {"artists": ", ".join(each.artists), "plays": each.plays, "plays_total": each.plays_total}
-        for each in results.results
-    ]
+    rows = [named(each) | {"plays": each.plays, "plays_total": each.plays_total} for each in results.results]
     links = {"previous": page - 1 if page > 1 else None, "next": page + 1 if results.more else None}
     shaped |= {
         name: number and urlencode({**shaped["chosen"], "q": text, "page": number}) for name, number in links.items()
@@ -72,37 +69,29 @@ def dashboard(found: Dashboard, now: int, zone: str) -> JSON:
 
     `zone`: the time zone of the hours of the week, which stays chosen on related pages.
     """
-    shaped = report(found, now) | {"related": [_related(each) for each in found.related], "formats": formats()}
+    shaped = report(found, now) | {"related": list(map(named, found.related)), "formats": formats()}
     kept = {} if zone == IN_UTC else {"zone": zone}
     chosen = shaped["chosen"] | kept
     shaped |= {"zone": zone, "zones": zones(), "kept": kept, "chosen": chosen, "query": urlencode(chosen)}
-    if found.realtime is not None:
-        shaped["realtime"] = insights.realtime(found.subject.id, found.realtime, now)
-    shaped["image"] = found.image
-    if found.containing is not None:
-        shaped["containing"] = found.containing._asdict()
-    if found.own_plays is not None:
-        shaped["own_plays"] = found.own_plays
-    if found.milestones is not None:
-        shaped["milestones"] = listening.milestones(found.milestones)
-    if found.releases:
-        shaped["releases"] = listening.releases_until(now, found.releases, DEFAULT_DAYS)
-    if found.collaborations is not None:
-        shaped["collaborations"] = insights.collaborations(found.collaborations, [])
-    return shaped
+    return shaped | {
+        "realtime": found.realtime and insights.realtime(found.subject.id, found.realtime, now),
+        "image": found.image,
+        "containing": found.containing,
+        "own_plays": found.own_plays,
+        "milestones": found.milestones and listening.milestones(found.milestones),
+        "releases": found.releases and listening.releases_until(now, found.releases, DEFAULT_DAYS),
+        "collaborations": found.collaborations and insights.collaborations(found.collaborations, []),
+    }
 
 
 def report(found: Dashboard, now: int) -> JSON:
     """Return the figures of a track, album or artist for a shared report, which has no links to other pages."""
     before, data = found.figures.window.before, _data(found)
     return period(found.figures.window, now) | {
-        "kind": figures.noun(found.subject),
-        "id": found.subject.id,
-        "name": found.name,
-        "artists": found.artists,
+        **named(found),
         "data": data,
         "before": before.label,
-        "first_plays": None if found.first_plays is None else dates.first_plays(to_date(found.first_plays)),
+        "first_plays": first_plays(found.first_plays),
         "before_start": to_date(before.first).isoformat(),
         "cards": insights.cards(figures.FIGURES, data),
         "listening": insights.cards(LISTENING, insights.nested(LISTENING, found.listening)),
@@ -164,8 +153,15 @@ def _first_shown(played: Sequence[bool]) -> int:
     return max(0, min(first, len(played) - A_YEAR))
 
 
-def _related(found: Related | Result) -> JSON:
-    return {"kind": figures.noun(found.subject), "id": found.subject.id, "name": found.name}
+def named(found: Dashboard | Related | Result | ComparedSubject) -> JSON:
+    """Return the kind, id, name and artists of a track, album or artist."""
+    kind = figures.noun(found.subject)
+    return {"kind": kind, "id": found.subject.id, "name": found.name, "artists": ", ".join(found.artists)}
+
+
+def first_plays(day: int | None) -> str | None:
+    """Return the text that pages show instead of growth. `day`: of the first play, or None if growth is shown."""
+    return None if day is None else dates.first_plays(to_date(day))
 
 
 def formats() -> list[JSON]:
@@ -194,13 +190,7 @@ def choice(page: JSON, text: str, results: Sequence[Result]) -> JSON:
         "own_query": urlencode(kept | page["chosen"]),
         "without": {each: _query(page, [other for other in ids if other != each]) for each in ids},
         "results": [
-            {
-                "id": each.subject.id,
-                "name": each.name,
-                "artists": ", ".join(each.artists),
-                "plays": each.plays,
-                "query": _query(page, [*ids, each.subject.id]),
-            }
+            named(each) | {"plays": each.plays, "query": _query(page, [*ids, each.subject.id])}
             for each in results
             if each.subject.id not in ids
         ],
@@ -212,14 +202,7 @@ def _query(page: JSON, ids: Sequence[int]) -> str:
 
 
 def _compared(each: ComparedSubject) -> JSON:
-    first = each.first_plays
-    return {
-        "id": each.subject.id,
-        "name": each.name,
-        "artists": ", ".join(each.artists),
-        "data": insights.figures(each.figures),
-        "first_plays": None if first is None else dates.first_plays(to_date(first)),
-    }
+    return named(each) | {"data": insights.figures(each.figures), "first_plays": first_plays(each.first_plays)}
 
 
 def _compared_days(found: Sequence[ComparedSubject], window: Window, today: int) -> list[JSON]:

@@ -3,15 +3,13 @@
 from collections.abc import Callable, Iterable
 from urllib.parse import urlencode
 
-from musicsvc.clock import isoformat
 from musicsvc.reports.charts import dates
 from musicsvc.server.shapes import dashboards
 from musicsvc.server.shapes.envelope import JSON
-from musicsvc.store.dashboards.overviews import AccountOverview, Mover, NewPlay, Reached, Released, Titled
+from musicsvc.store.dashboards.overviews import AccountOverview
 from musicsvc.store.dashboards.tables import ARTISTS, NAME, PER_PAGE, Selection, TablePage, TableRow
-from musicsvc.store.insights import figures
 from musicsvc.store.insights.figures import FIGURES
-from musicsvc.store.plays.periods import Window, to_date
+from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.subjects import ARTIST, NOUNS
 from musicsvc.wording import quantity
 
@@ -23,12 +21,12 @@ def overview(found: AccountOverview, page: TablePage, selection: Selection, now:
     """Return the figures of everything that an account manages, what has changed, and the first rows of a table."""
     shaped = dashboards.report(found.dashboard, now)
     return shaped | {
-        "movers": {"up": list(map(_mover, found.up)), "down": list(map(_mover, found.down))},
+        "movers": {"up": found.up, "down": found.down},
         "month": f"{dates.MONTHS[found.month.month - 1]} {found.month.year}",
         "released": found.released,
-        "releases": list(map(_released, found.releases)),
-        "milestones": list(map(_reached, found.milestones)),
-        "newest": list(map(_play, found.newest)),
+        "releases": found.releases,
+        "milestones": found.milestones,
+        "newest": found.newest,
         "table": _table(page, selection, 1, shaped["chosen"]),
         "formats": dashboards.formats(),
     }
@@ -93,26 +91,5 @@ def _row(found: TableRow) -> JSON:
         "name": row.named.name,
         "artists": ", ".join(row.artists),
         "figures": {each.name: getattr(row.figures, each.key) for each in FIGURES},
-        "first_plays": None if first is None else dates.first_plays(to_date(first)),
+        "first_plays": dashboards.first_plays(first),
     }
-
-
-def _titled(each: Titled) -> JSON:
-    kind = figures.noun(each.subject)
-    return {"kind": kind, "id": each.subject.id, "name": each.name, "artists": ", ".join(each.artists)}
-
-
-def _mover(each: Mover) -> JSON:
-    return _titled(each.track) | {"plays": each.plays, "before": each.before, "change": each.plays - each.before}
-
-
-def _released(each: Released) -> JSON:
-    return _titled(each.album) | {"date": each.date, "plays": each.plays}
-
-
-def _reached(each: Reached) -> JSON:
-    return {"track": each.track and _titled(each.track), "count": each.number, "at": isoformat(each.at)}
-
-
-def _play(each: NewPlay) -> JSON:
-    return {"track": each.track and _titled(each.track), "at": isoformat(each.at)}

@@ -50,6 +50,7 @@ class Related(NamedTuple):
 
     subject: Subject
     name: str
+    artists: Sequence[str] = ()
 
 
 class Dashboard(NamedTuple):
