@@ -167,8 +167,8 @@ def _span(run: int) -> tuple[int, int] | None:
 
 def _days(run: int, first: int, last: int) -> list[int]:
     day = Play.slot / SLOTS_PER_DAY
-    query = Play.select(day).distinct().where(Play.slot.between(first, last), Play.import_id == run).order_by(day)
-    return [each for (each,) in query.tuples().iterator()]
+    query = Play.select(day).distinct().where(Play.slot.between(first, last), Play.import_id == run)
+    return sorted(each for (each,) in query.tuples().iterator())
 
 
 def _take_back(store: Store, run: int, step: Step, summary: UndoSummary, progress: Callable[[], None]) -> None:
