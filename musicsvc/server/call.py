@@ -39,7 +39,6 @@ class Call:
     account_id: int | None = None
     token_id: int | None = None  # of a valid token with API access
     session_id: int | None = None  # of a signed-in browser; only pages have sessions
-    visit: Visit | None = None  # of a page
     resource: str | None = None  # the object that the path or the body names, such as `playlists/7`
     caller: Any = None  # the `Identity` or `SessionIdentity` that may use the route
     limits_apply: bool = False  # rate limits and abuse rules apply; clients on this machine can be exempt
@@ -110,6 +109,7 @@ class Exchange:
     head: Head = field(init=False)
     request: BaseRequest = field(init=False)
     path: str = field(init=False)
+    visit: Visit | None = None  # of a page
     received: bytearray | None = None  # gets the bytes of the body, if a stage has set it
     parsed: ParsedBody | None = None
     given: dict[str, Any] = field(default_factory=dict)  # further arguments for handlers by parameter name

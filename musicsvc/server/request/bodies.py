@@ -9,6 +9,7 @@ from typing import Any
 from aiohttp import HttpVersion11, hdrs
 from aiohttp.web import BaseRequest, RequestPayloadError
 
+from musicsvc.config import Settings
 from musicsvc.errors import Malformed, Overloaded, TooLarge, TooSlow, UnsupportedMedia
 from musicsvc.server.call import Exchange
 from musicsvc.server.request import parameters
@@ -32,18 +33,23 @@ CHARSETS = {UTF_8, "utf8", "us-ascii"}  # accepted names
 class Bodies:
     """Reads request bodies. All bodies together take at most 32 MiB, not counting the first 16 KiB of each."""
 
-    def __init__(self, timeout: float, executors: Executors) -> None:
-        """`timeout`: the seconds in which a whole body must arrive."""
-        self._timeout = timeout
+    def __init__(self, settings: Settings, executors: Executors) -> None:
+        self._hosted = settings.hosted
+        self._timeout = settings.server.body_timeout  # the seconds in which a whole body must arrive
         self._executors = executors
         self._free = MAX_HELD
 
-    async def receive(self, exchange: Exchange, schema: type[Body], context: Mapping[str, Any]) -> ParsedBody:
+    def context(self, exchange: Exchange) -> Mapping[str, Any]:
+        """Return what schemas need beside the body."""
+        call = exchange.call
+        return {"hosted": self._hosted, "caller_id": call.caller and call.caller.user_id, "now": call.at}
+
+    async def receive(self, exchange: Exchange, schema: type[Body]) -> ParsedBody:
         """Read a body and validate it with the schema: a `Form`, else JSON. Large bodies are parsed off the event loop.
 
         Raises UnsupportedMedia, Malformed, TooLarge or TooSlow, or Overloaded if too little memory is free.
         """
-        request = exchange.request
+        request, context = exchange.request, self.context(exchange)
         if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
             raise UnsupportedMedia("Send the body without Content-Encoding.")
         is_form = issubclass(schema, Form)

@@ -22,8 +22,10 @@ from musicsvc.server.peer import CrossOrigin, Peer, PeerResolver, require_https
 from musicsvc.server.request.bodies import Bodies
 from musicsvc.server.request.executors import Executors
 from musicsvc.server.request.first_steps import Connection, FirstSteps
-from musicsvc.server.request.pages import Pages, wants_page
+from musicsvc.server.request.pages import Pages
+from musicsvc.server.request.rendering import Renderer
 from musicsvc.server.request.running import HandlerRunner
+from musicsvc.server.request.sessions import Sessions, wants_page
 from musicsvc.server.request.uploads import Uploads
 from musicsvc.server.responses import errors
 from musicsvc.server.responses.answer_cache import AnswerCache, represent_json
@@ -94,35 +96,21 @@ class Dispatcher:
         self._router = Router(routes, settings.server.base_path)
         self._peers = PeerResolver(settings)
         self._cross_origin = cross_origin
-        self._bodies = Bodies(settings.server.body_timeout, executors)
-        self._runner = HandlerRunner(settings, store, clock, authenticator.limiter, executors, sources)
+        self._bodies = Bodies(settings, executors)
+        limiter, uploads = authenticator.limiter, Uploads(store, sources["uploads"], settings.server.body_timeout)
+        self._runner = HandlerRunner(settings, store, clock, limiter, executors, sources)
         self._constants: dict[str, Representation] = {}  # by path, the responses that are always the same
         self.answer_cache = AnswerCache(settings.server.answer_cache, freshness)
-        self._pages = Pages(
-            settings,
-            store,
-            clock,
-            authenticator.limiter,
-            self._bodies,
-            Uploads(store, sources["uploads"], settings.server.body_timeout),
-            executors,
-            self._runner,
-            reader=self.answer_cache.reader,
-        )
+        self._sessions = Sessions(settings, store, clock, limiter)
+        self._renderer = Renderer(settings.server.base_path, executors, self._sessions)
+        of_pages = self._sessions, self._renderer, self.answer_cache.reader
+        self._pages = Pages(clock, limiter, self._bodies, uploads, self._runner, *of_pages)
         self._warning = ThrottledWarning(REPEAT_SECONDS, clock.monotonic)  # in an outage every request fails
         self._random = random.Random()  # noqa: S311 - request ids are unique and no secrets; saves a system call
         self.answer_memory = self._runner.memory
         self.first_steps = FirstSteps(self._admit, self._find, clock, self._request_id, self._notify)
-        self.stages = Stages(
-            self.first_steps.offer,
-            self._note_unreadable,
-            self._identify,
-            self._process,
-            self._admit,
-            self._receive,
-            self._answer,
-            self._respond,
-        )
+        first = self.first_steps.offer, self._note_unreadable, self._identify, self._process
+        self.stages = Stages(*first, self._admit, self._receive, self._answer, self._respond)
 
     async def __call__(self, request: BaseRequest) -> StreamResponse:
         """Return the response to the request, or an error response if the request fails."""
@@ -217,8 +205,8 @@ class Dispatcher:
 
     async def _refusal(self, exchange: Exchange, failure: Failure) -> Reply:
         """Return the error response for the failure, as a page if the client wants one."""
-        if wants_page(exchange, exchange.call.route):
-            return await self._pages.error_page(exchange, failure)
+        if wants_page(exchange):
+            return await self._renderer.error_page(exchange, failure)
         path = exchange.path  # those of the insights API have their own error format
         body = errors.body_of(failure, insights=path == INSIGHTS or path.startswith(f"{INSIGHTS}/"))
         return Reply(body, errors.status_of(failure), headers=errors.headers_of(failure))
@@ -270,7 +258,7 @@ class Dispatcher:
     def _admit(self, exchange: Exchange) -> Awaitable[None] | None:
         route, credentials, call = exchange.head.route, exchange.head.credentials, exchange.call
         if route.family is Family.PAGE:
-            return self._pages.admit(exchange)
+            return self._sessions.admit(exchange)
         return self._authenticator.authenticate(route, credentials, call)
 
     def _find(self, exchange: Exchange) -> Representation | None:
@@ -292,11 +280,11 @@ class Dispatcher:
     async def _answer(self, exchange: Exchange) -> Reply:
         """Answer a page, or a request of the API from memory or by its handler."""
         route, call = exchange.head.route, exchange.call
+        if route.enabled_if is not None:
+            route.enabled_if(self._settings)
         if route.family is Family.PAGE:
             return await self._pages.answer(exchange)
         found = self._find(exchange)
-        if route.enabled_if is not None:
-            route.enabled_if(self._settings)
         caching = route.caching(anonymous=call.caller is None) if call.method in SAFE else None
         if found is not None:
             call.reservation = self._runner.memory.reservation(call.address, call.holder)
@@ -320,8 +308,7 @@ class Dispatcher:
         route, call, credentials = exchange.head.route, exchange.call, exchange.head.credentials
         assert route.body is not None  # noqa: S101 - checked by the caller
         late = not exchange.request.content.is_eof()
-        context = {"hosted": self._settings.hosted, "caller_id": call.caller and call.caller.user_id, "now": call.at}
-        parsed = await self._bodies.receive(exchange, route.body, context)
+        parsed = await self._bodies.receive(exchange, route.body)
         call.renew(self._clock.monotonic())
         if late and call.caller is not None and credentials is not None:
             call.caller = await self._authenticator.reauthenticate(credentials, call)

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from musicsvc.server.request.pages import LINKS, PAGES
+from musicsvc.server.request.rendering import LINKS, PAGES
 from musicsvc.server.routes.route import SAFE, Access, Family
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store.accounts import api_access, password_links, users

@@ -1,0 +1,139 @@
+"""Renders pages and those of errors, in lines of their own, and sends browsers to other pages."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from aiohttp.web import BaseRequest
+
+from musicsvc.errors import Failure, Forbidden, Invalid, Overloaded
+from musicsvc.server.call import Call, Exchange
+from musicsvc.server.pages import html
+from musicsvc.server.request.executors import Executors, Work
+from musicsvc.server.request.sessions import Sessions
+from musicsvc.server.responses import errors
+from musicsvc.server.responses.drawings import Drawings
+from musicsvc.server.responses.responses import Reply
+from musicsvc.server.routes.route import SAFE, Access, Family
+from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.schemas.pages.form import TOKEN_FIELD
+from musicsvc.server.shapes.envelope import Representation, represent
+from musicsvc.server.shapes.pages import Redirect, SignedIn, SignedOut, View
+from musicsvc.server.visits import Visit
+from musicsvc.store.accounts.api_access import NoAccess
+from musicsvc.store.security.sessions import SessionIdentity
+
+HTMX = "HX-Request"  # sent by htmx
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+        " form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+ERRORS_CAPACITY = 1024 * 1024  # bytes of error pages that are kept, as refusals must be cheap
+TITLES = {403: "Not allowed", 404: "Page not found", 405: "Not possible", 429: "Too many requests"}
+PAGES = {route.path: route for route in ROUTES if route.family is Family.PAGE and route.method == "GET"}
+# The navigation; links without a page are left out.
+LINKS = (
+    (Access.SESSION, "/insights", "Figures"),
+    (Access.DEVELOPER, "/import", "Import"),
+    (Access.SESSION, "/settings/developers", "Developers"),
+    (Access.SESSION, "/settings", "Settings"),
+    (Access.ADMIN, "/admin", "Administration"),
+)
+
+
+class Renderer:
+    def __init__(self, base_path: str, executors: Executors, sessions: Sessions) -> None:
+        self._base_path = base_path
+        self._executors = executors
+        self._sessions = sessions
+        self._errors = Drawings(ERRORS_CAPACITY, html.HTML_TYPE)
+
+    async def page(
+        self, view: View, exchange: Exchange, visit: Visit, *, part: bool = False, **more: Any
+    ) -> Representation:
+        """Render a page for its caller. `part`: only the part that the view names; `more`: further variables.
+
+        Raises Overloaded if too many pages of such clients wait.
+        """
+        context = {
+            "caller": visit.caller,
+            "form_token": lambda: html.hidden_field(TOKEN_FIELD, visit.form_token()),
+            "links": _links(visit.caller),
+            "pages": PAGES,
+            "path": exchange.path,
+            **more,
+        }
+        return await self._in_line(
+            lambda: _represent(html.render(view, context, self._base_path, part=part)), exchange.call
+        )
+
+    def page_for_anybody(self, view: View) -> bytes:
+        """Render a page as everybody sees it, without the navigation of an account."""
+        context = {"caller": None, "links": (), "notice": None, "pages": PAGES, "path": ""}
+        return html.render(view, context, self._base_path)
+
+    async def error_page(self, exchange: Exchange, failure: Failure) -> Reply:
+        """Return an error response as a page, with the navigation of a signed-in account if there is capacity."""
+        request, call, status = exchange.request, exchange.call, errors.status_of(failure)
+        visit = exchange.visit or await self._visit(exchange, failure)
+        faults = failure.errors if isinstance(failure, Invalid) else {}
+        title = TITLES.get(status, "Something is wrong")
+        back = exchange.path if faults and request.method in SAFE else None  # the same page without its wrong query
+        values = {"title": title, "message": failure.message, "errors": faults, "back": back}
+        view = View("error.html", values | {"ask": isinstance(failure, NoAccess)})
+        key = title, failure.message, tuple(faults.items()), back
+        rendered = None if visit.caller else self._errors.get(key)
+        try:
+            if visit.caller is not None:
+                rendered = await self.page(view, exchange, visit, notice=None)
+            elif rendered is None:
+                draw = partial(self._errors.draw, key, partial(self.page_for_anybody, view))
+                rendered = await self._in_line(draw, call)
+        except (Overloaded, MemoryError):
+            rendered = _represent(html.plain(title, failure.message))
+        whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
+        return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
+
+    async def _visit(self, exchange: Exchange, failure: Failure) -> Visit:
+        """Return the visit of a request that no page answered. Without HTTPS, its session is not looked up."""
+        visit = self._sessions.open(exchange)
+        if not isinstance(failure, Forbidden):
+            with suppress(Failure):
+                await self._sessions.find(visit, exchange.call)
+        return visit
+
+    async def _in_line(self, render: Callable[[], Representation], call: Call) -> Representation:
+        rendered: Representation = await self._executors.run(Work.RENDERING, render, call)
+        return rendered
+
+    def redirect(self, request: BaseRequest, redirect: Redirect, visit: Visit) -> Reply:
+        """Lead the browser to another page, where it shows the notice."""
+        if isinstance(redirect, SignedIn):
+            visit.keep(redirect.session)
+        elif isinstance(redirect, SignedOut):
+            visit.keep(None)
+        if redirect.notice is not None:
+            visit.leave_notice(redirect.notice)
+        location = self._base_path + redirect.path
+        if HTMX in request.headers:  # otherwise htmx would put the other page into a part of this one
+            return Reply(_represent(b""), 200, {**HEADERS, "HX-Redirect": location}, cookies=visit.cookies)
+        return Reply(_represent(b""), 303, {**HEADERS, "Location": location}, cookies=visit.cookies)
+
+
+def _represent(content: bytes) -> Representation:
+    return represent(content, html.HTML_TYPE)
+
+
+def _links(caller: SessionIdentity | None) -> list[tuple[str, str]]:
+    """Return path and text of the links that this caller may follow."""
+    allowed = {
+        Access.SESSION: caller is not None,
+        Access.DEVELOPER: caller is not None and caller.api_access,
+        Access.ADMIN: caller is not None and caller.admin,
+    }
+    return [(path, text) for access, path, text in LINKS if allowed[access] and path in PAGES]
