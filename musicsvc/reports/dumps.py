@@ -81,7 +81,10 @@ class Dump:
         self.written: list[str] = []
 
     def add(self, table: str, path: str, pieces: Iterable[tuple[int, bytes]]) -> None:
-        """Add a file with rows of a table. Each piece is a number of rows, and a line of JSON for each of them."""
+        """Add a file with rows of a table. Each piece is a number of rows, and a line of JSON for each of them.
+
+        Raises `Failure` if the dump was closed meanwhile.
+        """
         lines = self._staged / "rows.json"
         kinds = " ".join(f"{each.name} {each.kind.value}" for each in COLUMNS[table])
         content, rows = hashlib.blake2b(f"{SCHEMA_VERSION} {path} {kinds}\n".encode(), digest_size=HASH_BYTES), 0

@@ -59,7 +59,10 @@ def pages(template: str, data: Mapping[str, object], pixels_per_point: float = 1
 
 
 def pdf(template: str, data: Mapping[str, object]) -> bytes:
-    """Return the template, filled with `data`, as PDF. The GIL is released while it is drawn."""
+    """Return the template, filled with `data`, as PDF. The GIL is released while it is drawn.
+
+    Raises `TypeError` if the template makes several files.
+    """
     drawn = _compiler(template, data).compile(format="pdf")
     if not isinstance(drawn, bytes):
         raise TypeError(f"Typst returned several files for {template}, where one PDF was expected.")
@@ -67,7 +70,10 @@ def pdf(template: str, data: Mapping[str, object]) -> bytes:
 
 
 def png(template: str, data: Mapping[str, object], pixels_per_point: float = 1.0) -> bytes:
-    """Return the template of one page, filled with `data`, as PNG. The GIL is released while it is drawn."""
+    """Return the template of one page, filled with `data`, as PNG. The GIL is released while it is drawn.
+
+    Raises `TypeError` if the template has more pages.
+    """
     picture = _compiler(template, data).compile(format="png", ppi=POINTS_PER_INCH * pixels_per_point)
     if not isinstance(picture, bytes):
         raise TypeError(f"{template} has more than one page, where one PNG was expected.")

@@ -33,7 +33,10 @@ def connect(url: str, migrations: Path | None = None, read_url: str = "", *, con
 
 
 def open_unchecked(url: str, connections: int | None = None) -> Store:
-    """Open the database at `url` without checking its schema, for the commands `init`, `db upgrade` and `db check`."""
+    """Open the database at `url` without checking its schema, for the commands `init`, `db upgrade` and `db check`.
+
+    Raises `Failure` if it is neither SQLite nor PostgreSQL.
+    """
     if url.startswith("sqlite:///"):
         from musicsvc.store.engine.sqlite.store import SqliteStore  # noqa: PLC0415 - the same
 

@@ -313,7 +313,10 @@ class HttpConnection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,  # noqa: ARG002 - it may repeat client data
     ) -> StreamResponse:
-        """Return the response to invalid HTTP, after which the connection is closed."""
+        """Return the response to invalid HTTP, after which the connection is closed.
+
+        Raises `ConnectionError` if a part of another response was sent.
+        """
         if status >= INTERNAL:
             log.error("unhandled exception while handling a request", exc_info=exc)
         if request.writer.output_size > 0:

@@ -92,6 +92,10 @@ class LogFile(Log):
                 self._store = _open_or_create(self.path)
 
     def open_existing(self) -> bool:
+        """Open the log if its file exists. Return whether it has a schema.
+
+        Raises `Damaged` if the file is damaged, and `Failure` if it is not an activity log.
+        """
         with self._changing:
             if self._store is None and self.path.exists():
                 try:

@@ -57,7 +57,10 @@ def create(path: Path, target: Path, on_progress: OnProgress | None = None) -> B
 
 
 def copy(path: Path, draft: Draft, on_progress: OnProgress | None) -> Facts:
-    """Copy the database at `path` to `draft`, and verify the copy. Return its row counts and migrations."""
+    """Copy the database at `path` to `draft`, and verify the copy. Return its row counts and migrations.
+
+    Raises `Failure` if the copy cannot be written or differs from the database.
+    """
     target = draft.target
     try:
         copied = _copy(path, draft.path, on_progress)

@@ -42,7 +42,10 @@ def new_name(folder: Path, now: int, kind: str = "") -> Path:
 
 
 def entries(folder: Path) -> list[BackupFile]:
-    """Return the files in the folder that are named like backups, newest first. The folder may be missing."""
+    """Return the files in the folder that are named like backups, newest first. The folder may be missing.
+
+    Raises `Failure` if it cannot be read.
+    """
     try:
         files = list(folder.iterdir())
     except FileNotFoundError:
@@ -132,7 +135,10 @@ class Draft:
 
 @contextmanager
 def draft(target: Path) -> Iterator[Draft]:
-    """Create an empty file for a backup. After the `with` block, delete it unless it was renamed to `target`."""
+    """Create an empty file for a backup. After the `with` block, delete it unless it was renamed to `target`.
+
+    Raises `Failure` if the target exists, another backup to it is in progress, or the folder cannot be written.
+    """
     if os.path.lexists(target):
         raise _taken(target)
     path = target.with_name(f".{target.name}{PARTIAL}")

@@ -46,6 +46,7 @@ def _count(counted: LongList, rows: Any) -> Any:
 
 
 def get(artist_id: int) -> ArtistRow:
+    """Return the artist. Raises `NotFound`."""
     for values in _by_id(artist_id):
         return ArtistRow(*values)
     raise NotFound("There is no such artist.")

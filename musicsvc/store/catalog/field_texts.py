@@ -1,4 +1,4 @@
-"""How people type the values of fields: the forms of texts, their parsers, and the texts that show a value."""
+"""Values of fields as people type them: the forms of texts, their parsers, and the texts that show a value."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

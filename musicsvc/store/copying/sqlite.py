@@ -66,6 +66,7 @@ class SqliteSide(Side):
         return ""
 
     def tighten(self, statements: str) -> None:  # noqa: ARG002 - the interface
+        """Enable the triggers again. Raises `Failure` if a row refers to a missing one."""
         self._enable_triggers(enabled=True)
         if found := fetch(ORPHANS):
             table, row, parent, _ = found[0]

@@ -38,6 +38,7 @@ def assign_all(former: User, user: User, *, now: int, actor: Actor = "cli") -> i
     """Make `user` the manager of all artists that `former` manages. Return the number of artists.
 
     Later imports for `user` find the moved tracks and albums by external id, unless `user` has others with these ids.
+    Raises `Failure` if both are one account.
     """
     if former.id == user.id:
         raise Failure(f"Both accounts are {user.email}. Name two accounts.")

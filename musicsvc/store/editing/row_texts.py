@@ -15,7 +15,10 @@ MODELS: Mapping[str, Any] = {"artist": Artist, "album": Album, "track": Track}
 
 
 def load(noun: str, row_id: int, *, lock: bool = False) -> dict[str, str]:
-    """Return the text of each field, by name. `lock`: nobody else edits the row until the transaction ends."""
+    """Return the text of each field, by name. `lock`: nobody else edits the row until the transaction ends.
+
+    Raises `NotFound`.
+    """
     model = MODELS[noun]
     query = model.select().where(model.id == row_id)
     row = (lock_rows(query) if lock else query).first()

@@ -186,7 +186,8 @@ def following() -> Iterator[list[Callable[[], bool]]]:
 def then(unit: Callable[[], bool]) -> None:
     """After this transaction, call `unit` in others until it returns True; `Store.write` is not done before.
 
-    For PostgreSQL only. `unit` may also be called if this transaction fails and is repeated.
+    For PostgreSQL only. `unit` may also be called if this transaction fails and is repeated. Raises `RuntimeError`
+    outside of a write.
     """
     units = _later.get()
     if units is None:

@@ -77,7 +77,10 @@ class Spark:
 
 @contextmanager
 def spark(master: str | None) -> Iterator[Engine]:
-    """Connect to a Spark master, such as `spark://host:7077`, or start Spark on this machine."""
+    """Connect to a Spark master, such as `spark://host:7077`, or start Spark on this machine.
+
+    Raises `Failure` if Spark cannot be started or stops.
+    """
     with extras.required("spark"):
         from py4j.protocol import Py4JError  # noqa: PLC0415 - an extra
         from pyspark.errors import PySparkException  # noqa: PLC0415 - an extra
