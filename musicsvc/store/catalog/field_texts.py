@@ -1,4 +1,4 @@
-"""Values of fields as people type them: the forms of texts, their parsers, and the texts that show a value."""
+"""Texts that people type for the values of fields: their forms, how each is parsed, and how it shows a value."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

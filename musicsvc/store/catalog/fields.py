@@ -22,6 +22,8 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "availability": ("available", "not_available", "sold"),
 }
 FORMS: Mapping[str, Form] = {form: form for form in field_texts.TYPING}  # the other kinds are typed as texts
+# Optional fields can be empty. The others always have a value; a new row needs those that have no default.
+Presence = Literal["optional", "default", "required"]
 # Where full responses have a field: never, at a place that the response gives it, or in one of these groups of keys.
 Shown = Literal["never", "in place", "sound", "sale", "last"]
 MAX_DURATION = 86_400_000  # milliseconds
@@ -34,7 +36,7 @@ PIANIST = "Pianist and composer, born in Leipzig in 1819."
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of the API, what its values are (`kind`), and its title. Only an `optional` one can be empty.
+    """A field of the API, what its values are (`kind`), and its title.
 
     `hint`: how its value is written, if its form does not say it. Several artists or words have a line each; in a
     single line, semicolons separate them.
@@ -43,7 +45,7 @@ class Field:
     name: str
     kind: Kind
     title: str
-    optional: bool = True
+    presence: Presence = "optional"
     hint: str = ""
     edited: bool = True
     shown: Shown = "last"
@@ -53,6 +55,11 @@ class Field:
     note: str = ""  # the description in the OpenAPI document, if the kind has none
     example: Any = ""  # of texts and paragraphs in requests, of other kinds in responses
     extreme: Any = None  # a value at the limit, if that is neither the upper bound nor the example
+
+    @property
+    def optional(self) -> bool:
+        """Whether it can be empty."""
+        return self.presence == "optional"
 
     @property
     def form(self) -> Form:
@@ -105,14 +112,14 @@ class Field:
 
 
 TRACK = (
-    Field("name", "text", "Name", optional=False, shown="in place", example="Menuett G-Dur"),
-    Field("duration", "length", "Length", optional=False, shown="in place", merged=True, bounds=(1, MAX_DURATION)),
-    Field("artists", "artists", "Artists", optional=False),
+    Field("name", "text", "Name", presence="required", shown="in place", example="Menuett G-Dur"),
+    Field("duration", "length", "Length", presence="required", shown="in place", merged=True, bounds=(1, MAX_DURATION)),
+    Field("artists", "artists", "Artists", presence="required"),
     Field("description", "paragraph", "Description", shown="in place", merged=True, example=MINUET),
     Field("genre", "genre", "Genre"),
     Field("image", "url", "URL of an image", shown="in place", merged=True),
     Field("release_date", "date", "Release date", shown="in place", merged=True, extreme="9999-12-31"),
-    Field("album_id", "album", "Album", shown="in place", note=OWN_ALBUM),
+    Field("album_id", "album", "Album", shown="in place", with_album=True, note=OWN_ALBUM),
     Field("bpm", "tempo", "Beats per minute", shown="sound", merged=True, bounds=(20, 400), example=100),
     Field("key", "key", "Key", hint="such as C#", shown="sound", merged=True, example="G#"),
     Field(
@@ -120,10 +127,17 @@ TRACK = (
     ),
     Field("price", "price", "Price", shown="sale", example=12.5, extreme=999_999_999.99),
     Field(
-        "currency", "currency", "Currency", optional=False, hint="ISO 4217", shown="sale", example="USD", extreme="CLP"
+        "currency",
+        "currency",
+        "Currency",
+        presence="default",
+        hint="ISO 4217",
+        shown="sale",
+        example="USD",
+        extreme="CLP",
     ),
-    Field("licensing_type", "licensing", "Licensing", optional=False, shown="sale", extreme="both"),
-    Field("exclusive_status", "availability", "Exclusive licence", optional=False, shown="sale"),
+    Field("licensing_type", "licensing", "Licensing", presence="default", shown="sale", extreme="both"),
+    Field("exclusive_status", "availability", "Exclusive licence", presence="default", shown="sale"),
     Field("exclusive_price", "price", "Price of the exclusive licence", shown="sale", example=None, extreme=1e9),
     Field("tags", "words", "Tags"),
     Field("isrc", "isrc", "ISRC", merged=True, example="GBAYE6800011"),
@@ -132,8 +146,8 @@ TRACK = (
     Field("explicit", "yes or no", "Explicit", merged=True, example=False, extreme=True),
 )
 ALBUM = (
-    Field("name", "text", "Name", optional=False, shown="in place", example="Notenbüchlein"),
-    Field("artist_id", "artist", "First artist", optional=False, note=OWN_ARTIST),
+    Field("name", "text", "Name", presence="required", shown="in place", example="Notenbüchlein"),
+    Field("artist_id", "artist", "First artist", presence="required", note=OWN_ARTIST),
     Field("description", "paragraph", "Description", shown="in place", merged=True, example="Begun in 1725."),
     Field("release_date", "date", "Release date", shown="in place", merged=True, extreme="0001-01-01"),
     Field("image", "url", "URL of the cover", shown="in place", merged=True),
@@ -142,7 +156,7 @@ ALBUM = (
     Field("label", "text", "Label", merged=True, example="Breitkopf"),
 )
 ARTIST = (
-    Field("name", "text", "Name", optional=False, shown="in place", example="Clara Schumann"),
+    Field("name", "text", "Name", presence="required", shown="in place", example="Clara Schumann"),
     Field("description", "paragraph", "Description", shown="never", merged=True, example=PIANIST),
     Field("image_small", "url", "URL of an image", shown="in place", merged=True),
     Field("verified", "yes or no", "Verified", edited=False, shown="in place", extreme=True),
@@ -155,6 +169,19 @@ FIELDS: Mapping[str, tuple[Field, ...]] = {noun: tuple(each for each in ALL[noun
 def shown_columns(noun: str) -> list[str]:
     """Return the columns that the API shows, except counters."""
     return [field.name for field in ALL[noun] if field.is_column and field.shown != "never"]
+
+
+def groups(noun: str) -> dict[Shown, list[Field]]:
+    """Return the fields of each group of keys of full responses; `details` of a loaded row has their values in turn."""
+    found: dict[Shown, list[Field]] = {}
+    for group in ("sound", "sale", "last"):
+        found[group] = [each for each in ALL[noun] if each.shown == group and each.is_column]
+    return found
+
+
+def details(noun: str, table: Any) -> tuple[Any, ...]:
+    """Return the columns of the fields in `groups`."""
+    return tuple(getattr(table, each.name) for group in groups(noun).values() for each in group)
 
 
 def changes(noun: str, body: Mapping[str, Any]) -> dict[str, Any]:

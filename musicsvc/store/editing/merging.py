@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import album_sizes, identifiers, merged
+from musicsvc.store.catalog.fields import ALL
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import links, notices
 from musicsvc.store.engagement import comments, engagement_days
@@ -24,14 +25,6 @@ Noun = Literal["artist", "album", "track"]
 NO_UNDO = "There is no undo."
 TABLES: Mapping[int, Any] = {TRACK: Track, ALBUM: Album, ARTIST: Artist}
 EVENTS: Mapping[int, Kind] = {TRACK: "track.merged", ALBUM: "album.merged", ARTIST: "artist.merged"}
-# Columns whose value is taken over where the other row has none.
-OPTIONAL = {
-    ARTIST: ("description", "image_small"),
-    ALBUM: ("image", "release_date", "description", "upc", "label"),
-    TRACK: ("image", "release_date", "description", "bpm", "key", "scale", "explicit", "isrc", "duration"),
-}
-ON_ALBUM = ("album", "track_number", "disc_number")  # which belong together
-
 # The artists by which imports find a row: all of a track, the first of an album.
 CREDITS = {
     ALBUM: "SELECT artist_id FROM album_artist WHERE album_id = ? ORDER BY position, artist_id LIMIT 1",
@@ -63,9 +56,13 @@ class MergePreview(NamedTuple):
 class _Pair(NamedTuple):
     """The two rows, by column."""
 
-    kind: int
+    noun: Noun
     source: Mapping[str, Any]
     target: Mapping[str, Any]
+
+    @property
+    def kind(self) -> int:
+        return KINDS[self.noun]
 
     @property
     def ids(self) -> tuple[int, int]:
@@ -74,7 +71,7 @@ class _Pair(NamedTuple):
 
 def preview(noun: Noun, from_id: int, into_id: int, *, caller: Caller | None = None) -> MergePreview:
     """Return what `merge` would do now. Raises as `merge`, except for an album that would be too large."""
-    return _describe(noun, _load(KINDS[noun], from_id, into_id, caller))
+    return _describe(_load(noun, from_id, into_id, caller))
 
 
 def merge(
@@ -90,8 +87,8 @@ def merge(
     counting.lock()
     engagement_days.lock()
     kind = KINDS[noun]
-    pair = _load(kind, from_id, into_id, caller, locking=True)
-    found = _describe(noun, pair)
+    pair = _load(noun, from_id, into_id, caller, locking=True)
+    found = _describe(pair)
     managers = notices.managers_of(kind, from_id) | notices.managers_of(kind, into_id)
     {TRACK: _merge_tracks, ALBUM: _merge_albums, ARTIST: _merge_artists}[kind](pair, now)
     about = f"{noun} {from_id} ({found.from_name}) into {noun} {into_id} ({found.into_name})"
@@ -100,12 +97,12 @@ def merge(
     return found
 
 
-def _load(kind: int, from_id: int, into_id: int, caller: Caller | None, *, locking: bool = False) -> _Pair:
+def _load(noun: Noun, from_id: int, into_id: int, caller: Caller | None, *, locking: bool = False) -> _Pair:
+    kind = KINDS[noun]
     table = TABLES[kind]
-    noun = next(word for word, number in KINDS.items() if number == kind)
     query = table.select().where(table.id.in_((from_id, into_id))).order_by(table.id)
     query = query.for_update("FOR UPDATE") if locking and not is_sqlite() else query
-    rows = {row["id"]: row for row in query.dicts().iterator()}
+    rows = {row["id"]: row | {"album_id": row.get("album")} for row in query.dicts().iterator()}
     for number in (from_id, into_id):
         if number not in rows:
             raise NotFound(f"There is no {noun} {number}.")
@@ -113,10 +110,10 @@ def _load(kind: int, from_id: int, into_id: int, caller: Caller | None, *, locki
             raise Forbidden(f"You do not manage {noun} {number}.")
     if from_id == into_id:
         raise Conflict(f"{noun.capitalize()} {from_id} cannot be merged into itself.")
-    return _Pair(kind, rows[from_id], rows[into_id])
+    return _Pair(noun, rows[from_id], rows[into_id])
 
 
-def _describe(noun: Noun, pair: _Pair) -> MergePreview:
+def _describe(pair: _Pair) -> MergePreview:
     source, target = pair.ids
     moved = links.count(pair.kind, source, target)
     plays = reader.all_time_plays(pair.kind, [source]).get(source, 0)
@@ -125,17 +122,15 @@ def _describe(noun: Noun, pair: _Pair) -> MergePreview:
         moved["comments"] = comments.count(source)
         repeated = moving.repeated(source, target)
     moved["plays"] = plays - sum(play.track == source for play in repeated)
-    taken = ["album_id" if name == "album" else name for name in _taken(pair)]
     names = pair.source["name"], pair.target["name"]
     shown = {name: number for name, number in moved.items() if number}
-    return MergePreview(noun, source, names[0], target, names[1], shown, len(repeated), taken)
+    return MergePreview(pair.noun, source, names[0], target, names[1], shown, len(repeated), [*_taken(pair)])
 
 
 def _taken(pair: _Pair) -> dict[str, Any]:
     """Return the values of the one row that the other lacks."""
-    names = [*OPTIONAL[pair.kind]]
-    if pair.kind == TRACK and pair.target["album"] in {None, pair.source["album"]}:
-        names += ON_ALBUM
+    with_album = pair.target["album_id"] in {None, pair.source["album_id"]}
+    names = [each.name for each in ALL[pair.noun] if each.merged or (each.with_album and with_album)]
     taken = {name: pair.source[name] for name in names if _is_blank(pair.target[name])}
     if taken.get("isrc") is not None and _is_used(taken["isrc"], pair):
         del taken["isrc"]
@@ -157,7 +152,7 @@ def _is_used(isrc: str, pair: _Pair) -> bool:
 
 def _merge_tracks(pair: _Pair, now: int) -> None:
     source, target = pair.ids
-    album = _taken(pair).get("album", pair.target["album"])
+    album = _taken(pair).get("album_id", pair.target["album_id"])
     before = subjects.of_tracks(pair.ids).subjects()
     with reattribution.rebuilding([target]):
         if album is not None:
@@ -165,7 +160,7 @@ def _merge_tracks(pair: _Pair, now: int) -> None:
         links.move(TRACK, source, target)
         comments.move(source, target)
         days = moving.move(source, target)
-        _replace(pair, now, code=pair.source["isrc"], album=pair.source["album"])
+        _replace(pair, now, code=pair.source["isrc"], album=pair.source["album_id"])
         others = {*before[source], *before[target]}
         moving.renew(days, others | {*subjects.of_tracks([target]).subjects()[target]})
         engagement_days.rebuild(others)
@@ -205,6 +200,6 @@ def _replace(pair: _Pair, now: int, **codes: Any) -> None:
     table.update(**taken, edited_at=now).where(table.id == target).execute()
     values = {name: pair.source.get(name) for name in ("name", "external_id", "imported_for")}
     merged.add(pair.kind, source, target, values | codes, artists)
-    if "album" in taken:  # a row of a file that names no album still finds it
+    if "album_id" in taken:  # a row of a file that names no album still finds it
         before = {"name": pair.target["name"], "code": pair.target["isrc"], "imported_for": 0}
         merged.add(pair.kind, target, target, before, [each for (each,) in fetch(CREDITS[TRACK], target)])
