@@ -2,39 +2,19 @@
 
 from typing import Annotated, Any, ClassVar, Generic, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Date, Paginator, Success, T, Timestamp, Uri
-from musicsvc.server.schemas.catalog_fields import (
-    Currency,
-    DiscNumber,
-    Exclusive,
-    GenreName,
-    Isrc,
-    Key,
-    Licensing,
-    Price,
-    Scale,
-    Tags,
-    TrackNumber,
-    Upc,
-)
+from musicsvc.server.schemas.catalog_fields import changing, requiring, showing
 from musicsvc.server.schemas.fields import (
     SEARCH_NAMES,
     Body,
-    Description,
-    Id,
-    Name,
     NamePart,
     Pages,
     Query,
-    ReleaseDate,
-    Url,
-    require_unique,
 )
 from musicsvc.store.catalog import albums, artists
 
-MAX_DURATION = 86_400_000
 PARTS = ("tags", "genres", "artists", "tracks")
 PART = rf"\s*(({'|'.join(PARTS)})\s*)?"
 PARTS_SCHEMA: dict[str, Any] = {
@@ -45,14 +25,6 @@ PARTS_SCHEMA: dict[str, Any] = {
 }
 
 
-Duration = Annotated[int, Field(strict=True, ge=1, le=MAX_DURATION, examples=[98_000], description="Milliseconds.")]
-ArtistIds = Annotated[
-    list[Id],
-    Field(min_length=1, max_length=50, json_schema_extra={"uniqueItems": True}),
-    AfterValidator(require_unique),
-]
-
-
 def _parts(value: str) -> frozenset[str]:
     names = [name.strip() for name in value.split(",")]
     unknown = [name for name in names if name and name not in PARTS]
@@ -61,43 +33,30 @@ def _parts(value: str) -> frozenset[str]:
     return frozenset(filter(None, names))
 
 
+@changing("artist")
 class ArtistEdit(Body):
     """Changes of an artist. Fields that are not sent stay; null removes a description or image."""
 
-    name: Name | None = Field(None, examples=["Clara Schumann"])
-    description: Description | None = Field(None, examples=["Pianist and composer, born in Leipzig in 1819."])
-    image_small: Url | None = None
 
-
+@requiring("artist")
 class ArtistIn(ArtistEdit):
     """A new artist."""
 
-    name: Name = Field(examples=["Clara Schumann"])
 
-
+@changing("album")
 class AlbumEdit(Body):
     """Changes of an album. Fields that are not sent stay; null empties all but `name` and `artist_id`."""
 
     references: ClassVar = {"artist_id": artists.missing}
     subjects: ClassVar = {"artist_id": "artists"}
 
-    name: Name | None = Field(None, examples=["Notenbüchlein"])
-    artist_id: Id | None = Field(None, description="The first artist; the caller must manage it.")
-    description: Description | None = Field(None, examples=["Begun in 1725."])
-    release_date: ReleaseDate | None = None
-    image: Url | None = None
-    tags: Tags | None = None
-    upc: Upc | None = None
-    label: Name | None = Field(None, examples=["Breitkopf"])
 
-
+@requiring("album")
 class AlbumIn(AlbumEdit):
     """A new album of an artist that the caller manages."""
 
-    name: Name = Field(examples=["Notenbüchlein"])
-    artist_id: Id
 
-
+@changing("track")
 class TrackEdit(Body):
     """Changes of a track. Fields that are not sent stay; null empties those that a new track need not have.
 
@@ -107,38 +66,10 @@ class TrackEdit(Body):
     references: ClassVar = {"artists": artists.missing, "album_id": albums.missing}
     subjects: ClassVar = {"album_id": "albums", "artists": "artists"}
 
-    name: Name | None = Field(None, examples=["Menuett G-Dur"])
-    duration: Duration | None = None
-    artists: ArtistIds | None = None
-    description: Description | None = Field(None, examples=["A minuet for piano, published in 1725."])
-    genre: GenreName | None = None
-    image: Url | None = None
-    release_date: ReleaseDate | None = None
-    album_id: Id | None = Field(
-        None,
-        description="An album that the caller manages. An album can have at most 1,000 tracks and 768 KiB as JSON.",
-    )
-    bpm: Annotated[int, Field(strict=True, ge=20, le=400)] | None = None
-    key: Key | None = None
-    scale: Scale | None = None
-    price: Price | None = None
-    currency: Currency | None = None
-    licensing_type: Licensing | None = None
-    exclusive_status: Exclusive | None = None
-    exclusive_price: Price | None = None
-    tags: Tags | None = None
-    isrc: Isrc | None = None
-    track_number: TrackNumber | None = None
-    disc_number: DiscNumber | None = None
-    explicit: StrictBool | None = None
 
-
+@requiring("track")
 class TrackIn(TrackEdit):
     """A new track; the caller must manage one of its artists."""
-
-    name: Name = Field(examples=["Menuett G-Dur"])
-    duration: Duration
-    artists: ArtistIds
 
 
 class AlbumParts(Query):
@@ -228,30 +159,31 @@ class TrackPublic(Answer):
     duration_text: str = Field(examples=["3:04"], description="`m:ss`, from one hour on `h:mm:ss`.")
 
 
-class Track(TrackNested):
-    """A track, as returned to callers with a token."""
+@showing("track", "sound")
+class TrackWithSound(TrackNested):
+    """A track, up to the fields that describe its sound."""
 
     model_type: Literal["track"]
     created_at: Timestamp
     duration_text: str = Field(examples=["3:04"], description="`m:ss`, from one hour on `h:mm:ss`.")
-    bpm: int | None = Field(examples=[100])
-    key: str | None = Field(examples=["G#"])
-    scale: Literal["Major", "Minor"] | None = Field(examples=["Major"])
+
+
+@showing("track", "sale")
+class TrackWithSale(TrackWithSound):
+    """A track, up to the fields that say how it is sold."""
+
     plays: int
     likes_count: int
     reposts_count: int
-    price: float | None = Field(examples=[12.5])
-    currency: str = Field(examples=["USD"])
-    licensing_type: Literal["non_exclusive_only", "both", "exclusive_only"]
-    exclusive_status: Literal["available", "not_available", "sold"]
-    exclusive_price: float | None = Field(examples=[None])
+
+
+@showing("track", "last")
+class Track(TrackWithSale):
+    """A track, as returned to callers with a token."""
+
     genres: list[Genre]
     tags: list[Tag]
     album_id: int | None
-    isrc: str | None = Field(examples=["GBAYE6800011"])
-    track_number: int | None = Field(examples=[1])
-    disc_number: int | None = Field(examples=[1])
-    explicit: bool | None = Field(examples=[False])
 
 
 class AlbumPublic(Answer):
@@ -264,8 +196,9 @@ class AlbumPublic(Answer):
     release_date: Date | None
 
 
-class Album(Answer):
-    """An album, as returned to callers with a token; the query parameter `with` adds `genres` and `tags`."""
+@showing("album", "last")
+class AlbumShown(Answer):
+    """An album with the fields that it always has."""
 
     id: int
     name: str = Field(examples=["Das Wohltemperierte Klavier"])
@@ -277,8 +210,11 @@ class Album(Answer):
     model_type: Literal["album"]
     created_at: Timestamp
     plays: int
-    upc: str | None = Field(examples=["036000291452"])
-    label: str | None = Field(examples=["Breitkopf"])
+
+
+class Album(AlbumShown):
+    """An album, as returned to callers with a token; the query parameter `with` adds `genres` and `tags`."""
+
     genres: list[Genre] = Field([])
     tags: list[Tag] = Field([])
 

@@ -8,8 +8,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from musicsvc.reports.columns import COLUMNS, Kind
 from musicsvc.server.schemas.answers import Answer, Date, Timestamp
-from musicsvc.server.schemas.fields import TRIMMED, Id, Input, replace_null
-from musicsvc.server.schemas.insights import AllFigures, Chart, Period, Ranked, adding, field_of
+from musicsvc.server.schemas.fields import TRIMMED, Id, Input, adding, replace_null
+from musicsvc.server.schemas.insights import AllFigures, Chart, Period, Ranked, field_of
 from musicsvc.server.schemas.listening import HoursOfWeek, ListeningFigures, Milestones, Releases
 from musicsvc.server.schemas.periods import PeriodIn
 from musicsvc.store.accounts.tokens import Identity

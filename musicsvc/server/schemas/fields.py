@@ -4,14 +4,24 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+    create_model,
+)
 
 from musicsvc.store.engine.pagination import Page
 from musicsvc.wording import CONTROLS, NEEDS_VISIBLE, NO_CONTROLS, is_visible
 
+Schema = TypeVar("Schema", bound=type[BaseModel])
 MAX_ID = 2**53 - 1
 MAX_PAGE = 2**31 - 1
 LONGEST_RESOURCE = 128
@@ -166,6 +176,17 @@ NamePart = Annotated[
     ),
 ]
 TagName = Annotated[str, NameText(1, 60)]
+
+
+def adding(fields: Mapping[str, Any]) -> Callable[[Schema], Schema]:
+    """Return a decorator that adds fields, each as (type, pydantic's description of the field), to a schema."""
+
+    def extend(schema: Any) -> Any:
+        return create_model(
+            schema.__name__, __base__=schema, __module__=schema.__module__, __doc__=schema.__doc__, **fields
+        )
+
+    return extend
 
 
 class Input(BaseModel):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import Field, create_model
+from pydantic import Field
 
 from musicsvc.server.schemas.answers import Answer, Date, Timestamp, Uri
 from musicsvc.server.schemas.catalog import TrackNested
+from musicsvc.server.schemas.fields import Schema, adding
 from musicsvc.server.schemas.periods import PeriodName, TimeframeName
 from musicsvc.store.insights.figures import FIGURES, Figure
 
 T = TypeVar("T")
-Schema = TypeVar("Schema", bound=type[Answer])
 
 
 def with_figures(rows: Iterable[Figure], prefix: str = "", **groups: type[Answer]) -> Callable[[Schema], Schema]:
@@ -27,17 +27,6 @@ def with_figures(rows: Iterable[Figure], prefix: str = "", **groups: type[Answer
         if each.path.startswith(prefix):
             found[name] = (groups[name], ...) if rest else field_of(each)
     return adding(found)
-
-
-def adding(fields: dict[str, Any]) -> Callable[[Schema], Schema]:
-    """Return a decorator that adds fields, each as (type, pydantic's description of the field), to a schema."""
-
-    def extend(schema: Any) -> Any:
-        return create_model(
-            schema.__name__, __base__=schema, __module__=schema.__module__, __doc__=schema.__doc__, **fields
-        )
-
-    return extend
 
 
 def field_of(figure: Figure) -> tuple[Any, Any]:

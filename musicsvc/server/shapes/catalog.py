@@ -1,9 +1,11 @@
 """Build the JSON of the catalog, comments, playlists and accounts (docs/api.md, Public tier and token tier)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from musicsvc.clock import isoformat
 from musicsvc.server.shapes.envelope import JSON, Site
+from musicsvc.store.catalog import fields
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.changes import Changed
@@ -19,6 +21,34 @@ def duration_text(milliseconds: int) -> str:
     minutes, seconds = divmod(milliseconds // 1000, 60)
     hours, rest = divmod(minutes, 60)
     return f"{hours}:{rest:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+class Group(NamedTuple):
+    """A group of keys: their names, where a row has their values in `details`, and the names of truth values."""
+
+    names: Sequence[str]
+    place: slice
+    flags: Sequence[str]
+
+
+def _groups(noun: str) -> Iterator[Group]:
+    end = 0
+    for shown in fields.groups(noun).values():
+        start, end = end, end + len(shown)
+        flags = [each.name for each in shown if each.kind == "yes or no"]
+        yield Group([each.name for each in shown], slice(start, end), flags)
+
+
+SOUND, SALE, LAST = _groups("track")
+*_, LAST_OF_ALBUM = _groups("album")
+
+
+def _add(shape: JSON, group: Group, details: Sequence[Any]) -> None:
+    """Add the keys of a group to a shape. SQLite has numbers for truth values."""
+    names, place, flags = group
+    shape.update(zip(names, details[place]))  # noqa: B905 - checking the lengths takes longer than this
+    for name in flags:
+        shape[name] = None if shape[name] is None else bool(shape[name])
 
 
 def artist_public(artist: ArtistRow) -> JSON:
@@ -71,29 +101,20 @@ def track_nested(track: TrackRow) -> JSON:
 
 
 def track_full(track: TrackRow) -> JSON:
-    return track_nested(track) | {
-        "model_type": "track",
-        "created_at": isoformat(track.created_at),
-        "duration_text": duration_text(track.duration),
-        "bpm": track.bpm,
-        "key": track.key,
-        "scale": track.scale,
-        "plays": track.plays,
-        "likes_count": track.likes_count,
-        "reposts_count": track.reposts_count,
-        "price": track.price,
-        "currency": track.currency,
-        "licensing_type": track.licensing_type,
-        "exclusive_status": track.exclusive_status,
-        "exclusive_price": track.exclusive_price,
-        "genres": [genre(*each) for each in track.genres],
-        "tags": [{"id": tag_id, "name": name} for tag_id, name in track.tags],
-        "album_id": track.album_id,
-        "isrc": track.isrc,
-        "track_number": track.track_number,
-        "disc_number": track.disc_number,
-        "explicit": None if track.explicit is None else bool(track.explicit),
-    }
+    shape = track_nested(track)
+    shape["model_type"] = "track"
+    shape["created_at"] = isoformat(track.created_at)
+    shape["duration_text"] = duration_text(track.duration)
+    _add(shape, SOUND, track.details)
+    shape["plays"] = track.plays
+    shape["likes_count"] = track.likes_count
+    shape["reposts_count"] = track.reposts_count
+    _add(shape, SALE, track.details)
+    shape["genres"] = [genre(*each) for each in track.genres]
+    shape["tags"] = [{"id": tag_id, "name": name} for tag_id, name in track.tags]
+    shape["album_id"] = track.album_id
+    _add(shape, LAST, track.details)
+    return shape
 
 
 def album_public(album: AlbumRow) -> JSON:
@@ -120,9 +141,8 @@ def album_full(album: AlbumRow, parts: Collection[str] = ()) -> JSON:
         "model_type": "album",
         "created_at": isoformat(album.created_at),
         "plays": album.plays,
-        "upc": album.upc,
-        "label": album.label,
     }
+    _add(shape, LAST_OF_ALBUM, album.details)
     if "genres" in parts:
         shape["genres"] = [genre(*each) for each in album.genres]
     if "tags" in parts:

@@ -6,7 +6,7 @@ from typing import Any
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.accounts.callers import Caller
-from musicsvc.store.catalog import artists, genres, tracks
+from musicsvc.store.catalog import artists, fields, genres, tracks
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import list_blocks
@@ -25,8 +25,7 @@ class AlbumRow:
     release_date: str | None
     description: str | None
     created_at: int
-    upc: str | None
-    label: str | None
+    details: Sequence[Any] = ()  # values of further fields (`fields.groups`)
     artists: Iterable[ArtistRow] = ()
     tracks: Sequence[TrackRow] = ()
     genres: list[tuple[int, str, str]] = field(default_factory=list)  # (id, slug, display name)
@@ -38,13 +37,19 @@ class AlbumRow:
         return sum(track.plays for track in self.tracks)
 
 
-COLUMNS = columns(AlbumRow, Album)
+OWN = columns(AlbumRow, Album)
+COLUMNS = (*OWN, *fields.details("album", Album))
+
+
+def _row(*values: Any) -> AlbumRow:
+    """Return the album with these values of COLUMNS."""
+    return AlbumRow(*(*values[: len(OWN)], values[len(OWN) :]))
 
 
 def get(album_id: int) -> AlbumRow:
     """Return the album without artists and tracks. Raises NotFound."""
     for values in _by_id(album_id):
-        return AlbumRow(*values)
+        return _row(*values)
     raise NotFound("There is no such album.")
 
 
@@ -55,7 +60,7 @@ def _by_id(album_id: int) -> Any:
 
 def find(ids: Sequence[int]) -> list[AlbumRow]:
     """Return the albums with these ids, in the order of `ids`, without artists and tracks. All albums must exist."""
-    known = {row[0]: AlbumRow(*row) for row in _by_ids(ids)} if ids else {}
+    known = {row[0]: _row(*row) for row in _by_ids(ids)} if ids else {}
     return [known[album_id] for album_id in ids]
 
 
@@ -66,7 +71,7 @@ def _by_ids(ids: Collection[int]) -> Any:
 
 def list_all(page: Page) -> Listing[AlbumRow]:
     """Return all albums, newest first."""
-    return paginate(_all, page, AlbumRow, counted=list_blocks.ALBUMS)
+    return paginate(_all, page, _row, counted=list_blocks.ALBUMS)
 
 
 def _all() -> ListQuery:
@@ -75,7 +80,7 @@ def _all() -> ListQuery:
 
 def list_by_artist(artist_id: int, page: Page) -> Listing[AlbumRow]:
     """Return the artist's albums, newest release first. Albums without a release date come last."""
-    return paginate(_by_artist, page, AlbumRow, artist_id, counted=list_blocks.ARTIST_ALBUMS)
+    return paginate(_by_artist, page, _row, artist_id, counted=list_blocks.ARTIST_ALBUMS)
 
 
 def _by_artist(artist_id: int) -> ListQuery:

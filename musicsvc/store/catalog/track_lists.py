@@ -54,18 +54,18 @@ def find(filters: TrackFilters, page: Page) -> Listing[TrackRow]:
             return _listing([], 0, page)
         wanted |= {f"{NAME} {number}": each for number, each in enumerate(conditions)}
     names = tuple(wanted)
-    found = paginate(_query(names), page, TrackRow, *wanted.values(), counted=COUNTED.get(names))
+    found = paginate(_query(names), page, tracks.row, *wanted.values(), counted=COUNTED.get(names))
     return _listing(found.ids, found.total, page)
 
 
 def liked_by(user_id: int, page: Page) -> Listing[TrackRow]:
     """Return the tracks that the account likes, the last liked first."""
-    return paginate(_liked, page, TrackRow, user_id, counted=None)
+    return paginate(_liked, page, tracks.row, user_id, counted=None)
 
 
 def reposted_by(user_id: int, page: Page) -> Listing[TrackRow]:
     """Return the tracks that the account has reposted, the last reposted first."""
-    return paginate(_reposted, page, TrackRow, user_id, counted=None)
+    return paginate(_reposted, page, tracks.row, user_id, counted=None)
 
 
 def _liked(user_id: int) -> ListQuery:
@@ -83,7 +83,7 @@ def _given(kind: type[TrackLike | TrackRepost], user_id: int) -> ListQuery:
 
 
 def _listing(ids: list[int], total: int, page: Page) -> Listing[TrackRow]:
-    return Listing(ids, total, page, lambda some: [TrackRow(*row) for row in _newest(some)])
+    return Listing(ids, total, page, lambda some: [tracks.row(*each) for each in _newest(some)])
 
 
 @cache

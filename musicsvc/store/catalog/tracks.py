@@ -8,7 +8,7 @@ from peewee import JOIN, SQL, fn
 
 from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store.accounts.callers import Caller
-from musicsvc.store.catalog import album_sizes, artists, genres, identifiers
+from musicsvc.store.catalog import album_sizes, artists, fields, genres, identifiers
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.engine import list_blocks, sql
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
@@ -27,34 +27,29 @@ class TrackRow:
     duration: int
     description: str | None
     album_id: int | None
-    bpm: int | None
-    key: str | None
-    scale: str | None
-    price: float | None
-    currency: str
-    licensing_type: str
-    exclusive_status: str
-    exclusive_price: float | None
     plays: int
     likes_count: int
     reposts_count: int
     fingerprint_status: str
     created_at: int
-    isrc: str | None
-    track_number: int | None
-    disc_number: int | None
-    explicit: bool | None
+    details: Sequence[Any] = ()  # values of further fields (`fields.groups`)
     artists: Iterable[ArtistRow] = ()
     genres: list[tuple[int, str, str]] = field(default_factory=list)  # (id, slug, display name)
     tags: list[tuple[int, str]] = field(default_factory=list)  # (id, name)
 
 
-COLUMNS = columns(TrackRow, Track, image=fn.COALESCE(Track.image, Album.image), plays=fn.COALESCE(TrackPlays.plays, 0))
+OWN = columns(TrackRow, Track, image=fn.COALESCE(Track.image, Album.image), plays=fn.COALESCE(TrackPlays.plays, 0))
+COLUMNS = (*OWN, *fields.details("track", Track))
 MOST_PLAYED = (fn.COALESCE(TrackPlays.plays, 0).desc(), Track.id.desc())
 
 
+def row(*values: Any) -> TrackRow:
+    """Return the track with these values of COLUMNS."""
+    return TrackRow(*(*values[: len(OWN)], values[len(OWN) :]))
+
+
 def select() -> Any:
-    """Return a query that selects the columns of `TrackRow` for all tracks. Callers add conditions to it."""
+    """Return a query that selects COLUMNS of all tracks. Callers add conditions to it."""
     query = Track.select(*COLUMNS).join(Album, JOIN.LEFT_OUTER)
     return query.join_from(Track, TrackPlays, JOIN.LEFT_OUTER, on=(TrackPlays.track == Track.id))
 
@@ -62,7 +57,7 @@ def select() -> Any:
 def get(track_id: int) -> TrackRow:
     """Return the track with its artists, genres and tags. Raises NotFound."""
     for values in _by_id(track_id):
-        return with_labels(with_artists([TrackRow(*values)]))[0]
+        return with_labels(with_artists([row(*values)]))[0]
     raise NotFound("There is no such track.")
 
 
@@ -85,8 +80,8 @@ def _existing(track_id: int) -> Any:
 
 def find(ids: Sequence[int]) -> list[TrackRow]:
     """Return the tracks with these ids, in the order of `ids`, with their artists. All of these tracks must exist."""
-    rows = [TrackRow(*values) for values in _by_ids(set(ids))]
-    known = {row.id: row for row in with_artists(rows)}
+    rows = [row(*values) for values in _by_ids(set(ids))]
+    known = {each.id: each for each in with_artists(rows)}
     return [known[track_id] for track_id in ids]
 
 
@@ -98,9 +93,9 @@ def _by_ids(ids: Collection[int]) -> Any:
 def list_by_artist(artist_id: int, page: Page) -> Listing[TrackRow]:
     """Return the artist's tracks, most played first."""
     if _any_rank(artist_id):
-        found = paginate(_ranked, page, TrackRow, artist_id, counted=list_blocks.TRACK_RANKS)
-        return Listing(found.ids, found.total, page, lambda ids: [TrackRow(*row) for row in _by_plays(ids)])
-    return paginate(_by_artist, page, TrackRow, artist_id, counted=list_blocks.ARTIST_TRACKS)
+        found = paginate(_ranked, page, row, artist_id, counted=list_blocks.TRACK_RANKS)
+        return Listing(found.ids, found.total, page, lambda ids: [row(*each) for each in _by_plays(ids)])
+    return paginate(_by_artist, page, row, artist_id, counted=list_blocks.ARTIST_TRACKS)
 
 
 def _by_artist(artist_id: int) -> ListQuery:
@@ -128,9 +123,9 @@ def load_by_album(album_ids: Collection[int]) -> dict[int, list[TrackRow]]:
     """Return album id → tracks of the album, oldest first, with their artists."""
     credit = artists.of_tracks_on(album_ids)
     found: dict[int, list[TrackRow]] = {}
-    for row in (TrackRow(*values) for values in _on_albums(album_ids)):
-        row.artists = credit.get(row.id, ())
-        found.setdefault(row.album_id or 0, []).append(row)
+    for track in (row(*values) for values in _on_albums(album_ids)):
+        track.artists = credit.get(track.id, ())
+        found.setdefault(track.album_id or 0, []).append(track)
     return found
 
 

@@ -189,7 +189,7 @@ def delete(playlist_id: int) -> None:
 
 def list_tracks(playlist_id: int, page: Page) -> Listing[TrackRow]:
     """Return the tracks of the playlist in order. A track that was added twice is listed twice."""
-    return paginate(_inside, page, TrackRow, playlist_id, counted=list_blocks.PLAYLIST_TRACKS)
+    return paginate(_inside, page, tracks.row, playlist_id, counted=list_blocks.PLAYLIST_TRACKS)
 
 
 def _inside(playlist_id: int) -> ListQuery:

@@ -151,7 +151,7 @@ def test_the_codes_of_what_was_merged_lead_to_the_other(store: Store, imported: 
             [row.name for row in track_lists.find(TrackFilters(isrc="GBAYE6800013"), FIRST_PAGE).rows],
             [row.name for row in search.find_tracks("GB-AYE-68-00013").rows],
             [row.name for row in search.find_albums("036000291452").rows],
-            [row.upc for row in search.find_albums("Chamber").rows],
+            [row.details[0] for row in search.find_albums("Chamber").rows],
         ]
 
     assert store.read(found).result() == [["Trio"], ["Trio"], ["Trio"], ["Chamber"], ["036000291452"]]
