@@ -92,10 +92,10 @@ import os, signal, socket
 from musicsvc.server.process.service_manager import ServiceManager
 from musicsvc.server.process.supervisor import SERVING, SIGNALS, Supervisor
 
-def work(number, links):
+def work(number, supervisor):
     os.read(0, 1)
-    links.supervisor.send(SERVING)
-    links.supervisor.recv(1)
+    supervisor.send(SERVING)
+    supervisor.recv(1)
 
 signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
 with socket.socket() as listener:
