@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from peewee import SQL, fn
+from peewee import SQL, Case, fn
 
 from musicsvc.clock import SECOND
 from musicsvc.config import Abuse
@@ -12,7 +12,7 @@ from musicsvc.store.abuse.rate_limit_rule import REFUSED
 from musicsvc.store.abuse.rules import Violation
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.activity.calls import Entry
-from musicsvc.store.engine.sql import fetch, lock_rows
+from musicsvc.store.engine.sql import lock_rows
 from musicsvc.store.models import Activity, SecurityEvent, Token, User
 from musicsvc.wording import quantity
 
@@ -126,12 +126,6 @@ def refusal_counts(token_ids: Collection[int] | None, since: int) -> dict[int, R
 
 
 BEYOND_ALL = 2**63 - 1
-ACTIONS = """
-    SELECT e.id, e.at, e.kind, e.account_id, a.email, e.token_id, t.name, t.last_four, e.reason, e.actor,
-           coalesce(CASE e.kind WHEN 'token.revoked' THEN t.revoked_at ELSE a.suspended_at END = e.at, 1 = 0)
-    FROM security_event e LEFT JOIN account a ON a.id = e.account_id LEFT JOIN token t ON t.id = e.token_id
-    WHERE e.actor = 'abuse' AND e.id < ? ORDER BY e.id DESC LIMIT ?
-"""
 
 
 class EnforcementAction(NamedTuple):
@@ -152,5 +146,15 @@ class EnforcementAction(NamedTuple):
 
 def newest_actions(*, limit: int, before: int | None = None) -> list[EnforcementAction]:
     """Return the newest `limit` actions whose ids are below `before`, newest first."""
-    rows = fetch(ACTIONS, BEYOND_ALL if before is None else before, limit)
-    return [EnforcementAction._make((*row[:10], bool(row[10]))) for row in rows]
+    event = SecurityEvent
+    done_at = Case(event.kind, [("token.revoked", Token.revoked_at)], User.suspended_at)
+    about = event.account_id, User.email, event.token_id, Token.name, Token.last_four
+    rows = (
+        event.select(event.id, event.at, event.kind, *about, event.reason, event.actor, done_at)
+        .join(User, "LEFT JOIN", on=(User.id == event.account_id))
+        .join(Token, "LEFT JOIN", on=(Token.id == event.token_id))
+        .where(event.actor == "abuse", event.id < (BEYOND_ALL if before is None else before))
+        .order_by(event.id.desc())
+        .limit(limit)
+    )
+    return [EnforcementAction._make((*row[:10], row[10] == row[1])) for row in rows.tuples().iterator()]

@@ -44,8 +44,6 @@ class Entry(NamedTuple):
 LOWEST_INDEXED = 400
 INDEXED = SQL(f"status >= {LOWEST_INDEXED}")  # the condition of the index `activity_refused`
 COLUMNS = tuple(getattr(Activity, name) for name in Entry._fields)
-TYPES = ["int8", "text", "int8", "int8", *["text"] * 4, "int4", "int4", "float8", "int8", "bool", "bool", "int4"]
-INSERT = f"INSERT INTO activity ({', '.join(Entry._fields)}) {{rows}}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +75,7 @@ def parse_statuses(text: str) -> tuple[int, int]:
 
 def add(entries: Sequence[Entry]) -> None:
     """Add the API calls to the activity log."""
-    bulk.insert_many(INSERT, TYPES, entries)
+    bulk.insert(Activity, Entry._fields, entries)
 
 
 def find(conditions: Filter = ALL, *, limit: int) -> list[Entry]:

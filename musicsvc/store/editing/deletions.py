@@ -5,6 +5,7 @@ change. Likes and reposts end with it, since figures count those that still stan
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from musicsvc.errors import Conflict
 from musicsvc.store.catalog import merged
@@ -13,20 +14,14 @@ from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.editing import notices
 from musicsvc.store.engagement import engagement_days
-from musicsvc.store.engine.sql import fetch, is_sqlite, run
-from musicsvc.store.models import Album, Artist, Comment, Track
+from musicsvc.store.engine.sql import compiled, fetch, is_sqlite, run
+from musicsvc.store.models import Album, Artist, Comment, DeletedTrack, Track, TrackPlays
 from musicsvc.store.plays import counting, reattribution, subjects
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from musicsvc.store.security.security_events import Actor
 from musicsvc.wording import quantity
 
-KEEP = f"""
-    INSERT INTO deleted_track (kind, subject, track_id, duration)
-    SELECT s.kind, s.subject, t.id, t.duration
-    FROM ({engagement_days.SUBJECTS}) AS s JOIN track t ON t.id = s.track_id JOIN track_plays p ON p.track_id = t.id
-    WHERE s.track_id = ? AND s.kind > 0
-"""  # noqa: S608 - a constant
 FORGET = "DELETE FROM deleted_track WHERE kind = ? AND subject = ?"
 ONLY_ARTIST = """
     SELECT count(*) FROM track_artist l WHERE l.artist_id = ?
@@ -80,7 +75,7 @@ def delete_track(track: TrackRow, *, now: int, account: int | None, actor: Actor
     counting.lock()  # no play is reported meanwhile
     managers = notices.managers_of(TRACK, track.id)
     engagement_days.lock()
-    run(KEEP, track.id)
+    _keep(track.id)
     engagement_days.forget(track.id)
     # A thread may be deeper than the 1,000 levels of SQLite's cascades.
     Comment.update(parent=None).where(Comment.track == track.id).execute()
@@ -126,3 +121,14 @@ def require_unneeded(artist: ArtistRow) -> None:
         needed = [f"the only artist of {quantity(only, 'track')}"] if only else []
         needed += [f"the first artist of {quantity(first, 'album')}"] if first else []
         raise Conflict(f"{artist.name} is {' and '.join(needed)}. Delete these first, or give them to other artists.")
+
+
+@compiled
+def _keep(track_id: int) -> Any:
+    """Keep what the plays of a track count for, which is about to be deleted."""
+    of = engagement_days.subjects().alias("of")
+    query = Track.select(of.c.kind, of.c.subject, Track.id, Track.duration).join(of, on=(of.c.track_id == Track.id))
+    played = query.join(TrackPlays, on=(TrackPlays.track == Track.id)).where(Track.id == track_id, of.c.kind > 0)
+    return DeletedTrack.insert_from(
+        played, [DeletedTrack.kind, DeletedTrack.subject, DeletedTrack.track, DeletedTrack.duration]
+    )

@@ -4,37 +4,17 @@ from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
-from peewee import fn
+from peewee import Case, fn
 
 from musicsvc.errors import Forbidden, Invalid, NotFound
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.engine.sql import batches, fetch, in_list, lock_rows, run
+from musicsvc.store.engine.sql import batches, lock_rows
 from musicsvc.store.models import Artist, Comment, Track, TrackArtist, User
 
 GAP = 1 << 40  # between neighbouring places, so that many comments fit between them
 LAST = 1 << 62
-COMMENTED = "SELECT DISTINCT track_id FROM comment WHERE user_id = ? ORDER BY track_id"
-ANONYMIZE = "UPDATE comment SET deleted = TRUE, content = '', user_id = NULL WHERE user_id = ?"
-THREAD = "SELECT id, depth, deleted FROM comment WHERE track_id = ? ORDER BY place DESC, id DESC"  # the last one first
-RENUMBER = """
-    UPDATE comment SET place = numbered.at * ? FROM
-    (SELECT id, row_number() OVER (ORDER BY place, id) AS at FROM comment WHERE track_id = ?) AS numbered
-    WHERE comment.id = numbered.id
-"""
-# Threads of two tracks together, in the order in which they would be if all had been written for one.
-THREADS = """
-    SELECT c.id, row_number() OVER (ORDER BY r.position, r.created_at, r.id, c.place, c.id) AS at
-    FROM (
-        SELECT id, track_id, place, max(CASE WHEN parent_id IS NULL THEN place END) OVER (
-            PARTITION BY track_id ORDER BY place, id
-        ) AS root FROM comment WHERE track_id IN (?, ?)
-    ) AS c JOIN comment r ON r.track_id = c.track_id AND r.place = c.root AND r.parent_id IS NULL
-"""
-MOVE = f"""
-    UPDATE comment SET track_id = ?, place = numbered.at * ? FROM ({THREADS}) AS numbered WHERE comment.id = numbered.id
-"""  # noqa: S608 - a constant
 
 
 @dataclass(slots=True)
@@ -113,7 +93,26 @@ def count(track_id: int) -> int:
 def move(source: int, target: int) -> None:
     """Move the comments of the track `source` to the track `target`, each thread to its place among the others."""
     if moved := count(source):
-        run(MOVE, target, _gap(moved + count(target)), source, target)
+        _spread(_threads(source, target), _gap(moved + count(target)), track=target)
+
+
+def _threads(track_id: int, other: int) -> Any:
+    """Return the query for the threads of two tracks, in the order they would have if written for one track."""
+    place = Case(None, [(Comment.parent.is_null(), Comment.place)])
+    root = fn.MAX(place).over(partition_by=[Comment.track], order_by=[Comment.place, Comment.id]).alias("root")
+    query = Comment.select(Comment.id, Comment.track, Comment.place, root)
+    each, first = query.where(Comment.track.in_((track_id, other))).alias("each"), Comment.alias("first")
+    order = [first.position, first.created_at, first.id, each.c.place, each.c.id]
+    threads = first.select(each.c.id, fn.ROW_NUMBER().over(order_by=order).alias("number"))
+    same = (first.track == each.c.track_id) & (first.place == each.c.root) & first.parent.is_null()
+    return threads.join(each, on=same)
+
+
+def _spread(numbered: Any, gap: int, **values: Any) -> None:
+    """Set the sort keys (`place`) of comments to multiples of `gap`. `numbered`: the query for ids and numbers."""
+    numbered = numbered.alias("numbered")
+    update = Comment.update(place=numbered.c.number * gap, **values)
+    update.from_(numbered).where(Comment.id == numbered.c.id).execute()
 
 
 def get_deletable(comment_id: int, *, actor: Identity) -> Comment:
@@ -153,25 +152,24 @@ def delete(comment: Comment) -> None:
 
 def delete_all(user_id: int) -> None:
     """Delete all comments of an account, which is about to be deleted. Those with replies lose text and author."""
-    tracks = [track for (track,) in fetch(COMMENTED, user_id)]
+    commented = Comment.select(Comment.track).where(Comment.user == user_id).distinct().order_by(Comment.track)
+    tracks: list[int] = [track for (track,) in commented.tuples().iterator()]
     for track_id in tracks:
         _lock(track_id)
-    run(ANONYMIZE, user_id)
+    Comment.update(deleted=True, content="", user=None).where(Comment.user == user_id).execute()
     for track_id in tracks:
         removed = _without_replies(track_id)
-        for some in batches(removed):
-            among, ids = in_list(some)
-            # A thread may be deeper than the 1,000 levels of SQLite's cascades.
-            run(f"UPDATE comment SET parent_id = NULL WHERE id {among}", ids)  # noqa: S608 - a condition of ours
-        for some in batches(removed):
-            among, ids = in_list(some)
-            run(f"DELETE FROM comment WHERE id {among}", ids)  # noqa: S608 - a condition of ours
+        # A thread may be deeper than the 1,000 levels of SQLite's cascades.
+        for query in (Comment.update(parent=None), Comment.delete()):
+            for some in batches(removed):
+                query.where(Comment.id.in_(some)).execute()
 
 
 def _without_replies(track_id: int) -> list[int]:
     """Return the ids of the track's deleted comments that have no reply with text, directly or indirectly."""
     found, depth_after = [], -1  # of the next comment that stays
-    for comment_id, depth, deleted in fetch(THREAD, track_id):
+    last_first = _places(track_id).order_by(Comment.place.desc(), Comment.id.desc())
+    for comment_id, _, depth, deleted in last_first.tuples().iterator():
         if deleted and depth_after <= depth:
             found.append(int(comment_id))
         else:
@@ -237,7 +235,8 @@ def _end_of_thread(track_id: int, parent_id: int, depth: int) -> int | None:
 
 def _renumber(track_id: int, parent: Comment | None, position: int) -> int:
     """Spread the sort keys (`place`) of the track's comments evenly. Return an unused key for a new comment."""
-    run(RENUMBER, _gap(count(track_id)), track_id)
+    number = fn.ROW_NUMBER().over(order_by=[Comment.place, Comment.id]).alias("number")
+    _spread(Comment.select(Comment.id, number).where(Comment.track == track_id), _gap(count(track_id)))
     return _free_place(track_id, parent, position)
 
 

@@ -5,58 +5,18 @@ for each account that manages one of these.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from peewee import EXCLUDED, SQL, Cast, Select, fn
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.engine.sql import compiled, current
+from musicsvc.store.models import Artist, EngagementDay, Track, TrackArtist, TrackLike, TrackRepost
 
 LOCK = 0x4C494B45  # "LIKE"
-# Kinds 0 to 3 are accounts, tracks, albums and artists (store/plays/subjects.py), which all rollups have.
-SUBJECTS = """
-    SELECT 1 AS kind, id AS subject, id AS track_id FROM track
-    UNION ALL SELECT 2, album_id, id FROM track WHERE album_id IS NOT NULL
-    UNION ALL SELECT 3, artist_id, track_id FROM track_artist
-    UNION ALL SELECT 0, a.manager_id, l.track_id FROM artist a JOIN track_artist l ON l.artist_id = a.id
-    WHERE a.manager_id IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM track_artist o JOIN artist b ON b.id = o.artist_id
-        WHERE o.track_id = l.track_id AND b.manager_id = a.manager_id AND o.artist_id < l.artist_id
-    )
-"""
-ADD = f"""
-    INSERT INTO engagement_day (kind, subject, day, likes, reposts)
-    SELECT kind, subject, CAST(? AS INTEGER), CAST(? AS BIGINT), CAST(? AS BIGINT)
-    FROM ({SUBJECTS}) AS s WHERE track_id = ? ORDER BY kind, subject
-    ON CONFLICT (kind, subject, day) DO UPDATE SET
-        likes = engagement_day.likes + excluded.likes, reposts = engagement_day.reposts + excluded.reposts
-"""  # noqa: S608 - a constant
-GIVEN = f"""
-    SELECT s.kind, s.subject, g.created_at / {DAY} AS day, {{likes}} AS likes, {{reposts}} AS reposts
-    FROM ({SUBJECTS}) AS s JOIN {{table}} g ON g.track_id = s.track_id {{those}}
-"""  # noqa: S608 - constants
-COUNTED = f"""
-    SELECT kind, subject, day, CAST(SUM(likes) AS BIGINT) AS likes, CAST(SUM(reposts) AS BIGINT) AS reposts
-    FROM (
-        {GIVEN.format(table="track_like", likes=1, reposts=0, those="{those}")}
-        UNION ALL {GIVEN.format(table="track_repost", likes=0, reposts=1, those="{those}")}
-    ) AS given GROUP BY kind, subject, day
-"""  # noqa: S608 - constants
-REBUILD = "INSERT INTO engagement_day (kind, subject, day, likes, reposts) " + COUNTED.format(
-    those="WHERE s.kind = ? AND s.subject = ?"
-)
-OF_TRACK = "SELECT day, likes, reposts FROM engagement_day WHERE kind = 1 AND subject = ?"
-DELETE = "DELETE FROM engagement_day WHERE kind = ? AND subject = ?"
-WRONG = f"""
-    SELECT kind, subject, day, CAST(SUM(stored_likes) AS BIGINT), CAST(SUM(stored_reposts) AS BIGINT),
-        CAST(SUM(likes) AS BIGINT), CAST(SUM(reposts) AS BIGINT)
-    FROM (
-        SELECT kind, subject, day, likes AS stored_likes, reposts AS stored_reposts, 0 AS likes, 0 AS reposts
-        FROM engagement_day
-        UNION ALL SELECT kind, subject, day, 0, 0, likes, reposts FROM ({COUNTED.format(those="")}) AS counted
-    ) AS both_counts
-    GROUP BY kind, subject, day
-    HAVING SUM(stored_likes) <> SUM(likes) OR SUM(stored_reposts) <> SUM(reposts) ORDER BY kind, subject, day
-"""  # noqa: S608 - constants
+KEY: list[Any] = [EngagementDay.kind, EngagementDay.subject, EngagementDay.day]
+NUMBERS: list[Any] = [EngagementDay.likes, EngagementDay.reposts]
 
 
 class WrongDay(NamedTuple):
@@ -67,6 +27,48 @@ class WrongDay(NamedTuple):
     day: int
     stored: tuple[int, int]
     counted: tuple[int, int]
+
+
+def subjects() -> Any:
+    """Return the query for (kind, subject, track_id) of each track: those in whose counts its likes and reposts are.
+
+    Kinds 0 to 3 are accounts, tracks, albums and artists (store/plays/subjects.py), which all rollups have.
+    """
+    credit, other, manager = TrackArtist, TrackArtist.alias(), Artist.alias()
+    earlier = (
+        other.select(other.artist)
+        .join(manager, on=(manager.id == other.artist))
+        .where(other.track == credit.track, manager.manager == Artist.manager, other.artist < credit.artist)
+    )
+    managed = credit.select(SQL("0"), Artist.manager, credit.track).join(Artist)
+    return (
+        Track.select(SQL("1").alias("kind"), Track.id.alias("subject"), Track.id.alias("track_id"))
+        .union_all(Track.select(SQL("2"), Track.album, Track.id).where(Track.album.is_null(is_null=False)))
+        .union_all(TrackArtist.select(SQL("3"), TrackArtist.artist, TrackArtist.track))
+        .union_all(managed.where(Artist.manager.is_null(is_null=False), ~fn.EXISTS(earlier)))
+    )
+
+
+def _counted(*subject: int) -> Any:
+    """Return the query for the rows of a subject (kind, id), or of all, counted from all likes and reposts."""
+    one, none = SQL("1"), SQL("0")
+    likes = _given(TrackLike, one.alias("likes"), none.alias("reposts"), *subject)
+    return _sums(likes.union_all(_given(TrackRepost, none, one, *subject)).alias("given"), "likes", "reposts")
+
+
+def _given(table: Any, likes: Any, reposts: Any, *subject: int) -> Any:
+    of = subjects().alias("of")
+    key = of.c.kind, of.c.subject
+    query = table.select(*key, (table.created_at / DAY).alias("day"), likes, reposts)
+    query = query.join(of, on=(of.c.track_id == table.track))
+    return query.where(of.c.kind == subject[0], of.c.subject == subject[1]) if subject else query
+
+
+def _sums(days: Any, *numbers: str) -> Any:
+    """Return the query for the sums of columns by (kind, subject, day)."""
+    key = days.c.kind, days.c.subject, days.c.day
+    sums = [fn.SUM(getattr(days.c, number)).cast("bigint").alias(number) for number in numbers]
+    return Select([days], [*key, *sums]).group_by(*key)
 
 
 def lock(*, shared: bool = False) -> None:
@@ -82,7 +84,19 @@ def add(track_id: int, given_at: int, *, likes: int = 0, reposts: int = 0) -> No
 
     The caller must hold the shared lock that the function `lock` acquires.
     """
-    run(ADD, given_at // DAY, likes, reposts, track_id)
+    _add(track_id, given_at // DAY, likes, reposts)
+
+
+@compiled
+def _add(track_id: int, day: int, likes: int, reposts: int) -> Any:
+    of = subjects().alias("of")
+    key = of.c.kind, of.c.subject
+    numbers = Cast(day, "integer"), Cast(likes, "bigint"), Cast(reposts, "bigint")
+    # In one order, so that transactions do not wait for each other in a circle.
+    rows = Select([of], [*key, *numbers]).where(of.c.track_id == track_id).order_by(*key)
+    return EngagementDay.insert_from(rows, KEY + NUMBERS).on_conflict(
+        conflict_target=KEY, update={field: field + EXCLUDED[field.name] for field in NUMBERS}
+    )
 
 
 def forget(track_id: int) -> None:
@@ -90,18 +104,40 @@ def forget(track_id: int) -> None:
 
     The caller must hold the lock that the function `lock` acquires.
     """
-    for day, likes, reposts in fetch(OF_TRACK, track_id):
-        add(track_id, day * DAY, likes=-likes, reposts=-reposts)
-    run(DELETE, 1, track_id)
+    days = EngagementDay.select().where(EngagementDay.kind == 1, EngagementDay.subject == track_id)
+    for each in days:
+        add(track_id, each.day * DAY, likes=-each.likes, reposts=-each.reposts)
+    _delete(1, track_id)
 
 
 def rebuild(subjects: Iterable[tuple[int, int]]) -> None:
     """Recount the daily likes and reposts of these tracks, albums or artists, given as (kind, id)."""
     for subject in sorted(subjects):
-        run(DELETE, *subject)
-        run(REBUILD, *subject, *subject)
+        _delete(*subject)
+        _rebuild(*subject)
+
+
+@compiled
+def _delete(kind: int, subject: int) -> Any:
+    return EngagementDay.delete().where(EngagementDay.kind == kind, EngagementDay.subject == subject)
+
+
+@compiled
+def _rebuild(kind: int, subject: int) -> Any:
+    return EngagementDay.insert_from(_counted(kind, subject), KEY + NUMBERS)
 
 
 def wrong() -> list[WrongDay]:
     """Return the days whose counts are wrong. Reads all likes and reposts."""
-    return [WrongDay(kind, subject, day, (a, b), (c, d)) for kind, subject, day, a, b, c, d in fetch(WRONG)]
+    counted, none = _counted().alias("counted"), SQL("0")
+    zeros = none.alias("likes"), none.alias("reposts")
+    stored = EngagementDay.select(*KEY, *(field.alias(f"stored_{field.name}") for field in NUMBERS), *zeros)
+    key = counted.c.kind, counted.c.subject, counted.c.day
+    found = stored.union_all(Select([counted], [*key, none, none, counted.c.likes, counted.c.reposts])).alias("found")
+    key = found.c.kind, found.c.subject, found.c.day
+    differ = [
+        fn.SUM(getattr(found.c, f"stored_{name}")) != fn.SUM(getattr(found.c, name)) for name in ("likes", "reposts")
+    ]
+    sums = _sums(found, "stored_likes", "stored_reposts", "likes", "reposts").having(differ[0] | differ[1])
+    rows = sums.order_by(*key).tuples().execute(current())
+    return [WrongDay(kind, subject, day, (a, b), (c, d)) for kind, subject, day, a, b, c, d in rows]

@@ -4,16 +4,16 @@ Statements have `?` for each parameter. `compiled` builds a Peewee query once an
 building it takes ten times as long as running it.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, ParamSpec, Self, TypeVar
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, Self, TypeVar
 from uuid import uuid4
 
 import orjson
-from peewee import BaseQuery, Context, Database, DatabaseProxy, Node
+from peewee import BaseQuery, Context, Database, DatabaseProxy, Node, SelectBase
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -249,28 +249,43 @@ def batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + BATCH] for start in range(0, len(values), BATCH))
 
 
-def compiled(build: Callable[P, Any]) -> Callable[P, list[Any]]:
+class Compiled(Generic[P]):
+    """A Peewee query that is built once; see `compiled`."""
+
+    def __init__(self, build: Callable[P, Any]) -> None:
+        self._build: Callable[..., Any] = build
+        update_wrapper(self, build)
+
+    def __call__(self, *arguments: P.args, **constants: P.kwargs) -> list[Any]:
+        statement = self._statement(arguments, constants)
+        cursor = current().execute_sql(statement.sql, statement.fill(arguments))
+        return cursor.fetchall() if statement.returns_rows else []
+
+    def many(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Run the query once for each row of arguments."""
+        if rows:
+            statement = self._statement(rows[0], {})
+            current().cursor().executemany(statement.sql, [statement.fill(row) for row in rows])
+
+    def _statement(self, arguments: Sequence[Any], constants: Mapping[str, Any]) -> "Statement":
+        database = current()
+        statements: dict[Hashable, Statement] = vars(database).setdefault("statements", {})
+        key = self._build, *constants.values()
+        statement = statements.get(key)
+        if statement is None:
+            query = self._build(*map(Placeholder, range(len(arguments)), arguments), **constants)
+            statement = statements[key] = Statement.compile(query, database)
+        return statement
+
+
+def compiled(build: Callable[P, Any]) -> Compiled[P]:
     """Decorate a function that builds a Peewee query: calls return the query's rows as tuples, without conversion.
 
     The first call builds the query, with a placeholder for each positional argument, and keeps its SQL as long as the
     database object. An argument may be any value except None, or a list for `Field.in_`. Keyword arguments become
     constants of the query: each combination of keyword arguments has its own SQL.
     """
-    build_query: Callable[..., Any] = build
-
-    @wraps(build)
-    def run(*arguments: P.args, **constants: P.kwargs) -> list[Any]:
-        database = current()
-        statements: dict[Hashable, Statement] = vars(database).setdefault("statements", {})
-        key = build, *constants.values()
-        statement = statements.get(key)
-        if statement is None:
-            query = build_query(*map(Placeholder, range(len(arguments)), arguments), **constants)
-            statement = statements[key] = Statement.compile(query, database)
-        rows: list[Any] = database.execute_sql(statement.sql, statement.fill(arguments)).fetchall()
-        return rows
-
-    return run
+    return Compiled(build)
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,11 +317,13 @@ class Statement:
     sql: str
     parameters: Sequence[Any]
     lists_as_json: bool
+    returns_rows: bool
 
     @classmethod
     def compile(cls, query: Any, database: Database) -> Self:
         sql, parameters = database.get_sql_context().sql(query).query()
-        return cls(sql.replace(" IN ANY(", " = ANY("), parameters, lists_as_json=not database.for_update)
+        returns_rows = isinstance(query, SelectBase) or bool(query._returning)  # noqa: SLF001 - Peewee has no public name
+        return cls(sql.replace(" IN ANY(", " = ANY("), parameters, not database.for_update, returns_rows)
 
     def fill(self, arguments: Sequence[Any]) -> list[Any]:
         return [self._value(each, arguments) if type(each) is Argument else each for each in self.parameters]

@@ -23,7 +23,7 @@ class Artist(Table):
     description = TextField(null=True)
     image_small = TextField(null=True)
     verified = BooleanField(default=False)
-    manager = link(User, null=True, index=False, on_delete="SET NULL")
+    manager = link(User, null=True, index=False)
     created_at = BigIntegerField()
     edited_at = BigIntegerField(null=True)
 
@@ -67,7 +67,7 @@ class Track(Table):
     image = TextField(null=True)
     duration = BigIntegerField()
     description = TextField(null=True)
-    album = link(Album, null=True, on_delete="SET NULL")
+    album = link(Album, null=True)
     bpm = IntegerField(null=True)
     key = TextField(null=True)
     scale = TextField(null=True)
@@ -145,7 +145,7 @@ class Comment(Table):
 
     id = BigAutoField()
     track = link(Track, index=False)
-    user = link(User, null=True, on_delete="SET NULL")  # None: a deleted comment of a deleted account
+    user = link(User, null=True)  # None: a deleted comment of a deleted account
     parent = ForeignKeyField("self", null=True, on_delete="CASCADE", lazy_load=False, backref="+")
     content = TextField()
     position = IntegerField()

@@ -75,7 +75,7 @@ class PlaylistTrack(Table):
     id = BigAutoField()
     playlist = link(Playlist, index=False)
     track = link(Track)
-    added_by = link(User, null=True, on_delete="SET NULL")
+    added_by = link(User, null=True)
     added_at = BigIntegerField()
 
     class Meta:

@@ -17,10 +17,11 @@ class Table(Model):
         legacy_table_names = False
 
 
-def link(
-    to: type[Model], *, null: bool = False, index: bool = True, unique: bool = False, on_delete: str = "CASCADE"
-) -> ForeignKeyField[Any]:
-    """Return a foreign key to the table `to` that is never loaded lazily: queries must join the tables they need."""
-    options: dict[str, Any] = {"null": null, "index": index, "unique": unique, "on_delete": on_delete}
-    link: ForeignKeyField[Any] = ForeignKeyField(to, lazy_load=False, backref="+", **options)
+def link(to: type[Model], *, null: bool = False, index: bool = True, unique: bool = False) -> ForeignKeyField[Any]:
+    """Return a foreign key to the table `to` that is never loaded lazily: queries must join the tables they need.
+
+    When the row of `to` is deleted, so is this row, or with `null`, its value becomes NULL.
+    """
+    options: dict[str, Any] = {"null": null, "index": index, "unique": unique, "lazy_load": False, "backref": "+"}
+    link: ForeignKeyField[Any] = ForeignKeyField(to, on_delete="SET NULL" if null else "CASCADE", **options)
     return link

@@ -6,14 +6,34 @@ record of security events and the activity log keep the account's id, which no o
 
 from typing import Any
 
+from peewee import fn
+
 from musicsvc.errors import Conflict, NotFound
 from musicsvc.store.accounts import user_search, users
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import assignments
 from musicsvc.store.engagement import comments, engagement_days, likes
-from musicsvc.store.engine.sql import erase_for_good, fetch, is_sqlite, run
+from musicsvc.store.engine.sql import erase_for_good, is_sqlite
 from musicsvc.store.importing.tasks import queue
-from musicsvc.store.models import AccessRequest, ImportTask, Message, Participant, User
+from musicsvc.store.models import (
+    AccessRequest,
+    Artist,
+    Collection,
+    Comment,
+    Conversation,
+    Device,
+    Follow,
+    ImportTask,
+    Message,
+    Participant,
+    Playlist,
+    ReportLink,
+    Session,
+    Token,
+    TrackLike,
+    TrackRepost,
+    User,
+)
 from musicsvc.store.plays import counting
 from musicsvc.store.plays.rollups import listeners
 from musicsvc.store.security import security_events
@@ -22,38 +42,29 @@ from musicsvc.wording import quantity
 
 NAMED_ARTISTS = 5
 # What goes with an account, by noun, in the order in which it is shown.
-COUNTS = {
-    "playlist": "playlist WHERE owner_id = ?",
-    "collection": "collection WHERE user_id = ?",
-    "like": "track_like WHERE user_id = ?",
-    "repost": "track_repost WHERE user_id = ?",
-    "comment": "comment WHERE user_id = ? AND NOT deleted",
-    "message": "message WHERE user_id = ?",
-    "followed account": "follow WHERE follower_id = ?",
-    "follower": "follow WHERE followed_id = ?",
-    "token": "token WHERE user_id = ?",
-    "session": "session WHERE user_id = ?",
-    "share link": "report_link WHERE user_id = ?",
-    "device": "device WHERE user_id = ?",
+BELONGINGS: dict[str, Any] = {
+    "playlist": Playlist.owner,
+    "collection": Collection.user,
+    "like": TrackLike.user,
+    "repost": TrackRepost.user,
+    "comment": Comment.user,
+    "message": Message.user,
+    "followed account": Follow.follower,
+    "follower": Follow.followed,
+    "token": Token.user,
+    "session": Session.user,
+    "share link": ReportLink.user,
+    "device": Device.user,
 }
-OWNED = "SELECT " + ", ".join(f"(SELECT count(*) FROM {rows})" for rows in COUNTS.values())  # noqa: S608 - constants
-MANAGED = "SELECT name FROM artist WHERE manager_id = ? ORDER BY id"
-LAST_MESSAGE = """
-    UPDATE conversation SET last_at = coalesce(
-        (SELECT m.created_at FROM message m WHERE m.conversation_id = conversation.id ORDER BY m.id DESC LIMIT 1),
-        created_at
-    ) WHERE id IN (SELECT conversation_id FROM participant WHERE user_id = ?)
-"""
-EMPTY = """
-    DELETE FROM conversation WHERE id IN (SELECT conversation_id FROM participant WHERE user_id = ?)
-    AND NOT EXISTS (SELECT 1 FROM participant o WHERE o.conversation_id = conversation.id AND o.user_id <> ?)
-"""
 
 
 def count_belongings(user: User) -> dict[str, int]:
     """Return how many playlists, comments and so on the deletion of the account deletes, without zeros."""
-    (found,) = fetch(OWNED, *[user.id] * len(COUNTS))
-    return {noun: count for noun, count in zip(COUNTS, found, strict=True) if count}
+    counts: dict[str, int] = {}
+    for noun, owner in BELONGINGS.items():
+        owned = owner.model.select().where(owner == user.id)
+        counts[noun] = (owned.where(~Comment.deleted) if owner is Comment.user else owned).count()
+    return {noun: count for noun, count in counts.items() if count}
 
 
 def describe(belongings: dict[str, int]) -> str:
@@ -117,7 +128,8 @@ def _lock(user_id: int) -> User:
 
 
 def _require_no_artists(user: User, contact: str | None) -> None:
-    names = [name for (name,) in fetch(MANAGED, user.id)]
+    managed = Artist.select(Artist.name).where(Artist.manager == user.id).order_by(Artist.id)
+    names = [name for (name,) in managed.tuples().iterator()]
     if names:
         more = f" and {len(names) - NAMED_ARTISTS:,} more" if len(names) > NAMED_ARTISTS else ""
         ask = f" Ask {contact} for it." if contact else ""
@@ -128,8 +140,12 @@ def _require_no_artists(user: User, contact: str | None) -> None:
 def _leave_conversations(user_id: int) -> None:
     """Delete the messages of an account, and the conversations in which nobody else takes part."""
     Message.delete().where(Message.user == user_id).execute()
-    run(EMPTY, user_id, user_id)
-    run(LAST_MESSAGE, user_id)
+    mine = Conversation.id.in_(Participant.select(Participant.conversation).where(Participant.user == user_id))
+    other = Participant.select().where(Participant.conversation == Conversation.id, Participant.user != user_id)
+    Conversation.delete().where(mine, ~fn.EXISTS(other)).execute()
+    newest = Message.select(Message.created_at).where(Message.conversation == Conversation.id)
+    last_at = fn.COALESCE(newest.order_by(Message.id.desc()).limit(1), Conversation.created_at)
+    Conversation.update(last_at=last_at).where(mine).execute()
     Participant.delete().where(Participant.user == user_id).execute()
 
 

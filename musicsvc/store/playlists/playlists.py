@@ -13,15 +13,12 @@ from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import bulk, list_blocks
 from musicsvc.store.engine.name_index import PLAYLISTS
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.engine.sql import compiled, fetch, in_list, is_sqlite, lock_rows, run_many
-from musicsvc.store.models import Playlist, PlaylistInvite, PlaylistTrack, Track, User
+from musicsvc.store.engine.sql import compiled, is_sqlite, lock_rows
+from musicsvc.store.models import ImportItem, Playlist, PlaylistInvite, PlaylistTrack, Track, User
 
 UNKNOWN = "There is no such playlist."
 CONTENTS = (PlaylistTrack.track, PlaylistTrack.added_by, PlaylistTrack.added_at)
-FILL = "UPDATE playlist_track SET track_id = ?, added_by_id = ?, added_at = ? WHERE id = ?"
-RECORDS = "SELECT run_id, item FROM import_item WHERE kind = 'playlist_track' AND item {among}"
-FORGET = "DELETE FROM import_item WHERE run_id = ? AND kind = 'playlist_track' AND item = ?"
-RECORD = "INSERT INTO import_item (run_id, kind, item) VALUES (?, 'playlist_track', ?)"
+RECORDS = "playlist_track"  # the kind of records of imports that are about playlists
 
 
 @dataclass(slots=True)
@@ -224,16 +221,35 @@ def move(playlist_id: int, first: int, to: int) -> None:
     moved = [*rows[1:], rows[0]] if first < to else [rows[-1], *rows[:-1]]
     ids = {source[0]: row[0] for row, source in zip(rows, moved, strict=True) if row[0] != source[0]}
     if ids:
-        run_many(FILL, [(*contents, ids[entry]) for entry, *contents in moved])
+        _fill.many([(ids[entry], *contents) for entry, *contents in moved])
         _move_records(ids)
+
+
+@compiled
+def _fill(entry: int, track: int, added_by: int | None, added_at: int) -> Any:
+    contents = {"track": track, "added_by": added_by, "added_at": added_at}
+    return PlaylistTrack.update(**contents).where(PlaylistTrack.id == entry)
 
 
 def _move_records(ids: Mapping[int, int]) -> None:
     """Let records of imports follow the entries that they are about. `ids`: new ids by former ones."""
-    among, values = in_list(list(ids))
-    records = fetch(RECORDS.format(among=among), values)
-    run_many(FORGET, records)
-    run_many(RECORD, [(run_id, ids[item]) for run_id, item in records])
+    records = _records([*ids])
+    _forget([*ids])
+    bulk.insert(ImportItem, ("run", "kind", "item"), [(run_id, RECORDS, ids[item]) for run_id, item in records])
+
+
+@compiled
+def _records(entries: Sequence[int]) -> Any:
+    return ImportItem.select(ImportItem.run, ImportItem.item).where(_about(entries))
+
+
+@compiled
+def _forget(entries: Sequence[int]) -> Any:
+    return ImportItem.delete().where(_about(entries))
+
+
+def _about(entries: Sequence[int]) -> Any:
+    return (ImportItem.kind == RECORDS) & ImportItem.item.in_(entries)
 
 
 def ensure_imported(owner_id: int, external_id: str, name: str, now: int, *, public: bool = False) -> int:

@@ -3,11 +3,11 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY, MINUTE
 from musicsvc.errors import NotFound
-from musicsvc.store.engine.sql import fetch, lock_rows
+from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.models import Session, User
 
 ID_BYTES = 32
@@ -15,11 +15,6 @@ IDLE = DAY // 2
 LIFETIME = 30 * DAY
 LONGEST_AGENT = 300
 MOST = 50  # sessions of an account
-FIND = """
-    SELECT s.id, s.last_used_at, a.id, a.email, a.display_name, a.avatar, a.admin, a.api_access, a.reports_plays
-    FROM session s JOIN account a ON a.id = s.user_id
-    WHERE s.digest = ? AND s.last_used_at > ? AND s.created_at > ? AND a.suspended_at IS NULL
-"""
 
 
 class SessionIdentity(NamedTuple):
@@ -73,9 +68,17 @@ def digest(value: str) -> bytes:
 
 def find(value: str, *, now: int) -> SessionIdentity | None:
     """Return the session with this id, or None if it does not exist, has ended, or its account is suspended."""
-    for row in fetch(FIND, digest(value), now - IDLE, now - LIFETIME):
+    for row in _find(digest(value), now - IDLE, now - LIFETIME):
         return SessionIdentity._make((*row[:6], *map(bool, row[6:])))
     return None
+
+
+@compiled
+def _find(hashed: bytes, used_after: int, created_after: int) -> Any:
+    account = (User.id, User.email, User.display_name, User.avatar, User.admin, User.api_access, User.reports_plays)
+    query = Session.select(Session.id, Session.last_used_at, *account).join(User)
+    lives = (Session.last_used_at > used_after) & (Session.created_at > created_after) & User.suspended_at.is_null()
+    return query.where(Session.digest == hashed, lives)
 
 
 def touch(session_id: int, *, now: int) -> None:
