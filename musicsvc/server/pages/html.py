@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from musicsvc.clock import isoformat, to_datetime
 from musicsvc.server.shapes.pages import View
 from musicsvc.store.insights.figures import noun
-from musicsvc.wording import cut
+from musicsvc.wording import cut, quantity
 
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
@@ -85,6 +85,7 @@ def _environment(base_path: str) -> Environment:
     environment.filters["day"] = lambda instant: f"{to_datetime(instant):%-d %b %Y}"
     environment.filters["cut"] = cut
     environment.filters["noun"] = noun
+    environment.filters["quantity"] = quantity
     environment.filters["number"] = lambda value: f"{value:,}"
     environment.filters["date"] = lambda text: f"{date.fromisoformat(text):%-d %b %Y}"
     environment.filters["time"] = lambda text: f"{datetime.fromisoformat(text):%-d %b %Y, %H:%M:%S} UTC"
