@@ -1,6 +1,7 @@
 """Fixtures and options of all tests: a store of the chosen kind, a clock, the shared data."""
 
 import atexit
+import copy
 import gc
 import os
 from collections.abc import Callable, Iterator
@@ -135,6 +136,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make each round of a test a test of its own, so that one that fails can be run again."""
+    if (rounds := metafunc.definition.get_closest_marker("rounds")) is not None:
+        metafunc.parametrize("number", range(rounds.args[metafunc.config.getoption("--long")]))
+
+
 @pytest.fixture(scope="session")
 def template(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[databases.Template]:
     """Create a migrated database once per worker, which is copied for each test."""
@@ -175,6 +182,12 @@ def new_database(
     like = likes[0] if likes else ""
     with databases.Maker(template, tmp_path, like) as maker:
         yield maker.make
+
+
+@pytest.fixture
+def made(prefilled: databases.Filled[Any]) -> Any:
+    """Return what the module's `prefilled` made, which is in the test's copy of that database."""
+    return copy.deepcopy(prefilled.made)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """`musicsvc db copy` and `musicsvc db compare`, to SQLite and back to the database of the run."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from musicsvc.store.copying.side import Side
 from musicsvc.store.copying.tables import DERIVED, CopiedTable
 from musicsvc.store.engine import name_index
 from musicsvc.store.engine.sql import bound, fetch, is_sqlite, run
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist, Genre, Play, Playlist, User
 from tests.cli.conftest import Json, Run
 from tests.support import databases, every_table
@@ -30,14 +31,10 @@ CHECKS = """
 """
 
 
-@pytest.fixture(scope="module")
-def prefilled(
-    template: databases.Template, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[databases.Filled[None]]:
+@databases.prefilling
+def prefilled(store: Store) -> None:
     """A database with rows in every table, of which each test has a copy."""
-    folder = tmp_path_factory.mktemp("copying")
-    with databases.filled(template, folder, lambda store: store.write(every_table.fill).result()) as filled:
-        yield filled
+    store.write(every_table.fill).result()
 
 
 @pytest.fixture

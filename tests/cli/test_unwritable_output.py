@@ -37,31 +37,28 @@ LINES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def full_store(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@databases.prefilling
+def prefilled(store: Store) -> None:
     """Create a store whose exports are larger than all output buffers."""
-
-    def fill(store: Store) -> None:
-        with pytest.MonkeyPatch.context() as environment:
-            environment.setenv("MUSICSVC_DATABASE_URL", store.url)
-            for line in (["seed", "--accounts"], ["seed", "--scale", "0.1"]):
-                assert run_in_process(line).returncode == 0
-
-    with databases.filled(template, tmp_path_factory.mktemp("full"), fill) as (url, _):
-        yield url
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("MUSICSVC_DATABASE_URL", store.url)
+        for line in (["seed", "--accounts"], ["seed", "--scale", "0.1"]):
+            assert run_in_process(line).returncode == 0
 
 
 @pytest.fixture
 def filled(
-    bare: Run, template: databases.Template, full_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[None]:
+    bare: Run,
+    prefilled: databases.Filled[None],  # noqa: ARG001 - `store_url` is a copy of it
+    store_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Run commands on a copy of that store."""
     monkeypatch.chdir(tmp_path)
     Path("songs.csv").write_text("track,artist\nOne,Somebody\n")
-    with databases.Maker(template, tmp_path, full_store) as maker:
-        monkeypatch.setenv("MUSICSVC_DATABASE_URL", maker.make())
-        bare("db", "upgrade")  # makes the log of calls
-        yield
+    monkeypatch.setenv("MUSICSVC_DATABASE_URL", store_url)
+    bare("db", "upgrade")  # makes the log of calls
 
 
 @contextmanager

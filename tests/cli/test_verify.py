@@ -24,7 +24,7 @@ from musicsvc.store.models import Album, Track
 from musicsvc.store.plays import retention
 from musicsvc.store.plays.periods import SLOT
 from tests.conftest import NOW
-from tests.support import export_files
+from tests.support import databases, export_files
 from tests.support.command import run_in_process
 from tests.support.export_files import Rows
 from tests.support.listening_world import Catalog, catalog
@@ -38,15 +38,13 @@ TYPES = ("tracks", "albums", "artists", "plays")
 Export = Callable[..., CompletedProcess[str]]
 
 
-@pytest.fixture
-def made(store: Store, clock: MovableClock) -> Catalog:
-    now = clock.now()
-
+@databases.prefilling
+def prefilled(store: Store) -> Catalog:
     def fill() -> Catalog:
-        made = catalog(now)
+        made = catalog(NOW)
         for number, track in enumerate(made.tracks):
             made.add_plays(
-                (track, now - day * DAY - each * SLOT, str(each % 4))
+                (track, NOW - day * DAY - each * SLOT, str(each % 4))
                 for day in (1, 3, 8)
                 for each in range(2 + number + day)
             )

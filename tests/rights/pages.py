@@ -20,7 +20,7 @@ from musicsvc.store.plays.subjects import TRACK, Subject
 from musicsvc.store.security import sessions as store_sessions
 from tests.rights.table import endpoint
 from tests.rights.world import PASSWORD, PASSWORD_HASH
-from tests.support import imports
+from tests.support import sample_pages
 from tests.support.page_client import PageClient
 from tests.support.serving import Answer
 from tests.support.shared_server import Shared
@@ -184,7 +184,7 @@ def _act(
 
 def _file(world: PageWorld) -> Mapping[str, Any]:
     """Store that the owner has uploaded a file, which was checked."""
-    return {"id": imports.checked_file(world.ids[OWNER], "songs.csv", world.shared.clock.now())}
+    return {"id": sample_pages.checked_file(world.ids[OWNER], "songs.csv", world.shared.clock.now())}
 
 
 def _import(world: PageWorld) -> Mapping[str, Any]:

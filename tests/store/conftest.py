@@ -1,6 +1,7 @@
 """Fixtures of the tests of the store."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -15,3 +16,12 @@ def log(store: Store) -> Iterator[Log]:
     with activity_log.build(store.url) as opened:
         opened.prepare()
         yield opened
+
+
+@pytest.fixture
+def admin(store_url: str) -> Iterator[Any]:
+    """A separate connection, on PostgreSQL."""
+    import psycopg  # noqa: PLC0415 - not installed for runs on SQLite
+
+    with psycopg.connect(store_url, autocommit=True) as connection:
+        yield connection

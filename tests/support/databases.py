@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
+import pytest
+
 from musicsvc.store import opening
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine.sqlite import files
@@ -159,8 +161,12 @@ def filled(template: Template, folder: Path, fill: Callable[[Store], T]) -> Iter
         yield Filled(url, made)
 
 
-@contextmanager
-def opened_copy(template: Template, filled: str, folder: Path) -> Iterator[Store]:
-    """Open a copy, in the folder of a test, of the database at the address `filled`."""
-    with Maker(template, folder, filled) as maker, opening.connect(maker.make()) as store:
-        yield store
+def prefilling(fill: Callable[[Store], T]) -> Callable[..., Iterator[Filled[T]]]:
+    """Make a fixture of a function: the database that it fills once for the module, and what it returns."""
+
+    @pytest.fixture(scope="module", name=fill.__name__)
+    def fixture(template: Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled[T]]:
+        with filled(template, tmp_path_factory.mktemp("filled"), fill) as found:
+            yield found
+
+    return fixture

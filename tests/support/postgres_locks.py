@@ -1,4 +1,4 @@
-"""Waiting for locks of PostgreSQL: advisory locks, and those of rows."""
+"""Waiting for locks of PostgreSQL, advisory ones and those of rows, and the loss of connections."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -43,3 +43,12 @@ def require_begun_waits(store: Store, lock: Callable[[], None], begin: Callable[
         done.set()
     held.result()
     begun.result()
+
+
+def cut(admin: Any) -> int:
+    """Terminate all other connections to the database. Return their number."""
+    query = (
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    return len(admin.execute(query).fetchall())

@@ -10,13 +10,13 @@ from musicsvc.server.shapes.envelope import Site
 from musicsvc.store.accounts import api_access, password_links, tokens, users
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.importing.summary import Counts
+from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, Track, User
 from musicsvc.store.plays.periods import day_of, to_date, window
 from musicsvc.store.plays.subjects import ARTIST, Subject
 from musicsvc.store.security import sessions
 from musicsvc.store.seeding import fixtures, plays
-from tests.support import imports
 
 
 class Sample(NamedTuple):
@@ -52,9 +52,29 @@ def load(now: int) -> Sample:
         sessions.create(users.get(demo.id), address="127.0.0.1", agent="Tests/1.0", now=now),
         {
             "id": "1",
-            "/import/{id}": str(imports.checked_file(demo.id, "W" * 255, now)),
+            "/import/{id}": str(checked_file(demo.id, "W" * 255, now)),
             "/imports/{id}/undo": str(run),
             "/password/{link}": password_links.create(other, now=now).secret,
             "/reports/{link}": share_links.address(report.id, report.created_at, Site("")).rpartition("/")[2],
         },
     )
+
+
+def checked_file(user: int, name: str, now: int) -> int:
+    """Store that the account has uploaded a file, which was checked, and return its id. Call in a transaction."""
+    task = queue.create(user, "catalog", name, "songs.csv", "elsewhere", now)
+    report = {
+        "columns": [
+            {"column": "Title", "field": "track", "guess": "track", "written": None},
+            {"column": "Duration", "field": "duration_ms", "guess": "duration_ms", "written": "m:ss"},
+        ],
+        "rows": [["2", "Air", "3:45"], ["3", "W" * 120, "4:05"]],
+        "counts": {"artists": (1, 0, 1, 0), "tracks": (5_000, 3, 7, 2)},
+        "read": 5_000,
+        "more": True,
+        "refused": 2,
+        "reasons": ["line 7: track is missing", f"line 9: no track has this isrc: {'W' * 120}"],
+        "twins": 2,
+    }
+    queue.finish(task, queue.DONE, report, None)
+    return task

@@ -1,6 +1,5 @@
 """Fixtures for tests of endpoints: accounts on a server that a module shares, and a server with a module's catalog."""
 
-import copy
 from collections.abc import AsyncIterator
 from itertools import count
 
@@ -8,7 +7,6 @@ import pytest
 
 from musicsvc.clock import MovableClock
 from musicsvc.store.engine.store import Store
-from tests.support import databases
 from tests.support.listening_world import Catalog
 from tests.support.people import People
 from tests.support.people import people as new_people
@@ -23,12 +21,6 @@ NUMBERS = count()
 def people(shared: Shared) -> People:
     """Three accounts that no other test knows."""
     return new_people(*shared, domain=f"people{next(NUMBERS)}.test")
-
-
-@pytest.fixture
-def made(prefilled: databases.Filled[Catalog]) -> Catalog:
-    """The ids of the objects in the test's copy of the module's database."""
-    return copy.deepcopy(prefilled.made)
 
 
 @pytest.fixture

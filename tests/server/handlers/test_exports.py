@@ -56,17 +56,10 @@ def some_months() -> Catalog:
     return made
 
 
-@pytest.fixture(scope="module")
-def prefilled(
-    template: databases.Template, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[databases.Filled[Catalog]]:
+@databases.prefilling
+def prefilled(store: Store) -> Catalog:
     """Some months of plays, of which each test has a copy."""
-
-    def fill(store: Store) -> Catalog:
-        return store.write(some_months).result()
-
-    with databases.filled(template, tmp_path_factory.mktemp("exports"), fill) as filled:
-        yield filled
+    return store.write(some_months).result()
 
 
 async def export(client: Client, name: str, body: Any = None) -> Answer:

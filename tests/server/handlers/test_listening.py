@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -33,8 +33,9 @@ DURATIONS = (None, None, 0, 10_000, 15_000, 29_999, 45_000, 100_000, 150_000, 20
 RELEASED = 40  # days ago
 
 
-def some_hundred(store: Store) -> TimedWorld:
-    """Create some hundred plays of the last 120 days, half of them reported after the others were rolled up."""
+@databases.prefilling
+def prefilled(store: Store) -> TimedWorld:
+    """Some hundred plays of the last 120 days, half of them reported after the others were rolled up."""
     world, chance = TimedWorld.create(store, NOW), random.Random(5)
     for _ in range(2):
         days = [int(chance.triangular(0, 120, 60)) for _ in range(300)]
@@ -53,15 +54,6 @@ def some_hundred(store: Store) -> TimedWorld:
     future = to_date(NOW // DAY + 3).isoformat()
     store.write(Album.update(release_date=future).where(Album.id == world.made.albums[1]).execute).result()
     return world
-
-
-@pytest.fixture(scope="module")
-def prefilled(
-    template: databases.Template, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[databases.Filled[TimedWorld]]:
-    """Plays that each test has a copy of."""
-    with databases.filled(template, tmp_path_factory.mktemp("listening"), some_hundred) as filled:
-        yield filled
 
 
 @pytest.fixture

@@ -26,12 +26,6 @@ KILLS = 10  # for one database
 STARTING = 1  # one server in five may be killed before its first answer
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make a test of each database, so that one of them can be repeated."""
-    if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(20 if metafunc.config.getoption("--long") else 1))
-
-
 def acknowledged(those: Sequence[Caller]) -> int:
     """Count the acknowledged writes of these clients."""
     return sum(effect.acknowledged for caller in those for effect in tuple(caller.effects))
@@ -80,6 +74,7 @@ class Life:
             return callers.faults(store, those)
 
 
+@pytest.mark.rounds(1, 20)
 def test_a_killed_server_has_lost_nothing_that_it_acknowledged(
     tmp_path: Path,
     store_url: str,

@@ -8,6 +8,7 @@ import apsw
 import pytest
 
 from musicsvc.store.engine import bulk
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import PlayCount
 from tests.faults import small_disk
 from tests.faults.small_disk import SmallDisk
@@ -17,10 +18,8 @@ from tests.support.program import Program, run, until
 LARGE = 100_000  # bytes of a row, so that a copy takes a while and fills a small disk
 
 
-@pytest.fixture(scope="module")
-def prefilled(
-    template: databases.Template, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[databases.Filled[None]]:
+@databases.prefilling
+def prefilled(store: Store) -> None:
     """A database with rows in every table, some of them large."""
 
     def fill() -> None:
@@ -28,9 +27,7 @@ def prefilled(
         rows = [(2**62 + n, n, 0, bytes([n]) * LARGE, b"") for n in range(50)]
         bulk.insert(PlayCount, ["key", "plays", "own", "listeners", "histogram"], rows)
 
-    folder = tmp_path_factory.mktemp("interrupted")
-    with databases.filled(template, folder, lambda store: store.write(fill).result()) as made:
-        yield made
+    store.write(fill).result()
 
 
 @pytest.fixture

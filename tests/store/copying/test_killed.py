@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -13,6 +12,7 @@ import pytest
 from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.engine import bulk
+from musicsvc.store.engine.store import Store
 from musicsvc.store.models import DroppedPlay, Listener, User
 from tests.support import databases, every_table
 from tests.support.program import Program, run
@@ -20,10 +20,8 @@ from tests.support.program import Program, run
 MANY = 25_000  # rows, which are copied in several transactions
 
 
-@pytest.fixture(scope="module")
-def prefilled(
-    template: databases.Template, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[databases.Filled[None]]:
+@databases.prefilling
+def prefilled(store: Store) -> None:
     """A database with rows in every table, and many in some."""
 
     def fill() -> None:
@@ -32,10 +30,7 @@ def prefilled(
         rows = [(n.to_bytes(16), n, 1, None) for n in range(MANY)]
         bulk.insert(DroppedPlay, ["client_key", "slot", "listener", "names_hash"], rows)
 
-    with databases.filled(
-        template, tmp_path_factory.mktemp("killed"), lambda store: store.write(fill).result()
-    ) as made:
-        yield made
+    store.write(fill).result()
 
 
 @pytest.mark.slow

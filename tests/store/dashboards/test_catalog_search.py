@@ -3,15 +3,14 @@
 import random
 from functools import partial
 
-import pytest
-
-from musicsvc.clock import DAY, MovableClock
+from musicsvc.clock import DAY
 from musicsvc.store.dashboards import catalog_search
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Track, TrackArtist
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 from tests.conftest import NOW
+from tests.support import databases
 from tests.support.bounds import Bounds
 from tests.support.listening_world import Catalog, catalog
 
@@ -22,11 +21,11 @@ def find(store: Store, text: str, made: Catalog, page: int = 1) -> list[catalog_
     return store.read(partial(catalog_search.find, text, made.manager.user_id, WINDOW, page)).result().results
 
 
-@pytest.fixture
-def made(store: Store, clock: MovableClock) -> Catalog:
+@databases.prefilling
+def prefilled(store: Store) -> Catalog:
     def fill() -> Catalog:
-        catalog(clock.now())  # another account with the same names
-        made = catalog(clock.now())
+        catalog(NOW)  # another account with the same names
+        made = catalog(NOW)
         Artist.update(name="Café del Mar").where(Artist.id == made.artists[0]).execute()
         Album.update(name="100% café").where(Album.id == made.albums[1]).execute()
         Track.update(name="Caffè").where(Track.id == made.tracks[1]).execute()

@@ -2,26 +2,24 @@
 
 from functools import partial
 
-import pytest
-
-from musicsvc.clock import MovableClock
 from musicsvc.store.dashboards import containing
 from musicsvc.store.dashboards.containing import Containing
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist
 from musicsvc.store.playlists import collections, playlists
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
+from tests.conftest import NOW
+from tests.support import databases
 from tests.support.bounds import Bounds
 from tests.support.listening_world import Catalog, catalog
 
 
-@pytest.fixture
-def made(store: Store, clock: MovableClock) -> Catalog:
+@databases.prefilling
+def prefilled(store: Store) -> Catalog:
     """Tracks 0 and 1, which are on album 0, and track 3 in lists of their manager; the first list has one twice."""
-    now = clock.now()
 
     def fill() -> Catalog:
-        made = catalog(now)
+        made = catalog(NOW)
         first, second, _, other, _ = made.tracks
         for name, public, tracks in (
             ("Rags", True, [first, second, first]),
@@ -30,11 +28,11 @@ def made(store: Store, clock: MovableClock) -> Catalog:
             ("Waltzes", True, [other]),
         ):
             values = {"name": name, "public": public, "collaborative": False}
-            row = playlists.create(values, now=now, actor=made.manager)
-            playlists.append(row.id, tracks, actor=None, now=now)
-        collections.create("Kept", None, [first, second], now=now, actor=made.manager)
-        collections.create("Also kept", None, [first, other], now=now, actor=made.manager)
-        made.give([(first, now), (first, now), (second, now), (other, now)], [])
+            row = playlists.create(values, now=NOW, actor=made.manager)
+            playlists.append(row.id, tracks, actor=None, now=NOW)
+        collections.create("Kept", None, [first, second], now=NOW, actor=made.manager)
+        collections.create("Also kept", None, [first, other], now=NOW, actor=made.manager)
+        made.give([(first, NOW), (first, NOW), (second, NOW), (other, NOW)], [])
         return made
 
     return store.write(fill).result()

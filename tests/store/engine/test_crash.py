@@ -21,12 +21,6 @@ KILLS = 8  # of one process or two, for each database
 EARLY = 3  # the processes of this kill may have acknowledged nothing
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make each database a separate test, so that a failing one can be rerun."""
-    if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(100 if metafunc.config.getoption("--long") else 1))
-
-
 class Writer:
     """Starter of writing processes."""
 
@@ -69,6 +63,7 @@ def writer() -> Iterator[Writer]:
         assert process.wait(30) == 0
 
 
+@pytest.mark.rounds(1, 100)
 @pytest.mark.slow
 def test_a_killed_writer_has_lost_nothing_that_it_acknowledged(
     store_url: str, writer: Writer, seed: int, number: int, record_property: Callable[[str, object], None]

@@ -29,12 +29,6 @@ LANES = 8
 ERRORS = (errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG)
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make each round a separate test, so that a failing one can be rerun."""
-    if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(500 if metafunc.config.getoption("--long") else 12))
-
-
 class Failing:
     """Let a number of operations fail from the n-th on, of all kinds or of one."""
 
@@ -89,6 +83,7 @@ def _session(stores: Sequence[Store], chance: Random, ledger: Ledger, session: i
         assert error is None or isinstance(error, workload.REFUSALS), repr(error)
 
 
+@pytest.mark.rounds(12, 500)
 @pytest.mark.slow
 def test_a_disk_error_only_refuses_writes(template: databases.Template, tmp_path: Path, seed: int, number: int) -> None:
     chance, ledger = Random(f"{seed}/{number}"), Ledger()

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -19,18 +19,12 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Tag
 from musicsvc.store.schema import history, schema
 from tests.support import upgrades
+from tests.support.postgres_locks import cut
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.only_on("postgres")
 
 BEGIN_ANEW = "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"
-
-
-@pytest.fixture
-def admin(store_url: str) -> Iterator[Any]:
-    """A separate connection."""
-    with psycopg.connect(store_url, autocommit=True) as connection:
-        yield connection
 
 
 def _tags() -> list[str]:
@@ -42,22 +36,13 @@ def _tag(name: str) -> Callable[[], None]:
     return lambda: Tag.insert(name=name).execute() and None
 
 
-def _cut(admin: Any) -> int:
-    """Terminate all other connections to the database. Return their number."""
-    query = (
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    )
-    return len(admin.execute(query).fetchall())
-
-
 def test_connections_lost_between_two_units_fail_no_unit(store: Store, admin: Any) -> None:
     for round_ in range(3):
         writes = [store.write(_tag(f"{round_}-{number}")) for number in range(8)]
         reads = [store.read(_tags) for _ in range(8)]
         assert all(done.result() is None for done in writes)
         assert all(done.result() is not None for done in reads)
-        assert _cut(admin) >= 2
+        assert cut(admin) >= 2
 
     assert len(store.read(_tags).result()) == 24
 
@@ -69,7 +54,7 @@ def test_a_unit_that_loses_its_connection_is_retried(store: Store, admin: Any) -
         Tag.create(name="one")
         attempts.append(1)
         if len(attempts) == 1:
-            _cut(admin)
+            cut(admin)
         Tag.create(name="two")
 
     store.write(unit).result(30)
@@ -143,7 +128,7 @@ def test_a_server_that_was_read_only_is_used_again_without_a_restart(store: Stor
         "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on',"
         " current_database()); END $$"
     )
-    _cut(admin)
+    cut(admin)
     with pytest.raises(Unavailable):
         store.write(_tag("loud")).result()
     admin.execute("SET default_transaction_read_only = off")

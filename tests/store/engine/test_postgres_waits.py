@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -31,13 +31,6 @@ SLOW_COMMIT = """
     CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON tag DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW WHEN (NEW.name = 'slow') EXECUTE FUNCTION wait();
 """
-
-
-@pytest.fixture
-def admin(store_url: str) -> Iterator[Any]:
-    """A separate connection."""
-    with psycopg.connect(store_url, autocommit=True) as connection:
-        yield connection
 
 
 def _tag(name: str) -> Callable[[], None]:

@@ -27,12 +27,6 @@ LANES = 12
 CALLERS = 6
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Make each round a separate test, so that a failing one can be rerun."""
-    if "number" in metafunc.fixturenames:
-        metafunc.parametrize("number", range(1000 if metafunc.config.getoption("--long") else 8))
-
-
 @contextmanager
 def _snapshot(store: Store) -> Iterator[None]:
     """Read for a long time, which prevents a restart of the WAL."""
@@ -175,6 +169,7 @@ def play(filled: Path, folder: Path, chance: Random, *, honest: bool = True) -> 
     return played, played.faults(folder / "after")
 
 
+@pytest.mark.rounds(8, 1_000)
 def test_a_power_failure_loses_no_acknowledged_write(
     filled: Path, tmp_path: Path, seed: int, number: int, record_property: Callable[[str, object], None]
 ) -> None:

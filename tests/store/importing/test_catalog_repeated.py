@@ -1,5 +1,9 @@
 """A second run of `import catalog` changes nothing, for any rows, batches and order."""
 
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +11,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
+from musicsvc.errors import Failure
+from musicsvc.store import opening
+from musicsvc.store.catalog import albums, genres
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.runner import Kind
+from musicsvc.store.importing.catalog.catalog import Catalog
+from musicsvc.store.importing.runner import ImportOptions, Kind
+from musicsvc.store.importing.summary import Counts, ImportSummary
+from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, AlbumArtist, Artist, Genre, Tag, Track, TrackArtist
+from tests.support.bounds import Bounds
 from tests.support.catalog_import import counts, dump, import_rows
 from tests.support.examples import examples
-from tests.support.import_files import Rows
+from tests.support.import_files import Rows, import_file
 
 often = settings(
     max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -141,3 +152,123 @@ def test_a_row_without_an_external_id_means_the_one_without_or_else_the_oldest(s
     store.write(make).result()
     import_rows(store, file, [album | {"release_date": "2003-03-03"}, track | {"bpm": 63}])
     assert store.read(met).result() == (["2001-01-01", None, "2003-03-03"], [61, None, 63])
+
+
+# A dry run is the import, rolled back: it writes nothing, and others can write meanwhile.
+
+ROWS = 24
+
+
+@pytest.fixture
+def songs(tmp_path: Path, bounds: Bounds) -> Path:
+    """Return a file of tracks by one artist, to be imported in batches of ten rows."""
+    bounds(rows_a_unit=10)
+    file = tmp_path / "songs.csv"
+    file.write_text("track,artist,bpm\n" + "".join(f"T{number},A,{number}\n" for number in range(ROWS)))
+    return file
+
+
+def tried(store: Store, file: Path) -> ImportSummary:
+    return import_file(store, file, Catalog(ImportOptions(dry_run=True)))
+
+
+def test_a_long_dry_run_is_rolled_back_in_parts_and_says_that_names_may_be_counted_twice(
+    store: Store, songs: Path, bounds: Bounds
+) -> None:
+    empty = dump(store)
+    whole = tried(store, songs)
+    assert (whole.at_most, whole.counts["artists"], whole.rows) == (False, Counts(1, repeated=ROWS - 1), ROWS)
+    bounds(longest_trial=0)
+    parts = tried(store, songs)
+    assert (parts.at_most, parts.counts["artists"], parts.rows) == (True, Counts(3, repeated=ROWS - 3), ROWS)
+    assert (parts.counts["tracks"], parts.notes) == (whole.counts["tracks"], whole.notes)
+    assert dump(store) == empty
+    assert store.read(runs.list_all).result() == []
+
+
+def test_others_write_between_the_parts_of_a_dry_run(store: Store, store_url: str, songs: Path, bounds: Bounds) -> None:
+    bounds(longest_trial=0.5)
+    songs.write_text("track,artist\n" + "".join(f"T{number},A\n" for number in range(4_000)))
+    waits: list[float] = []
+    ended = threading.Event()
+
+    def write() -> None:
+        with opening.connect(store_url) as other:
+            while not ended.is_set():
+                began = time.monotonic()
+                other.write(partial(genres.ensure_tags, [f"{began}"])).result()
+                waits.append(time.monotonic() - began)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        assert tried(store, songs).counts["tracks"].new == 4_000
+    finally:
+        ended.set()
+        writer.join()
+    assert max(waits) < 5
+
+
+def test_a_transaction_that_runs_again_counts_its_rows_once(
+    store: Store, songs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tried(store, songs)
+    written = Catalog.write
+    faults: Iterator[bool] = iter([False, True])
+
+    def write(self: Catalog, *arguments: object) -> object:
+        if next(faults, False):
+            raise LookupError
+        return written(self, *arguments)  # type: ignore[arg-type]
+
+    def again(unit: object) -> object:
+        with pytest.raises(LookupError):
+            original(unit).result()  # type: ignore[arg-type]
+        return original(unit)  # type: ignore[arg-type]
+
+    original = store.write
+    monkeypatch.setattr(Catalog, "write", write)
+    monkeypatch.setattr(store, "write", again)
+    assert tried(store, songs) == whole
+
+
+def test_a_damaged_file_ends_a_dry_run_with_what_was_refused_before(store: Store, songs: Path) -> None:
+    songs.write_bytes(songs.read_bytes().replace(b"T3,", b",") + b"\xff,A,1\n")
+    seen: list[ImportSummary] = []
+    with pytest.raises(Failure, match="not UTF-8"):
+        import_file(store, songs, Catalog(ImportOptions(dry_run=True)), on_progress=seen.append)
+    assert [(row.line, row.reason) for row in seen[-1].refused] == [(5, "track is missing")]
+    assert seen[-1].rows == 20
+
+
+# The album artist comes first among the artists of an album, whichever row of the file names it.
+
+
+@pytest.mark.parametrize("rows_a_batch", [1, 2, 500])
+@pytest.mark.parametrize("dry_run_before", [False, True])
+def test_an_album_lists_its_album_artist_first(
+    store: Store, tmp_path: Path, bounds: Bounds, rows_a_batch: int, dry_run_before: bool
+) -> None:
+    bounds(rows_a_unit=rows_a_batch)
+    rows = [
+        {"track": "A", "artist": "Ann;Bea"},
+        {"track": "B", "artist": "Cleo"},
+        {"track": "C", "artist": "Dora;Bea", "album_artist": "Bea;Various"},
+        {"track": "D", "artist": "Ann", "album_artist": "Late"},
+    ]
+    file = tmp_path / "songs.jsonl"
+    named = [row | {"album": "One", "album_external_id": "1"} for row in rows]
+
+    def run(*, dry_run: bool) -> tuple[int, int]:
+        counts = import_file(store, file, Catalog(ImportOptions(dry_run=dry_run)), named).counts
+        return counts["albums"].new, counts["albums"].changed
+
+    if dry_run_before:
+        assert run(dry_run=True) == (1, 0)
+    assert run(dry_run=False) == (1, 0)
+    (album,) = store.read(lambda: albums.with_contents(albums.find([Album.get().id]))).result()
+    names = ["Bea", "Various", "Ann", "Cleo", "Dora", "Late"]
+    assert [artist.name for artist in album.artists] == names
+    assert run(dry_run=False) == (0, 0)
+    (album,) = store.read(lambda: albums.with_contents(albums.find([Album.get().id]))).result()
+    assert [artist.name for artist in album.artists] == names

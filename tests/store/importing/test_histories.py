@@ -1,17 +1,28 @@
 """Listening histories of other services: detection of the format, conversion to our fields, faulty entries."""
 
 import gzip
+import io
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
 from musicsvc.errors import Failure
+from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.files import histories
 from musicsvc.store.importing.files.histories import detection, documents
+from musicsvc.store.importing.files.records import Limits
 from musicsvc.store.importing.plays import listen_rows
+from musicsvc.store.importing.plays.plays import Plays
+from musicsvc.store.importing.runner import ImportOptions
+from musicsvc.store.importing.summary import ImportSummary
 from tests.support.bounds import Bounds
 from tests.support.history_files import COLUMNS, LISTEN, Listed, read, stream, write
+from tests.support.import_files import import_file
+from tests.support.refused_rows import reasons
 
 RAG = ("Ann; Bea", "Rag", "Two", "2024-05-01T10:00:00", 200_000)
 AT = "1714557600"
@@ -249,3 +260,103 @@ def test_a_file_too_large_to_be_held_is_refused(tmp_path: Path, bounds: Bounds) 
     bounds(largest_document=5)
     with pytest.raises(Failure, match="larger than 5 bytes"):
         documents.load(write(tmp_path / "a.json", "[1,2,3]"))
+
+
+# Archives of listening histories: the histories in them are read, faulty members are named.
+
+
+def packed(**members: bytes) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "/"), content)
+    return target.getvalue()
+
+
+def test_of_an_archive_the_histories_are_read_and_the_rest_is_not(store: Store, tmp_path: Path) -> None:
+    pages = {
+        "listens__2024__5.jsonl": orjson.dumps(LISTEN) + b"\n" + b"7\n",
+        "listens__2024__6.jsonl": orjson.dumps(LISTEN | {"listened_at": 1_717_236_000}),
+        "user.json": b'{"username": "somebody"}',
+        "ReadMe.pdf": b"%PDF",
+    }
+    file = write(tmp_path / "export.zip", packed(**pages))
+
+    def run() -> ImportSummary:
+        return import_file(store, file, Plays(ImportOptions(listener="me", create_missing=True)))
+
+    summary = run()
+    assert (summary.rows, summary.counts["plays"].new) == (3, 2)
+    assert reasons(summary) == [(2, "listens/2024/5.jsonl: the line is not a JSON object")]
+    assert run().counts["plays"].repeated == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (packed(**{"user.json": b"{}"}), "holds no listening history"),
+        (packed(), "holds no listening history"),
+        (packed(**{"a.jsonl": orjson.dumps(LISTEN) * 1000})[:-30], "is damaged"),
+        (b"PK\x03\x04 and nothing more", "is damaged"),
+    ],
+)
+def test_an_archive_without_a_history_is_one_sentence(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(Failure, match=message):
+        read(write(tmp_path / "a.zip", content))
+
+
+def test_a_member_whose_data_are_broken_is_named(tmp_path: Path) -> None:
+    whole = bytearray(packed(**{"a.jsonl": orjson.dumps(LISTEN) * 1000}))
+    whole[60] ^= 0xFF
+    with pytest.raises(Failure, match=r"a\.jsonl cannot be unpacked"):
+        read(write(tmp_path / "a.zip", bytes(whole)))
+
+
+def test_a_member_too_large_to_be_unpacked_is_named(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.zip", packed(**{"a.jsonl": orjson.dumps(LISTEN)}))
+    with (
+        pytest.raises(Failure, match=r"a\.jsonl is larger than 10 bytes"),
+        histories.open_file(file, limits=Limits(history=10)) as reader,
+    ):
+        list(reader)
+
+
+# Samples of listening histories that others wrote are imported.
+
+SAMPLES = {
+    "librefm.csv": (3, 0),
+    "librefm_no_album_column.csv": (2, 0),
+    "librefm_via_maloja.csv": (3, 0),
+    "librefm_with_comments.csv": (3, 0),
+    "listenbrainz_all_invalid.jsonl": (0, 3),
+    "listenbrainz_listens.jsonl": (2, 0),
+    "listenbrainz_mixed_validity.jsonl": (3, 2),
+    "maloja.json": (2, 0),
+    "maloja_malformed.json": (0, 3),
+    "panoscrobbler.jsonl": (2, 0),
+    "rockbox.scrobbler.log": (2, 1),
+    "spinitron_sample.csv": (3, 2),
+    "spotify_skipped_tracks.json": (1, 1),
+    "spotify_streaming_2023.json": (4, 0),
+    "spotify_streaming_endsong_0.json": (4, 0),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_samples_that_others_wrote_go_in_without_being_told_what_they_are(
+    store: Store, shared_data: Callable[[str], Path], name: str
+) -> None:
+    file = shared_data(f"import_formats/{name}")
+
+    def run(**more: Any) -> ImportSummary:
+        return import_file(store, file, Plays(ImportOptions(listener="me", create_missing=True, **more)))
+
+    predicted, done, again = run(dry_run=True), run(), run()
+    assert (done.counts["plays"].new, done.counts["plays"].refused) == SAMPLES[name]
+    assert predicted.counts == done.counts
+    assert again.counts["plays"].new == 0
+
+
+def test_a_table_without_names_is_refused(store: Store, shared_data: Callable[[str], Path]) -> None:
+    with pytest.raises(Failure, match="No column has the played_at"):
+        import_file(store, shared_data("import_formats/librefm_no_header.csv"), Plays(ImportOptions(listener="me")))

@@ -14,7 +14,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.models import Track
-from tests.store.importing.test_history_samples import SAMPLES
+from tests.store.importing.test_histories import SAMPLES
 from tests.support.catalog_import import counts, dump
 from tests.support.import_files import import_file
 from tests.support.workbooks import Rows, write_xlsx

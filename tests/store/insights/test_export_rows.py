@@ -15,25 +15,26 @@ from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Album, Track
 from musicsvc.store.plays.periods import SLOT, Window, window
 from musicsvc.store.plays.rollups import blocks
+from tests.conftest import NOW
+from tests.support import databases
 from tests.support.bounds import Bounds
 from tests.support.listening_world import Catalog, catalog
 from tests.support.query_count import queries
 
 
-@pytest.fixture
-def made(store: Store, clock: MovableClock) -> Catalog:
+@databases.prefilling
+def prefilled(store: Store) -> Catalog:
     """The catalog of listening_world with two years of plays, partly rolled up, beside another account's."""
     chance = random.Random(3)
-    now = clock.now()
 
     def fill() -> Catalog:
-        other, made = catalog(now), catalog(now)
+        other, made = catalog(NOW), catalog(NOW)
         for _ in range(2):
             for each in (made, other):
-                each.add_plays(_heard(each, chance, now))
+                each.add_plays(_heard(each, chance, NOW))
             while blocks.roll_up(100):
                 pass
-        given = [[(made.tracks[chance.randrange(4)], now - chance.randrange(90) * DAY) for _ in range(9)] for _ in "lr"]
+        given = [[(made.tracks[chance.randrange(4)], NOW - chance.randrange(90) * DAY) for _ in range(9)] for _ in "lr"]
         made.give(*given)
         return made
 

@@ -1,8 +1,6 @@
 """Listening, hours and milestones equal a count of single plays, whatever happens to plays and tracks."""
 
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,35 +88,27 @@ def test_every_figure_equals_a_count_of_single_plays(store: Store, drawn: list[A
     assert verify.run(store, check=True, on_progress=lambda *_: None).differing == 0
 
 
-@pytest.fixture(scope="module")
-def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, TimedWorld]]:
+@databases.prefilling
+def prefilled(store: Store) -> TimedWorld:
     """Plays of track 0, 130 on each of eighty days, and of track 1, in every hour of some days; partly rolled up."""
-
-    def fill(store: Store) -> TimedWorld:
-        world = TimedWorld.create(store, NOW)
-        tracks = world.made.tracks
-        for some_days in (range(80, 20, -1), range(21)):
-            starts = {back: (TODAY - back) * DAY for back in some_days}
-            world.play(
-                PlayOf(tracks[0], start + n * 277 * 10**6, f"l{n % (91 - back)}", n * 2_000)
-                for back, start in starts.items()
-                for n in range(130)
-                if start + n * 277 * 10**6 <= NOW
-            )
-            world.roll_up()
-        world.play(PlayOf(tracks[1], (TODAY - 5) * DAY + n * 10**9, "only", 10_000) for n in range(86))
-        return world
-
-    with databases.filled(template, tmp_path_factory.mktemp("filled"), fill) as found:
-        yield found
+    world = TimedWorld.create(store, NOW)
+    tracks = world.made.tracks
+    for some_days in (range(80, 20, -1), range(21)):
+        starts = {back: (TODAY - back) * DAY for back in some_days}
+        world.play(
+            PlayOf(tracks[0], start + n * 277 * 10**6, f"l{n % (91 - back)}", n * 2_000)
+            for back, start in starts.items()
+            for n in range(130)
+            if start + n * 277 * 10**6 <= NOW
+        )
+        world.roll_up()
+    world.play(PlayOf(tracks[1], (TODAY - 5) * DAY + n * 10**9, "only", 10_000) for n in range(86))
+    return world
 
 
 @pytest.fixture
-def world(template: databases.Template, filled: tuple[str, TimedWorld], tmp_path: Path) -> Iterator[TimedWorld]:
-    """Open a copy of the world with these plays."""
-    url, world = filled
-    with databases.opened_copy(template, url, tmp_path) as store:
-        yield world.on_copy(store)
+def world(prefilled: databases.Filled[TimedWorld], store: Store) -> TimedWorld:
+    return prefilled.made.on_copy(store)
 
 
 def test_milestones_are_those_of_the_play_at_the_place(world: TimedWorld) -> None:

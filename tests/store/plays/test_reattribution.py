@@ -8,20 +8,25 @@ from typing import Any
 import pytest
 
 from musicsvc.clock import DAY
+from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engagement import engagement_days, likes
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog.catalog import Catalog
 from musicsvc.store.importing.runner import ImportOptions
+from musicsvc.store.importing.undoing import made_rows, runs
 from musicsvc.store.insights import engagement
 from musicsvc.store.models import Album, Artist, Track
-from musicsvc.store.plays import ingest, periods, verify
-from musicsvc.store.plays.rollups import blocks, listeners
+from musicsvc.store.plays import counting, ingest, periods, reattribution, retention, verify
+from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
 from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST
+from musicsvc.store.plays.verify import compare_totals
+from musicsvc.store.seeding import plays as seeding
 from tests.conftest import NOW
 from tests.support import play_counts
 from tests.support.import_files import import_file
 from tests.support.play_counts import roll_up
+from tests.support.postgres_locks import require_wait
 from tests.support.reported_plays import account
 
 ROWS = [
@@ -188,3 +193,40 @@ def test_a_length_that_is_imported_later_counts_for_past_plays(
 
     assert store.read(completions).result() == {"One": [10, 45], "Two": [], "Ann": [10, 45], "Bea": [45]}
     assert verify.run(store, check=True, on_progress=lambda *_: None).differences == []
+
+
+# On PostgreSQL, whatever changes play counts waits for other changes of them.
+
+
+def rebuild() -> None:
+    with reattribution.rebuilding([1]):
+        pass
+
+
+def undo_a_track() -> None:
+    runs.made(1, Track, [3])
+    assert made_rows.take_back(Track, 1, "cli", 1, 9)
+
+
+CHANGES: list[Callable[[], object]] = [
+    partial(seeding.load, now=NOW),
+    partial(blocks.roll_up, 9),
+    partial(withdrawal.withdraw, withdrawal.Selection("import_id = ?", (1,)), [9]),
+    partial(retention._begin, 9, 1, NOW),
+    partial(verify._repair, compare_totals),
+    rebuild,
+    undo_a_track,
+]
+
+
+@pytest.mark.only_on("postgres")
+def test_a_change_of_play_counts_waits_for_others(store: Store, reporter: Identity) -> None:
+    changes = [*CHANGES, lambda: ingest.report([], now=NOW, actor=reporter)]
+    for change in changes:
+        require_wait(store, counting.lock, change)
+
+
+@pytest.mark.only_on("postgres")
+@pytest.mark.usefixtures("reporter")
+def test_a_move_waits_for_likes_and_reposts(store: Store) -> None:
+    require_wait(store, engagement_days.lock, rebuild)

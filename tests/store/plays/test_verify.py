@@ -1,9 +1,8 @@
 """Verification of play counts: equal to their plays after any ingestion, repaired where they are not."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,8 +36,8 @@ def run(store: Store, *, check: bool = False) -> verify.VerifyReport:
     return verify.run(store, check=check, on_progress=nothing)
 
 
-@pytest.fixture(scope="module")
-def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@databases.prefilling
+def prefilled(store: Store) -> None:
     """Create plays of forty days, most of them of track 1, rolled up, then late plays."""
     chance = random.Random(7)
 
@@ -51,25 +50,19 @@ def filled(template: databases.Template, tmp_path_factory: pytest.TempPathFactor
             rows.append(PlayRow(at // SLOT, track, chance.choice(people), WITHOUT_ID, at, chance.randrange(9), 0))
         ingest.record(rows)
 
-    def fill(store: Store) -> None:
-        store.write(world).result()
-        fan = store.write(partial(account, reports_plays=False, email="fan@label.test")).result()
-        for track, back in ((1, 3), (2, 3), (2, 30)):
-            kind = likes.LIKE if back == 3 else likes.REPOST
-            store.write(partial(likes.add, kind, track, now=NOW - back * DAY, actor=fan)).result()
-        for count in (1500, 30):
-            store.write(partial(some, count)).result()
-            roll_up(store, 2)
-
-    with databases.filled(template, tmp_path_factory.mktemp("filled"), fill) as (url, _):
-        yield url
+    store.write(world).result()
+    fan = store.write(partial(account, reports_plays=False, email="fan@label.test")).result()
+    for track, back in ((1, 3), (2, 3), (2, 30)):
+        kind = likes.LIKE if back == 3 else likes.REPOST
+        store.write(partial(likes.add, kind, track, now=NOW - back * DAY, actor=fan)).result()
+    for count in (1500, 30):
+        store.write(partial(some, count)).result()
+        roll_up(store, 2)
 
 
 @pytest.fixture
-def played(template: databases.Template, filled: str, tmp_path: Path) -> Iterator[Store]:
-    """Open a copy of the database with plays."""
-    with databases.opened_copy(template, filled, tmp_path) as store:
-        yield store
+def played(prefilled: databases.Filled[None], store: Store) -> Store:  # noqa: ARG001 - `store` is on a copy of it
+    return store
 
 
 def test_counts_of_many_batches_equal_a_recount(played: Store) -> None:

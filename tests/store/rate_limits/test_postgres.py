@@ -14,6 +14,7 @@ from musicsvc.store.rate_limits.postgres import PostgresHitCounter
 from musicsvc.store.rate_limits.window import Hit, Limit
 from tests.support import databases
 from tests.support.bounds import Bounds
+from tests.support.postgres_locks import cut
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -31,22 +32,6 @@ def opened(url: str) -> Iterator[PostgresHitCounter]:
         counter = PostgresHitCounter(store)
         counter.check()
         yield counter
-
-
-@pytest.fixture
-def admin(store_url: str) -> Iterator[Any]:
-    """A separate connection."""
-    with psycopg.connect(store_url, autocommit=True) as connection:
-        yield connection
-
-
-def cut(admin: Any) -> int:
-    """Terminate all other connections to the database. Return their number."""
-    query = (
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
-        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    )
-    return len(admin.execute(query).fetchall())
 
 
 def test_concurrent_nodes_allow_exactly_the_amount(store_url: str) -> None:
