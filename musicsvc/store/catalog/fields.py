@@ -1,13 +1,13 @@
 """The fields of artists, albums and tracks: one table, which all that has to do with each of them reads.
 
-A row makes a column of the model a field of forms and of the options of `musicsvc track edit`, and lets `GET /changes`
-list its changes.
+A row makes a column of the model a field of forms, of requests and responses, of merges and of the world of extreme
+values, and lets `GET /changes` list its changes. A row of COLUMNS lets imported files fill it.
 """
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from musicsvc.store.catalog import field_texts
 from musicsvc.store.catalog.field_texts import Form
@@ -32,6 +32,18 @@ OWN_ALBUM = "An album that the caller manages. An album can have at most 1,000 t
 OWN_ARTIST = "The first artist; the caller must manage it."
 MINUET = "A minuet for piano, published in 1725."
 PIANIST = "Pianist and composer, born in Leipzig in 1819."
+
+
+class Column(NamedTuple):
+    """A column of files with a catalog: its headings in files of others, and its cells in the two rows of the template.
+
+    `counted`: the kind of items of which a faulty cell refuses one. `fills`: the field, if that has another name.
+    """
+
+    headings: str
+    examples: tuple[str, str] | None = None
+    counted: str = "tracks"
+    fills: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +149,9 @@ TRACK = (
         extreme="CLP",
     ),
     Field("licensing_type", "licensing", "Licensing", presence="default", shown="sale", extreme="both"),
-    Field("exclusive_status", "availability", "Exclusive licence", presence="default", shown="sale"),
+    Field(
+        "exclusive_status", "availability", "Exclusive licence", presence="default", shown="sale", extreme="available"
+    ),
     Field("exclusive_price", "price", "Price of the exclusive licence", shown="sale", example=None, extreme=1e9),
     Field("tags", "words", "Tags"),
     Field("isrc", "isrc", "ISRC", merged=True, example="GBAYE6800011"),
@@ -164,6 +178,108 @@ ARTIST = (
 ALL: Mapping[str, tuple[Field, ...]] = {"artist": ARTIST, "album": ALBUM, "track": TRACK}
 # Those that the API's bodies, the options of `musicsvc track edit` and the forms of pages have, in this order.
 FIELDS: Mapping[str, tuple[Field, ...]] = {noun: tuple(each for each in ALL[noun] if each.edited) for noun in ALL}
+
+# The columns of imported files, in the order of the template; `importing/headings.py` says where the headings are from.
+COLUMNS: Mapping[str, Column] = {
+    "external_id": Column(
+        "track id, track uri, spotify track id, spotify uri, tc song id, song id, track custom id,"
+        " musicbrainz recording id, musicbrainz track id, recording gid, recording mbid",
+        ("T-1", "T-2"),
+    ),
+    "track": Column(
+        "track name, track title, song title, song name, song, title, name, item name, recording, recording title,"
+        " recording name, titel, tracktitel, songtitel, musiktitel, liedtitel, titelname, trackname, lied",
+        ("Allegro moderato", "Scherzo"),
+        fills="name",
+    ),
+    "artist": Column(
+        "track artist, track artists, artist name, artist names, artists, main artist, main artists,"
+        " primary artist, primary artists, display artist, credited artist, performer, artist credit name,"
+        " interpret, interpreten, künstler, kuenstler, künstlername, hauptkünstler, hauptinterpret, band",
+        ("Clara Schumann", "Clara Schumann; Fanny Hensel"),
+        counted="artists",
+        fills="artists",
+    ),
+    "album": Column(
+        "album name, album title, release title, release name, release, track album name, product title,"
+        " product name, albumtitel, albumname, produkttitel",
+        ("Trios", "Trios"),
+        counted="albums",
+    ),
+    "album_external_id": Column(
+        "album id, album uri, release id, track album id, musicbrainz album id, release gid, release mbid",
+        ("A-1", "A-1"),
+        counted="albums",
+    ),
+    "release_date": Column(
+        "digital release date, album release date, track album release date, street date, released, date released,"
+        " erscheinungsdatum, veröffentlichungsdatum, veröffentlicht, veröffentlicht am, releasedatum, vö, vö datum,"
+        " date, datum, original release date, original date, release year, year, jahr, erscheinungsjahr",
+        ("2026-10-15", "2026-10-15"),
+    ),
+    "duration_ms": Column(
+        "track duration, track length, duration, length, song length, song duration, time, total time,"
+        " running time, playing time, play time, run time, dauer, länge, laenge, spieldauer, spielzeit, laufzeit,"
+        " tracklänge, titellänge",
+        ("692000", "308500"),
+        fills="duration",
+    ),
+    "genre": Column(
+        "genres, main genre, primary genre, track genre, track genres, album genre, playlist genre, musikrichtung,"
+        " hauptgenre, stil",
+        ("Classical", "Classical; Chamber music"),
+        counted="genres",
+    ),
+    "tags": Column(
+        "tag, keywords, sub genre, secondary genre, playlist subgenre, track subgenre, mood, moods, stichwörter,"
+        " schlagwörter, schlagworte, untergenre",
+        ("piano; strings", "piano"),
+    ),
+    "bpm": Column("tempo, beats per minute, track bpm", ("96", "132")),
+    "key": Column("musical key, initial key, track key, tonart", ("G", "Bb")),
+    "scale": Column("mode, tongeschlecht", ("Minor", "Major")),
+    "image": Column(
+        "cover url, artwork url, image url, album image url, cover art url, cover, artwork, cover art,"
+        " album cover, bild, titelbild",
+        ("https://example.test/trios.jpg", "https://example.test/trios.jpg"),
+    ),
+    "description": Column("track description, beschreibung", ("The first movement", "")),
+    "isrc": Column("isrc code, track isrc, track isrc code, isrcs, optional isrc", ("XXXXX2600001", "XX-XXX-26-00002")),
+    "track_number": Column(
+        "track no, track nr, track num, track position, track index, titelnummer, titelnr, titel nr, tracknummer,"
+        " number, no, nr, position, sequence",
+        ("1", "2"),
+    ),
+    "disc_number": Column(
+        "disc no, disc nr, disc, disk number, disk no, disk, cd number, cd no, cd, volume number, volume no,"
+        " cd nummer, cd nr, discnummer, medium position",
+        ("1", "1"),
+    ),
+    "explicit": Column(
+        "explicit lyrics, track explicit lyrics, parental advisory, parental warning, explicit content,"
+        " is explicit, advisory, explizit, explizite inhalte, jugendschutz",
+        ("no", "no"),
+    ),
+    "album_artist": Column(
+        "album artists, album artist name, album artist names, release artist, release artists, product artist,"
+        " albumkünstler, albumkuenstler, albuminterpret",
+        ("Clara Schumann", "Clara Schumann"),
+        counted="albums",
+    ),
+    "upc": Column(
+        "upc code, album upc, release upc, product upc, upc ean, ean upc, ean, ean code, album ean, barcode, gtin,"
+        " strichcode, optional upc",
+        ("012345678905", "012345678905"),
+        counted="albums",
+    ),
+    "label": Column(
+        "record label, label name, album label, plattenfirma, plattenlabel, musiklabel, labelname",
+        ("Example Records", "Example Records"),
+        counted="albums",
+    ),
+    "playlist": Column("playlist name, playlist title"),
+    "playlist_external_id": Column("playlist id, playlist uri"),
+}
 
 
 def shown_columns(noun: str) -> list[str]:

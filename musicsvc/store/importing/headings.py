@@ -9,80 +9,10 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from musicsvc.store.catalog.fields import COLUMNS
 from musicsvc.store.importing.files.records import LONGEST_HEADING
 
-CATALOG = {
-    "external_id": (
-        "track id, track uri, spotify track id, spotify uri, tc song id, song id, track custom id,"
-        " musicbrainz recording id, musicbrainz track id, recording gid, recording mbid"
-    ),
-    "track": (
-        "track name, track title, song title, song name, song, title, name, item name, recording, recording title,"
-        " recording name, titel, tracktitel, songtitel, musiktitel, liedtitel, titelname, trackname, lied"
-    ),
-    "artist": (
-        "track artist, track artists, artist name, artist names, artists, main artist, main artists, primary artist,"
-        " primary artists, display artist, credited artist, performer, artist credit name,"
-        " interpret, interpreten, künstler, kuenstler, künstlername, hauptkünstler, hauptinterpret, band"
-    ),
-    "album": (
-        "album name, album title, release title, release name, release, track album name, product title, product name,"
-        " albumtitel, albumname, produkttitel"
-    ),
-    "album_external_id": (
-        "album id, album uri, release id, track album id, musicbrainz album id, release gid, release mbid"
-    ),
-    "release_date": (
-        "digital release date, album release date, track album release date, street date, released, date released,"
-        " erscheinungsdatum, veröffentlichungsdatum, veröffentlicht, veröffentlicht am, releasedatum, vö, vö datum,"
-        " date, datum, original release date, original date, release year, year, jahr, erscheinungsjahr"
-    ),
-    "duration_ms": (
-        "track duration, track length, duration, length, song length, song duration, time, total time, running time,"
-        " playing time, play time, run time, dauer, länge, laenge, spieldauer, spielzeit, laufzeit,"
-        " tracklänge, titellänge"
-    ),
-    "genre": (
-        "genres, main genre, primary genre, track genre, track genres, album genre, playlist genre, musikrichtung,"
-        " hauptgenre, stil"
-    ),
-    "tags": (
-        "tag, keywords, sub genre, secondary genre, playlist subgenre, track subgenre, mood, moods, stichwörter,"
-        " schlagwörter, schlagworte, untergenre"
-    ),
-    "bpm": "tempo, beats per minute, track bpm",
-    "key": "musical key, initial key, track key, tonart",
-    "scale": "mode, tongeschlecht",
-    "image": (
-        "cover url, artwork url, image url, album image url, cover art url, cover, artwork, cover art,"
-        " album cover, bild, titelbild"
-    ),
-    "description": "track description, beschreibung",
-    "isrc": "isrc code, track isrc, track isrc code, isrcs, optional isrc",
-    "track_number": (
-        "track no, track nr, track num, track position, track index, titelnummer, titelnr, titel nr, tracknummer,"
-        " number, no, nr, position, sequence"
-    ),
-    "disc_number": (
-        "disc no, disc nr, disc, disk number, disk no, disk, cd number, cd no, cd, volume number, volume no, cd nummer,"
-        " cd nr, discnummer, medium position"
-    ),
-    "explicit": (
-        "explicit lyrics, track explicit lyrics, parental advisory, parental warning, explicit content, is explicit,"
-        " advisory, explizit, explizite inhalte, jugendschutz"
-    ),
-    "album_artist": (
-        "album artists, album artist name, album artist names, release artist, release artists, product artist,"
-        " albumkünstler, albumkuenstler, albuminterpret"
-    ),
-    "upc": (
-        "upc code, album upc, release upc, product upc, upc ean, ean upc, ean, ean code, album ean, barcode, gtin,"
-        " strichcode, optional upc"
-    ),
-    "label": "record label, label name, album label, plattenfirma, plattenlabel, musiklabel, labelname",
-    "playlist": "playlist name, playlist title",
-    "playlist_external_id": "playlist id, playlist uri",
-}
+CATALOG = {name: column.headings for name, column in COLUMNS.items()}
 PLAYS = {name: CATALOG[name] for name in ("artist", "track", "album", "isrc")} | {
     "external_id": "spotify track uri, track uri, recording mbid, recording gid",
     "listener": "listener id, user, user name, user id, station, callsign, call sign, hörer, nutzer",

@@ -12,12 +12,13 @@ from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.items import UNCHANGED, Index, Item, Key, Offer, Size
-from musicsvc.store.importing.catalog.rows import CatalogRow
+from musicsvc.store.importing.catalog.rows import OF_ALBUM, CatalogRow
 from musicsvc.store.importing.runner import Scope
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Album, AlbumArtist, Track
 
-FIELDS = ("name", "release_date", "image", "upc", "label")
+OF_ROW = ("release_date", "image", *OF_ALBUM)
+FIELDS = ("name", *OF_ROW)
 LED = 1 << 29  # a bit of Item.given: a row has named the artists that come first on the album
 COLUMNS = [getattr(Album, name) for name in ("id", "external_id", *FIELDS)]
 EMPTY = album_sizes.of_album(*[None] * 6)  # bytes
@@ -90,7 +91,7 @@ class Albums(Index):
         if album is None:
             values = dict.fromkeys(FIELDS) | {"artists": {}}
             album = Item(next(self._ids), values, row.album_external_id, new=True, size=Size(bytes=EMPTY))
-        offer = album.compare(zip(FIELDS, (row.album, row.release_date, row.image, row.upc, row.label), strict=True))
+        offer = album.compare(zip(FIELDS, (row.album, *map(row.values.get, OF_ROW)), strict=True))
         return AlbumOffer(album, offer, album.lacks("artists", dict.fromkeys(self._artists.of(row.album_credits))))
 
     def take(self, row: CatalogRow, offer: AlbumOffer) -> None:

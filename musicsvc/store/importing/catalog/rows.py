@@ -1,13 +1,15 @@
 """Validate rows of a catalog file (docs/import.md)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from musicsvc.store.catalog import genres, identifiers
+from musicsvc.store.catalog import genres
+from musicsvc.store.catalog.fields import ALBUM, COLUMNS, TRACK, Kind
+from musicsvc.store.catalog.fields import Field as CatalogField
 from musicsvc.store.importing import values
-from musicsvc.store.importing.columns import Cells, Field
+from musicsvc.store.importing.columns import Cells, Field, Parse
 from musicsvc.store.importing.runner import RefusedError
 
 NAME_LENGTH = 255
@@ -15,7 +17,6 @@ DESCRIPTION_LENGTH = 10_000
 WORD_LENGTH = 60
 MOST_ARTISTS = 50
 MOST_TAGS = 20
-SLOWEST, FASTEST = 20, 400
 
 IGNORED = "playlists_ignored"  # a note that counts although its row is refused
 REQUIRED = {"track": "", "artist": ", or the artist of all tracks with --artist NAME"}
@@ -24,49 +25,59 @@ CODE = partial(values.text, longest=NAME_LENGTH)
 NAME = partial(values.name, longest=NAME_LENGTH)
 NAMES = partial(values.texts, longest=NAME_LENGTH)
 WORDS = partial(values.texts, longest=WORD_LENGTH)
-FIELDS = {
-    "external_id": Field(CODE, counted="tracks", examples=("T-1", "T-2")),
-    "track": Field(NAME, is_name=True, counted="tracks", examples=("Allegro moderato", "Scherzo")),
-    "artist": Field(
-        NAMES,
-        several=True,
-        is_name=True,
-        counted="artists",
-        examples=("Clara Schumann", "Clara Schumann; Fanny Hensel"),
-    ),
-    "album": Field(NAME, is_name=True, counted="albums", examples=("Trios", "Trios")),
-    "album_external_id": Field(CODE, counted="albums", examples=("A-1", "A-1")),
-    "release_date": Field(values.day, counted="tracks", examples=("2026-10-15", "2026-10-15")),
-    "duration_ms": Field(values.milliseconds, counted="tracks", examples=("692000", "308500")),
-    "genre": Field(
-        WORDS, several=True, is_name=True, counted="genres", examples=("Classical", "Classical; Chamber music")
-    ),
-    "tags": Field(WORDS, several=True, is_name=True, counted="tracks", examples=("piano; strings", "piano")),
-    "bpm": Field(values.number, counted="tracks", examples=("96", "132")),
-    "key": Field(values.key, counted="tracks", examples=("G", "Bb")),
-    "scale": Field(values.scale, counted="tracks", examples=("Minor", "Major")),
-    "image": Field(
-        values.url, counted="tracks", examples=("https://example.test/trios.jpg", "https://example.test/trios.jpg")
-    ),
-    "description": Field(
-        partial(values.text, longest=DESCRIPTION_LENGTH), counted="tracks", examples=("The first movement", "")
-    ),
-    "isrc": Field(values.isrc, counted="tracks", examples=("XXXXX2600001", "XX-XXX-26-00002")),
-    "track_number": Field(
-        partial(values.whole, lowest=1, highest=identifiers.MOST_TRACKS), counted="tracks", examples=("1", "2")
-    ),
-    "disc_number": Field(
-        partial(values.whole, lowest=1, highest=identifiers.MOST_DISCS), counted="tracks", examples=("1", "1")
-    ),
-    "explicit": Field(values.flag, counted="tracks", examples=("no", "no")),
-    "album_artist": Field(
-        NAMES, several=True, is_name=True, counted="albums", examples=("Clara Schumann", "Clara Schumann")
-    ),
-    "upc": Field(values.upc, counted="albums", examples=("012345678905", "012345678905")),
-    "label": Field(NAME, is_name=True, counted="albums", examples=("Example Records", "Example Records")),
-    "playlist": Field(lambda cell: cell, counted="tracks"),
-    "playlist_external_id": Field(lambda cell: cell, counted="tracks"),
+# The parsers of cells by the kind of the field that they fill; numbers have bounds. Others fill no field of the API.
+PARSERS: Mapping[Kind, Parse] = {
+    "text": NAME,
+    "paragraph": partial(values.text, longest=DESCRIPTION_LENGTH),
+    "artists": NAMES,
+    "genre": WORDS,
+    "words": WORDS,
+    "date": values.day,
+    "length": values.milliseconds,
+    "tempo": values.number,
+    "key": values.key,
+    "scale": values.scale,
+    "url": values.url,
+    "isrc": values.isrc,
+    "upc": values.upc,
+    "yes or no": values.flag,
 }
+OTHERS: Mapping[str, Parse] = {
+    "external_id": CODE,
+    "album": NAME,
+    "album_external_id": CODE,
+    "album_artist": NAMES,
+    **dict.fromkeys(LATER, lambda cell: cell),
+}
+FILLED = {each.name: each for each in (*ALBUM, *TRACK)}
+SLOWEST, FASTEST = FILLED["bpm"].bounds
+
+
+def _parser(name: str) -> Parse:
+    if name in OTHERS:
+        return OTHERS[name]
+    field = _filled(name)
+    low, high = field.bounds
+    return partial(values.whole, lowest=low, highest=high) if field.kind == "number" else PARSERS[field.kind]
+
+
+def _filled(name: str) -> CatalogField:
+    """Return the field of a track or album that a column fills."""
+    return FILLED[COLUMNS[name].fills or name]
+
+
+def _field(name: str) -> Field:
+    parse_cell, column = _parser(name), COLUMNS[name]
+    return Field(
+        parse_cell, parse_cell in {NAMES, WORDS}, parse_cell in {NAME, NAMES, WORDS}, column.counted, column.examples
+    )
+
+
+FIELDS = {name: _field(name) for name in COLUMNS}
+# The columns that fill those of a track or album: the columns of the file by field.
+PLAIN = {_filled(name).name: name for name in COLUMNS if name not in {*OTHERS, *REQUIRED} and _filled(name).is_column}
+OF_ALBUM = tuple(field for field, name in PLAIN.items() if COLUMNS[name].counted == "albums")
+OF_TRACK = tuple(field for field in PLAIN if field not in OF_ALBUM)
 TOO_MANY_ARTISTS = f"names more than {MOST_ARTISTS} artists"
 TOO_MANY_TAGS = f"holds more than {MOST_TAGS} tags"
 
@@ -80,23 +91,16 @@ class CatalogRow(NamedTuple):
     external_id: str | None
     album: str | None
     album_external_id: str | None
-    release_date: str | None
-    duration: int | None
-    bpm: int | None
-    key: str | None
-    scale: str | None
-    image: str | None
-    description: str | None
-    isrc: str | None
-    track_number: int | None
-    disc_number: int | None
-    explicit: bool | None
     album_artists: tuple[str, ...]  # those of the album before the artists of its rows; the first identifies it
-    upc: str | None
-    label: str | None
+    values: Mapping[str, Any]  # of the fields in PLAIN
     genres: Mapping[str, str]  # display names by slug
     tags: tuple[str, ...]
     notes: tuple[str, ...]  # keys of summary.NOTES
+
+    @property
+    def isrc(self) -> str | None:
+        found: str | None = self.values["isrc"]
+        return found
 
     @property
     def album_credits(self) -> tuple[str, ...]:
@@ -108,8 +112,11 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     """Validate a row of a catalog file. Raises RefusedError with all faulty fields. `artist`: of a row without one."""
     read = cells.values.get
     notes = [*(ignored := (IGNORED,) if any(field in cells.values for field in LATER) else ())]
-    if not read("album") and (read("upc") or read("label")):
+    if not read("album") and any(map(read, OF_ALBUM)):
         notes.append("albumless")
+    plain = {field: read(name) for field, name in PLAIN.items()}
+    for field, convert in CONVERTED:
+        plain[field] = convert(plain[field], notes)
     found = CatalogRow(
         line=line,
         external_id=read("external_id"),
@@ -117,22 +124,10 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
         artists=read("artist") or ((artist,) if artist else ()),
         album=read("album"),
         album_external_id=read("album_external_id"),
-        release_date=_release_date(read("release_date"), notes),
-        duration=read("duration_ms"),
+        album_artists=read("album_artist") or (),
+        values=plain,
         genres=_genres(read("genre") or (), cells),
         tags=read("tags") or (),
-        bpm=_bpm(read("bpm"), notes),
-        key=read("key"),
-        scale=read("scale"),
-        image=read("image"),
-        description=read("description"),
-        isrc=read("isrc"),
-        track_number=read("track_number"),
-        disc_number=read("disc_number"),
-        explicit=read("explicit"),
-        album_artists=read("album_artist") or (),
-        upc=read("upc"),
-        label=read("label"),
         notes=tuple(notes),
     )
     _refuse(found, cells)
@@ -152,7 +147,7 @@ def _refuse(found: CatalogRow, cells: Cells) -> None:
     cells.refuse("album", "is missing; album_external_id needs the name too", when=nameless)
 
 
-def _release_date(day: values.Day | None, notes: list[str]) -> str | None:
+def _date(day: values.Day | None, notes: list[str]) -> str | None:
     if day is None:
         return None
     if day.padded:
@@ -160,7 +155,7 @@ def _release_date(day: values.Day | None, notes: list[str]) -> str | None:
     return day.date
 
 
-def _bpm(number: Decimal | None, notes: list[str]) -> int | None:
+def _tempo(number: Decimal | None, notes: list[str]) -> int | None:
     if number is None:
         return None
     tempo = values.rounded(number) if SLOWEST - 1 < number < FASTEST + 1 else 0
@@ -180,3 +175,8 @@ def _genres(names: Collection[str], cells: Cells) -> dict[str, str]:
         cells.refuse("genre", "must contain a letter or a digit", when=not slug)
         found.setdefault(slug, name)
     return found
+
+
+# What is made of the cells of some kinds of fields, with notes for the summary.
+CONVERT: Mapping[Kind, Callable[[Any, list[str]], Any]] = {"date": _date, "tempo": _tempo}
+CONVERTED = [(field, CONVERT[FILLED[field].kind]) for field in PLAIN if FILLED[field].kind in CONVERT]

@@ -5,8 +5,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from peewee import Field
-
 from musicsvc.store.catalog import genres, identifiers, merged
 from musicsvc.store.catalog.merged import TRACK, Former
 from musicsvc.store.editing import notices
@@ -14,7 +12,7 @@ from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.items import UNCHANGED, Index, Item, Key, Offer
-from musicsvc.store.importing.catalog.rows import MOST_TAGS, CatalogRow
+from musicsvc.store.importing.catalog.rows import MOST_TAGS, OF_TRACK, CatalogRow
 from musicsvc.store.importing.runner import RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
@@ -22,13 +20,10 @@ from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, Tr
 from musicsvc.store.plays import reattribution
 from musicsvc.wording import quantity
 
-# The fields of a row that are columns of a track.
-FIELDS = tuple(
-    name for name in CatalogRow._fields if name != "external_id" and isinstance(getattr(Track, name, None), Field)
-)
-NAMES = (*FIELDS, "artists")
-OFFERED = itemgetter(*map(CatalogRow._fields.index, FIELDS))
+FIELDS = ("album", "name", *OF_TRACK)  # the columns of a track that a row fills
 ALBUM = FIELDS.index("album")
+NAMES = (*FIELDS, "artists")
+OFFERED = itemgetter(*OF_TRACK)
 ISRC_TAKEN = "another track has this isrc"
 COLUMNS = [getattr(Track, name) for name in ("id", "external_id", *FIELDS)]
 
@@ -98,9 +93,7 @@ class Tracks(Index):
         if track is None:
             empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}
             track = Item(next(self._ids), empty, row.external_id, new=True)
-        values = [*OFFERED(row), artists]
-        values[ALBUM] = album
-        offer = track.compare(zip(NAMES, values, strict=True))
+        offer = track.compare(zip(NAMES, (album, row.name, *OFFERED(row.values), artists), strict=True))
         return TrackOffer(track, offer, track.lacks("genres", row.genres) if row.genres else {})
 
     def take(self, row: CatalogRow, offer: TrackOffer) -> None:
