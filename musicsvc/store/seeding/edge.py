@@ -1,8 +1,10 @@
 """Entries with extreme values that the API allows: the longest texts, unusual scripts, null, large ids, full pages."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from musicsvc.store.accounts import users
+from musicsvc.store.catalog.fields import ALL
 from musicsvc.store.engine.sql import run
 from musicsvc.store.models import (
     Album,
@@ -130,22 +132,23 @@ def _image(name: str) -> str:
     return start + "9" * (URL - len(start))
 
 
+def _everything(noun: str, **more: Any) -> Entry:
+    """Return a value at its limit for each field that is a column, and `more` values."""
+    found = {each.name: each.extreme or each.bounds[1] or each.example for each in ALL[noun] if each.is_column}
+    found |= {each.name: _image(noun) for each in ALL[noun] if each.kind == "url"}
+    return {name: value for name, value in found.items() if value != "" and name != "name"} | more
+
+
 def _artists() -> Iterator[Entry]:
-    everything = {"image_small": _image("artist"), "description": _longest(NAMES[0], TEXT), "verified": True}
+    everything = _everything("artist", description=_longest(NAMES[0], TEXT))
     for at, name in enumerate(NAMES):
         yield {"key": f"edge-{at}", "name": name, "manager": "demo"} | ({} if at else everything)
 
 
 def _albums() -> Iterator[Entry]:
-    everything = {
-        "artists": [f"edge-{at}" for at in range(PAGE)],
-        "release_date": "0001-01-01",
-        "image": _image("album"),
-        "description": _longest(NAMES[4], TEXT),
-        "upc": "0360002914522",
-        "label": NAMES[1],
-        "tags": _tags(),
-    }
+    artists = [f"edge-{at}" for at in range(PAGE)]
+    text = _longest(NAMES[4], TEXT)
+    everything = _everything("album", artists=artists, description=text, label=NAMES[1], tags=_tags())
     for at, name in enumerate(NAMES):
         yield {"key": f"edge-{at}", "name": name, "artists": ["edge-0"]} | ({} if at else everything)
 
@@ -155,28 +158,15 @@ def _tags() -> list[str]:
 
 
 def _tracks() -> Iterator[Entry]:
-    everything = {
-        "artists": [f"edge-{at}" for at in range(PAGE)],
-        "album": "edge-0",
-        "release_date": "9999-12-31",
-        "image": _image("track"),
-        "duration": 86_400_000,
-        "description": _longest(FAMILY, TEXT),
-        "bpm": 400,
-        "key_name": "G#",
-        "scale": "Minor",
-        "price": 999_999_999.99,
-        "currency": "CLP",
-        "licensing_type": "both",
-        "exclusive_status": "available",
-        "exclusive_price": 1_000_000_000.0,
-        "isrc": "GBAYE6800011",
-        "track_number": 9_999,
-        "disc_number": 999,
-        "explicit": True,
-        "genres": [_longest("W", TAG), "\u0645\u0648\u0633\u064a\u0642\u0649"],
-        "tags": _tags(),
-    }
+    everything = _everything(
+        "track",
+        artists=[f"edge-{at}" for at in range(PAGE)],
+        album="edge-0",
+        description=_longest(FAMILY, TEXT),
+        genres=[_longest("W", TAG), "\u0645\u0648\u0633\u064a\u0642\u0649"],
+        tags=_tags(),
+    )
+    everything["key_name"] = everything.pop("key")  # `key` is that of the entry
     for at in range(LARGEST_PAGE):
         name = NAMES[at] if at < PAGE else f"{NAMES[at % PAGE][:240]} ({at})"
         yield {"key": f"edge-{at}", "name": name, "artists": ["edge-0"], "duration": 1} | ({} if at else everything)
