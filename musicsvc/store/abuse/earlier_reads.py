@@ -1,24 +1,15 @@
 """Find denied calls that are not abuse, because the account could read the resource before it was hidden or deleted."""
 
-from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-import orjson
+from peewee import SQL, Select
 
 from musicsvc.clock import DAY
 from musicsvc.store.abuse.probing_rule import FIRST_FAILURE, denies
 from musicsvc.store.activity.calls import Entry
-from musicsvc.store.engine.sql import fetch, is_sqlite
-
-SQLITE = "SELECT value->>0 AS account, value->>1 AS resource, value->>2 AS at FROM json_each(?)"
-POSTGRES = "SELECT * FROM unnest(?::int8[], ?::text[], ?::int8[]) d (account, resource, at)"
-# Repeats the condition of the index activity_read, so that each denial costs one index lookup. With EXISTS, PostgreSQL
-# may choose a join that reads the whole log.
-READ_BEFORE = (
-    "SELECT d.account, d.resource, d.at FROM ({denials}) d WHERE 1 = (SELECT 1 FROM activity r"  # noqa: S608 - constants
-    " WHERE r.account_id = d.account AND r.resource = d.resource AND r.at >= d.at - {keep} AND r.at < d.at"
-    f" AND r.private AND r.status < {FIRST_FAILURE} LIMIT 1)"
-)
+from musicsvc.store.engine.sql import current, table_of_rows
+from musicsvc.store.models import Activity
 
 
 class Denial(NamedTuple):
@@ -37,10 +28,19 @@ def read_before(calls: Iterable[Entry], keep_days: int) -> set[Denial]:
     found = _denials(calls)
     if not found:
         return set()
-    columns = [list(column) for column in zip(*found, strict=True)]
-    values = [orjson.dumps([list(each) for each in found]).decode()] if is_sqlite() else columns
-    query = READ_BEFORE.format(denials=SQLITE if is_sqlite() else POSTGRES, keep=keep_days * DAY)
-    return {Denial._make(row) for row in fetch(query, *values)}
+    return {Denial._make(row) for row in query(found, keep_days).tuples().execute(current())}
+
+
+def query(found: Sequence[Denial], keep_days: int) -> Any:
+    """Return the query for those of the denials that came after a read."""
+    denials = table_of_rows([list(each) for each in found], "denial", account="int8", resource="text", at="int8")
+    account, resource, at = SQL("denial.account"), SQL("denial.resource"), SQL("denial.at")
+    # Repeats the condition of the index activity_read, so that each denial costs one index lookup. With EXISTS,
+    # PostgreSQL may choose a join that reads the whole log.
+    indexed = Activity.private & SQL(f"status < {FIRST_FAILURE}")
+    reads = Activity.select(SQL("1")).where(Activity.account_id == account, Activity.resource == resource, indexed)
+    reads = reads.where(Activity.at >= at - keep_days * DAY, Activity.at < at).limit(1)
+    return Select([denials], [account, resource, at]).where(SQL("1") == reads)
 
 
 def read_before_in(entries: Iterable[Entry], calls: Iterable[Entry]) -> set[Denial]:

@@ -16,7 +16,7 @@ from typing import TypeVar
 from peewee import Database
 
 from musicsvc.errors import Damaged, Failure, Unavailable
-from musicsvc.store.engine.sql import bound, current, is_sqlite
+from musicsvc.store.engine.sql import bound, is_sqlite
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.files import SqliteDatabase
 from musicsvc.store.engine.sqlite.store import SqliteStore
@@ -304,8 +304,6 @@ def _refusal(have: history.History, folder: Path) -> str | None:
 
 def schema_problems() -> list[str]:
     """Return the integrity errors of the log, and the differences between its schema and the expected one."""
-    found: list[str] = []
-    if is_sqlite():
-        found += [str(row[0]) for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
+    found = schema.corruption() if is_sqlite() else []
     newer = bool(history.unknown(schema.applied(HISTORY), MIGRATIONS))
     return found + schema.lacking([Activity], newer=newer)

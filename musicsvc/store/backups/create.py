@@ -94,7 +94,7 @@ def _copy(path: Path, draft: Path, on_progress: OnProgress | None) -> Facts:
     try:
         source.set_busy_timeout(BUSY_MILLISECONDS)
         verify.call_regularly(source, on_progress)
-        source.execute("PRAGMA query_only = ON")
+        source.pragma("query_only", value=True)
         # Without a transaction every commit would restart the copy.
         source.execute("BEGIN")
         found = verify.read_facts(source)
@@ -111,7 +111,7 @@ def _copy_pages(source: apsw.Connection, draft: Path, on_progress: OnProgress | 
     target = apsw.Connection(str(draft), flags=apsw.SQLITE_OPEN_READWRITE)
     descriptor = os.open(draft, os.O_RDWR)
     try:
-        target.execute("PRAGMA synchronous = OFF")  # a partial copy is discarded, and a complete one synced below
+        target.pragma("synchronous", "off")  # a partial copy is discarded, and a complete one synced below
         target.pragma("journal_mode", "off")
         with target.backup("main", source, "main") as copying:
             while not copying.step(SLICE_PAGES):

@@ -105,7 +105,7 @@ def call_regularly(connection: apsw.Connection, on_progress: OnProgress | None) 
 
 
 def _check(connection: apsw.Connection, file: Path) -> Facts:
-    problem = str(connection.execute("PRAGMA integrity_check(1)").get)
+    problem = str(connection.pragma("integrity_check", 1))
     if problem != "ok":
         raise Damaged(f"{file} is damaged: {problem.splitlines()[-1]}.")
     if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:

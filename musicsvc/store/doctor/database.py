@@ -1,6 +1,7 @@
 """Checks of `musicsvc doctor` on the database: access, schema, integrity, settings for durability, and clocks."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import apsw
 
@@ -109,8 +110,9 @@ def _check_sqlite(store: Store) -> Iterator[Finding]:
 
 
 def _pragmas() -> dict[str, object]:
-    current().get_tables()  # the connection knows its mode only after reading the file
-    return {name: current().execute_sql(f"PRAGMA {name}").fetchone()[0] for name in PRAGMAS}
+    database: Any = current()
+    database.get_tables()  # the connection knows its mode only after reading the file
+    return {name: database.pragma(name) for name in PRAGMAS}
 
 
 def _check_postgres(store: Store, now: int) -> Iterator[Finding]:

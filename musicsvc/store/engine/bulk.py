@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, TypeVar
 
-from peewee import IntegrityError, Model
+from peewee import IntegrityError, Model, Table
 
 from musicsvc.store.engine.sql import current, fetch, is_sqlite
 
@@ -32,6 +32,12 @@ def ids(table: type[Model], count: int) -> list[int]:
     rows = fetch(LAST_ID, name)
     last: int = rows[0][0] if rows else 0
     return list(range(last + 1, last + 1 + count))
+
+
+def start_ids(table: type[Model], last: int) -> None:
+    """Let the ids of an empty table begin after `last`. For SQLite only."""
+    name = table._meta.table_name  # noqa: SLF001 - Peewee's documented access to a table's names
+    Table("sqlite_sequence").insert({"name": name, "seq": last}).execute(current())
 
 
 def insert(table: type[Model], fields: Sequence[str], rows: Collection[Sequence[Any]]) -> None:

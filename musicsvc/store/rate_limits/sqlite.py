@@ -161,7 +161,7 @@ def _prepare(connection: apsw.Connection, path: Path) -> None:
     connection.pragma("page_size", PAGE_BYTES)
     connection.pragma("journal_mode", "wal")
     connection.pragma("synchronous", "OFF")
-    if connection.execute("PRAGMA quick_check(1)").get != "ok":
+    if connection.pragma("quick_check", 1) != "ok":
         raise apsw.CorruptError
     if connection.pragma("user_version") not in {0, VERSION}:
         raise apsw.NotADBError

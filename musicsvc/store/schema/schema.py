@@ -168,11 +168,15 @@ def damage() -> list[str]:
         # FTS5 notices what other connections have merged when it searches, but not when its integrity is checked.
         with suppress(DatabaseError):
             current().execute_sql(f"SELECT 1 FROM {table} WHERE {table} MATCH 'any' LIMIT 1")  # noqa: S608 - our tables
-    found = [f"integrity: {row[0]}" for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
-    return found + [
+    return [f"integrity: {problem}" for problem in corruption()] + [
         f"foreign keys: row {row[1]} of {row[0]} refers to a missing row of {row[2]}"
         for row in current().execute_sql("PRAGMA foreign_key_check")
     ]
+
+
+def corruption() -> list[str]:
+    """Return what is wrong with the pages and indexes of the SQLite database."""
+    return [str(row[0]) for row in current().execute_sql("PRAGMA integrity_check") if row[0] != "ok"]
 
 
 def differences() -> list[str]:

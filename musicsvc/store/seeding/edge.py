@@ -5,7 +5,7 @@ from typing import Any
 
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog.fields import ALL
-from musicsvc.store.engine.sql import run
+from musicsvc.store.engine import bulk
 from musicsvc.store.models import (
     Album,
     Artist,
@@ -73,8 +73,7 @@ def start_ids() -> None:
     """Let the ids in a new SQLite database begin near the largest ones."""
     for largest, tables in LARGEST_IDS:
         for table in tables:
-            name = table._meta.table_name  # noqa: SLF001 - Peewee's documented access to a table's names
-            run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", name, largest - ROOM)
+            bulk.start_ids(table, largest - ROOM)
 
 
 def entries(accounts: Sequence[Entry]) -> Entries:

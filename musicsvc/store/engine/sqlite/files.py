@@ -86,7 +86,7 @@ def create(path: Path, application_id: int = APPLICATION_ID) -> None:
         draft.touch(0o600)
         connection = apsw.Connection(str(draft), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
-            connection.execute(f"PRAGMA application_id = {application_id}")
+            connection.pragma("application_id", application_id)
             connection.pragma("journal_mode", "wal")
         finally:
             connection.close()
@@ -189,7 +189,7 @@ def _probe(path: Path, *, pending: bool) -> int:
         found = path.stat().st_size
         if found < expected and not pending:
             raise Damaged(f"The database {path} is cut short: {found} of {expected} bytes. {DAMAGED}")
-        if found <= QUICK_CHECK_BYTES and connection.execute("PRAGMA quick_check(1)").get != "ok":
+        if found <= QUICK_CHECK_BYTES and connection.pragma("quick_check", 1) != "ok":
             raise Damaged(f"The database {path} is damaged. {DAMAGED}")
         return int(connection.pragma("application_id"))
     finally:

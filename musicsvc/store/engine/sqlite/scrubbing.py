@@ -129,8 +129,7 @@ class _Scrubber:
             for first, end in self._leftovers(pages):
                 self._file.xWrite(bytes(end - first), first)
             self._file.xSync(apsw.SQLITE_SYNC_NORMAL)
-            version = self._writer.pragma("user_version")
-            self._writer.execute(f"PRAGMA user_version = {version}")
+            self._writer.pragma("user_version", self._writer.pragma("user_version"))
             self._writer.execute("COMMIT")
             return True
         finally:
