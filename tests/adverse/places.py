@@ -154,7 +154,8 @@ def demanded(text: str) -> object:
 
 
 def content_type(text: str) -> object:
-    looks = bodies._require_json, bodies._require_form, uploads._boundary
+    look_at = bodies._require_type
+    looks = partial(look_at, is_form=False), partial(look_at, is_form=True), uploads._boundary
     return [_tried(look, request("Content-Type", text)) for look in looks]
 
 

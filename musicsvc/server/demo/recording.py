@@ -21,10 +21,10 @@ from musicsvc.server.call import Exchange
 from musicsvc.server.demo.faults import Break, Injection
 from musicsvc.server.demo.journal import CUT, Contents, Ender, Journal, SentToken
 from musicsvc.server.request.dispatch import Stages, credentials_of
-from musicsvc.server.responses.large import Encoded, encode
+from musicsvc.server.responses.large import encode
 from musicsvc.server.responses.responses import Reply
 from musicsvc.server.schemas.reading import decode, parse_json
-from musicsvc.server.shapes.envelope import JSON_TYPE, Representation
+from musicsvc.server.shapes.envelope import JSON_TYPE, Encoded, Representation
 from musicsvc.store.accounts import tokens
 from musicsvc.store.engine.store import Store
 

@@ -13,13 +13,22 @@ from typing import Any, Protocol
 from musicsvc.clock import LAST, CalendarClock, MovableClock, isoformat
 from musicsvc.errors import Invalid
 from musicsvc.server.demo.journal import Journal
-from musicsvc.server.demo.rules import Rules
-from musicsvc.server.demo.scoring import occasions
+from musicsvc.server.demo.rules import Match, Rules
 from musicsvc.server.demo.scoring.card import Card
 from musicsvc.server.demo.snapshots import START, Snapshot, Snapshots
 
 PAST = "Is before {}, the time of the demo. Only POST /demo/reset and snapshots go back."
 TOO_LATE = "The clock of the demo ends with the year 9998."
+# With these rules a demo begins if it scores clients, so that unmodified ones meet the common faults. The seeds let the
+# 5th GET be refused, and the 11th: not the first ones, by which people see if the demo works.
+OCCASIONS: Sequence[dict[str, Any]] = (
+    {"match": Match("GET"), "fault": "429", "probability": 0.125, "count": 1, "seed": 6},
+    {"match": Match("GET"), "fault": "503", "probability": 0.125, "count": 1, "seed": 34},
+    *(
+        {"match": Match("POST", route), "fault": "lost-response", "probability": 1.0, "count": 1, "seed": 0}
+        for route in ("/api/v1/plays", "/api/v1/playlists")
+    ),
+)
 
 
 class Follower(Protocol):
@@ -63,7 +72,7 @@ class DemoState:
         self._add_rules()
 
     def _add_rules(self) -> None:
-        for rule in occasions.RULES if self.card is not None else ():
+        for rule in OCCASIONS if self.card is not None else ():
             self.rules.add(**rule)
 
     def stopped(self) -> None:

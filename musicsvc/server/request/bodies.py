@@ -26,6 +26,7 @@ PAUSE_SECONDS = 0.05  # between pieces after the first PROMPT_ARRIVALS
 MAX_HELD = 32 * 1024 * 1024  # bytes, for all bodies in progress together
 SMALL = 16 * 1024  # bytes; smaller bodies are parsed on the event loop and are ignored by MAX_HELD
 JSON_KIND = re.compile(r"application/(json|[a-z0-9.-]+\+json)")
+FORM_TYPE = "application/x-www-form-urlencoded"
 UTF_8 = "utf-8"  # unless the header has another one
 CHARSETS = {UTF_8, "utf8", "us-ascii"}  # accepted names
 
@@ -54,7 +55,7 @@ class Bodies:
             raise UnsupportedMedia("Send the body without Content-Encoding.")
         is_form = issubclass(schema, Form)
         if request.body_exists and request.content_length != 0:
-            _require_form(request) if is_form else _require_json(request)
+            _require_type(request, is_form=is_form)
         if (request.content_length or 0) > MAX_BODY:
             raise TooLarge(TOO_LARGE)
         received = bytearray() if exchange.received is None else exchange.received
@@ -63,9 +64,9 @@ class Bodies:
                 received += request.content.read_nowait()
             else:
                 await self._read(request, received)
-            if len(received) <= SMALL:
-                return (parse_form if is_form else parse_body)(schema, received, context)
             parse = partial(parse_form if is_form else parse_body, schema, received, context)
+            if len(received) <= SMALL:
+                return parse()
             parsed: ParsedBody = await self._executors.run(Work.PARSING, parse, exchange.call)
             return parsed
         finally:
@@ -108,20 +109,14 @@ def _counted(size: int) -> int:
     return max(0, size - SMALL)
 
 
-def _require_json(request: BaseRequest) -> None:
+def _require_type(request: BaseRequest, *, is_form: bool) -> None:
+    """Raise UnsupportedMedia unless the body is a form, or else JSON, and Malformed if it is not in UTF-8."""
     kind, given = parameters.parse(request.headers.get(hdrs.CONTENT_TYPE, ""))
-    if not JSON_KIND.fullmatch(kind):
-        raise UnsupportedMedia("Send JSON, with Content-Type: application/json.")
+    name, wanted = ("the form", FORM_TYPE) if is_form else ("JSON", "application/json")
+    if not (kind == FORM_TYPE if is_form else JSON_KIND.fullmatch(kind)):
+        raise UnsupportedMedia(f"Send {name}, with Content-Type: {wanted}.")
     if given.get("charset", UTF_8).lower() not in CHARSETS:
-        raise Malformed("Send JSON in UTF-8.")
-
-
-def _require_form(request: BaseRequest) -> None:
-    kind, given = parameters.parse(request.headers.get(hdrs.CONTENT_TYPE, ""))
-    if kind != "application/x-www-form-urlencoded":
-        raise UnsupportedMedia("Send the form, with Content-Type: application/x-www-form-urlencoded.")
-    if given.get("charset", UTF_8).lower() not in CHARSETS:
-        raise Malformed("Send the form in UTF-8.")
+        raise Malformed(f"Send {name} in UTF-8.")
 
 
 def _has_arrived(request: BaseRequest) -> bool:

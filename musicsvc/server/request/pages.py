@@ -14,7 +14,7 @@ from musicsvc.server.request.running import HandlerRunner
 from musicsvc.server.request.sessions import Sessions, wants_page
 from musicsvc.server.request.uploads import Uploads
 from musicsvc.server.responses import errors
-from musicsvc.server.responses.fragments import FragmentReader
+from musicsvc.server.responses.answer_cache import FragmentReader
 from musicsvc.server.responses.responses import Reply
 from musicsvc.server.routes.route import KEPT, SAFE
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form

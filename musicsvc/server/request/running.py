@@ -15,7 +15,7 @@ from musicsvc.server.access.rate_limits import RateLimiter
 from musicsvc.server.call import FAILED_SIGN_IN, Call, Exchange
 from musicsvc.server.request.executors import PREPARING, Executors, Work
 from musicsvc.server.request.reads import Reads
-from musicsvc.server.responses.fragments import FragmentReader
+from musicsvc.server.responses.answer_cache import FragmentReader
 from musicsvc.server.responses.large import AnswerBuilder, AnswerMemory, encoded, uncached
 from musicsvc.server.routes.route import Family, PasswordOf, RateLimit, Route
 from musicsvc.server.schemas import fields

@@ -171,6 +171,7 @@ class _Upload:
                 self._file.close()
 
     def result(self, schema: type[Body], context: Mapping[str, Any]) -> tuple[ParsedBody, Received | None]:
+        """Return the checked form, and the file if all is valid. Raises Malformed if a field is not in UTF-8."""
         sent = {}
         for name, value in self._fields.items():
             try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,8 +15,8 @@ import orjson
 
 from musicsvc.errors import Invalid, Overloaded
 from musicsvc.networks import client_network
-from musicsvc.server.responses.fragments import LARGE, FragmentReader
-from musicsvc.server.shapes.envelope import JSON, Download, Members
+from musicsvc.server.responses.answer_cache import LARGE, FragmentReader
+from musicsvc.server.shapes.envelope import JSON, Download, Encoded, Members
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.pagination import Listing
 
@@ -115,15 +114,6 @@ class Reservation:
         if size != self._held:
             self._memory.take(self._client, size - self._held, anonymous=self._holder is None)
             self._held = size
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    pieces: list[bytes]
-
-    @property
-    def size(self) -> int:
-        return sum(map(len, self.pieces))
 
 
 class AnswerBuilder:

@@ -17,9 +17,18 @@ from aiohttp.web import BaseRequest, Response, StreamResponse
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from musicsvc.server.peer import VARY
-from musicsvc.server.responses.fragments import LARGE
-from musicsvc.server.responses.large import Encoded, encode
-from musicsvc.server.shapes.envelope import JSON_TYPE, OCTETS, Download, Representation, compressible, pack, tag_of
+from musicsvc.server.responses.answer_cache import LARGE
+from musicsvc.server.responses.large import encode
+from musicsvc.server.shapes.envelope import (
+    JSON_TYPE,
+    OCTETS,
+    Download,
+    Encoded,
+    Representation,
+    compressible,
+    pack,
+    tag_of,
+)
 from musicsvc.server.shapes.spooled import Spooled
 from musicsvc.store.accounts import tokens
 

@@ -60,6 +60,17 @@ class Members:
         return self.count
 
 
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """JSON as bytes, in pieces."""
+
+    pieces: list[bytes]
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.pieces))
+
+
 def ok(**parts: Any) -> JSON:
     return {"status": "success", **parts}
 

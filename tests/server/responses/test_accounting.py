@@ -8,9 +8,7 @@ from musicsvc.errors import Overloaded
 from musicsvc.server.freshness import Source, Stamp
 from musicsvc.server.network.connection_limits import ConnectionSlots, Slot
 from musicsvc.server.responses import answer_cache as answers
-from musicsvc.server.responses import fragments as rows
-from musicsvc.server.responses.answer_cache import AnswerCache
-from musicsvc.server.responses.fragments import Fragment
+from musicsvc.server.responses.answer_cache import AnswerCache, Fragment
 from musicsvc.server.responses.large import UNCOUNTED, AnswerMemory, Reservation
 from musicsvc.server.shapes.envelope import MIN_COMPRESSED
 from tests.server.responses.test_answer_cache import Moments, encoded
@@ -53,7 +51,7 @@ def test_the_answer_cache_and_its_rows() -> None:
             cache.fragments.add("kind", {chance.randrange(3): Fragment(b"1" * size, source)})
         assert cache.size == bytes_of_answers(cache) <= ROOM // 2
         held = cache.fragments._fragments.values()
-        assert cache.fragments.size == sum(rows.OVERHEAD + len(each.content) for each in held) <= ROOM // 2
+        assert cache.fragments.size == sum(answers.ROW_OVERHEAD + len(each.content) for each in held) <= ROOM // 2
 
 
 def test_the_memory_of_unsent_answers() -> None:

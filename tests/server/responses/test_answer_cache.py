@@ -11,11 +11,11 @@ import pytest
 from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
 from musicsvc.server.freshness import Freshness, Source, Stamp
-from musicsvc.server.responses.answer_cache import AnswerCache, Slot
-from musicsvc.server.responses.fragments import LARGE, Fragment
-from musicsvc.server.responses.large import Encoded, encode
+from musicsvc.server.responses.answer_cache import LARGE, AnswerCache, Fragment, Slot
+from musicsvc.server.responses.large import encode
 from musicsvc.server.routes.route import V1, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.shapes.envelope import Encoded
 from musicsvc.store.engine.store import Store
 from tests.paging import world as worlds
 from tests.paging.lists import LISTS

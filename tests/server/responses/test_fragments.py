@@ -13,8 +13,7 @@ import pytest
 from musicsvc.clock import MovableClock
 from musicsvc.config import Settings
 from musicsvc.server.freshness import Freshness, Source, Stamp
-from musicsvc.server.responses.answer_cache import AnswerCache
-from musicsvc.server.responses.fragments import Fragment, Fragments
+from musicsvc.server.responses.answer_cache import AnswerCache, Fragment, Fragments
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.tables import counting
 from musicsvc.store.models import Album, Artist

@@ -16,6 +16,7 @@ from musicsvc.config import Settings
 from musicsvc.errors import Overloaded
 from musicsvc.server.responses import large as large_answers
 from musicsvc.server.responses.large import AnswerMemory, Reservation
+from musicsvc.server.shapes.envelope import Encoded
 from musicsvc.store.engine.store import Store
 from tests.paging import world as worlds
 from tests.support import large_albums
@@ -131,7 +132,7 @@ async def test_json_is_made_off_the_event_loop(
     threads: dict[str, set[str]] = {}
     encode = large_answers.encode
 
-    def noted(value: Any) -> large_answers.Encoded:
+    def noted(value: Any) -> Encoded:
         threads.setdefault("encode", set()).add(threading.current_thread().name)
         return encode(value)
 

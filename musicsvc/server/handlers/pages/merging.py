@@ -3,7 +3,7 @@
 from functools import partial
 
 from musicsvc.errors import Conflict, Failure, Invalid
-from musicsvc.server.responses.fragments import FragmentReader
+from musicsvc.server.responses.answer_cache import FragmentReader
 from musicsvc.server.schemas.pages.editing import MergeForm, MergeQuery, TwinsQuery
 from musicsvc.server.shapes import editing as shapes
 from musicsvc.server.shapes.pages import Redirect, View
