@@ -22,7 +22,7 @@ from tests.support.serving import Client
 
 ANN = "ann@paging.test"
 ROOT = "http://127.0.0.1:8080"
-PUBLIC_READS = [route for route in ROUTES if route.access is Access.PUBLIC and route.media == JSON_MEDIA]
+PUBLIC_READS = [route for route in ROUTES if route.access is Access.PUBLIC and route.docs.media == JSON_MEDIA]
 OF_ONE_RESPONSE = {"date", "x-request-id", "etag", "content-length"}  # the tag and the length depend on the port
 
 

@@ -91,7 +91,7 @@ class RequestGenerator:
         if (route.method, route.path) in self._bodies or chance.random() < 0.05:
             body = self._body(route)
             headers.append(f"Content-Type: {TYPES[0] if chance.random() < 0.9 else chance.choice(TYPES)}")
-        return FuzzRequest(method, self._path(route) + self._query(), tuple(headers), body, not route.undocumented)
+        return FuzzRequest(method, self._path(route) + self._query(), tuple(headers), body, not route.docs.undocumented)
 
     def _path(self, route: Route) -> str:
         chance = self._chance

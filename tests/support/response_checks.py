@@ -58,7 +58,7 @@ def _promised(method: str, path: str, status: int) -> JSON:
         prefix = "Insights" if path == INSIGHTS or path.startswith(f"{INSIGHTS}/") else ""
         assert status == (404 if name == "NotFound" else 405), f"{status} to {method} {path}, which is not in the table"
         return _resolved({"$ref": f"#/components/responses/{prefix}{name}"})
-    assert not route.undocumented, f"{method} {path} is not in the document"
+    assert not route.docs.undocumented, f"{method} {path} is not in the document"
     responses = document["paths"][route.path][route.method.lower()]["responses"]
     assert str(status) in responses, f"{status} to {method} {path} is not in the document"
     return _resolved(responses[str(status)])

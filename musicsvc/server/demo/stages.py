@@ -68,7 +68,7 @@ class Faults:
                 return faults.inject(notation, "header", self.random)
             except ValueError as error:
                 raise Invalid({name: str(error)}) from None
-        if head.route.undocumented:
+        if head.route.docs.undocumented:
             return None
         token = head.credentials and token_of(head.credentials)
         return self.rules.draw(request.method, head.route.path, token)

@@ -137,7 +137,7 @@ class ActivityWriter:
 
     def __call__(self, call: Call) -> None:
         """Queue a finished call. Beyond a limit per address, calls without a valid token only add to a total."""
-        if call.route is not None and call.route.probe and call.status < FAULTY:
+        if call.route is not None and call.route.cost.probe and call.status < FAULTY:
             return
         if not self._anonymous.count(call):
             self._queue(_entry(call))

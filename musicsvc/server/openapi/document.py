@@ -98,7 +98,7 @@ def encoded_document(root: str, *, demo: bool = False) -> Representation:
 
 def document(root: str = DEFAULT_ROOT, *, demo: bool = False) -> JSON:
     """Build the OpenAPI document, which takes about 50 ms. `root`: the base URL of the service; `demo`: it is one."""
-    shown = [route for route in (DEMO_ROUTES if demo else ROUTES) if not route.undocumented]
+    shown = [route for route in (DEMO_ROUTES if demo else ROUTES) if not route.docs.undocumented]
     models = Models(shown)
     paths: JSON = {}
     for route in shown:

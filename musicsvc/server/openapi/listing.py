@@ -26,7 +26,7 @@ def markdown() -> str:
     for route in ROUTES:
         if route.family is Family.PAGE:
             sections.setdefault("pages", []).append(route)
-        elif not route.undocumented:
+        elif not route.docs.undocumented:
             sections.setdefault(noun(route), []).append(route)
     return "\n".join([HEAD, *(_section(name, routes) for name, routes in sections.items())])
 
@@ -38,7 +38,7 @@ def _section(name: str, routes: Iterable[Route]) -> str:
 
 def _cells(route: Route) -> Iterator[str]:
     yield route.method
-    yield f"`{route.path}`{' +' if route.extension else ''}"
+    yield f"`{route.path}`{' +' if route.docs.extension else ''}"
     yield CALLERS[route.access]
     yield "" if route.limit is None else f"`{route.limit.value}`"
     yield str(route.status)

@@ -18,7 +18,7 @@ def parameters(route: Route) -> list[JSON]:
 
 
 def _of_path(route: Route, name: str) -> JSON:
-    given = route.example.get(name)
+    given = route.docs.example.get(name)
     if route.subject is None or not route.subject.are_ids[route.parameters.index(name)]:
         return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "example": given or "me"}
     noun = route.path.partition(f"/{{{name}}}")[0].rpartition("/")[2].removesuffix("s")
@@ -90,7 +90,7 @@ def operation(route: Route, models: Models) -> JSON:
                 }
             },
         }
-    if route.extension:
+    if route.docs.extension:
         made["x-addition"] = True
     if route.demo:
         made["x-demo"] = True
@@ -106,18 +106,18 @@ def capacity(route: Route) -> list[str]:
 
 
 def body_example(route: Route, models: Models) -> Any:
-    """Return an example of a request body. Values in `route.example` replace the examples of the schema."""
+    """Return an example of a request body. Values in `route.docs.example` replace the examples of the schema."""
     assert route.body is not None  # noqa: S101 - checked by the caller
     made = models.example(models.reference(route.body, "validation"))
-    return {name: route.example.get(name, part) for name, part in made.items()}
+    return {name: route.docs.example.get(name, part) for name, part in made.items()}
 
 
 def summary(route: Route) -> str:
     """Return the first line of the handler's docstring without what it raises, with the noun in place of all three."""
     doc = getattr(route.handler, "func", route.handler).__doc__ or ""  # of a handler with given arguments: its own
     text = doc.partition("\n")[0].partition(" Raises ")[0].removesuffix(".")
-    article = "an" if route.noun.startswith("a") else "a"
-    return text.replace("a track, album or artist", f"{article} {route.noun}") if route.noun else text
+    article = "an" if route.docs.noun.startswith("a") else "a"
+    return text.replace("a track, album or artist", f"{article} {route.docs.noun}") if route.docs.noun else text
 
 
 def tags(routes: Iterable[Route]) -> list[JSON]:

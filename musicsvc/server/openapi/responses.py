@@ -8,7 +8,7 @@ from musicsvc.server.access import rate_limits
 from musicsvc.server.access.authentication import EXPIRY_HEADER
 from musicsvc.server.openapi.models import Models, answers
 from musicsvc.server.responses.errors import body_of, headers_of, status_of
-from musicsvc.server.routes.route import JSON_MEDIA, Access, Family, Route
+from musicsvc.server.routes.route import JSON_MEDIA, Access, Family, Route, Runs
 from musicsvc.server.schemas import errors
 from musicsvc.server.shapes.envelope import JSON, OCTETS
 
@@ -98,7 +98,7 @@ FAILURES: tuple[tuple[str, Failure], ...] = (
 
 def statuses(route: Route) -> list[int]:
     """Return the statuses documented for the endpoint. 405, 408 and 431 are described once, in the introduction."""
-    given = {route.status, 400, 403, 429, 500, *route.raises}
+    given = {route.status, 400, 403, 429, 500, *route.docs.raises}
     if route.method == "GET":
         given.add(UNCHANGED)
     if route.access is not Access.OPEN:
@@ -109,7 +109,7 @@ def statuses(route: Route) -> list[int]:
         given |= {413, 415}
     if route.body is not None or route.query is not None:
         given.add(422)
-    if not (route.no_store and route.access is Access.OPEN):
+    if not (route.cost.runs in {Runs.NO_STORE, Runs.IN_TURN} and route.access is Access.OPEN):
         given.add(503)
     return sorted(given)
 
@@ -146,12 +146,12 @@ def shared(models: Models) -> JSON:
 
 def _success(route: Route, models: Models) -> JSON:
     caching = CACHING if UNCHANGED in statuses(route) else ()
-    if route.media != JSON_MEDIA:  # generators that do not know the type of the file know the general one
-        text = f"The file, as `{route.media}`; as `{OCTETS}` if `Accept` is only that."
+    if route.docs.media != JSON_MEDIA:  # generators that do not know the type of the file know the general one
+        text = f"The file, as `{route.docs.media}`; as `{OCTETS}` if `Accept` is only that."
         return {
             "description": text,
             "headers": references(*caching),
-            "content": dict.fromkeys((OCTETS, route.media), FILE),
+            "content": dict.fromkeys((OCTETS, route.docs.media), FILE),
         }
     return {
         "description": "Created." if route.status == 201 else "Success.",  # noqa: PLR2004 - CREATED

@@ -48,18 +48,18 @@ class Work(Enum):
     PARSING = Line("parsing", 1, 512, 128, 128)
     FIGURES = Line("figures", 1, 16)  # of pages, few for the same reason as exports
     RENDERING = Line("rendering", 1, 256, 64, 64)  # takes milliseconds
-    CHANGING = Line("changing-the-demo", 1, 1024, 256, 256)  # its data, clock and rules, one change after the other
+    IN_TURN = Line("in-turn", 1, 1024, 256, 256)  # changes of state beside the database, one after the other
 
 
-# The work of `Route.prepare`, by the limit of the route: strangers who register cannot keep others from signing in.
+# The work of `Cost.prepare`, by the limit of the route: strangers who register cannot keep others from signing in.
 PREPARING = {
     None: Work.SIGNING_IN,
     RateLimit.REGISTER: Work.REGISTERING,
     RateLimit.PASSWORD_LINKS: Work.SETTING_PASSWORDS,
 }
 # Parsing and rendering hold the interpreter lock, so a low priority would only delay other threads. Lookups wait for
-# the store, and changes of the demo for the event loop.
-FOREGROUND = {Work.PARSING, Work.RENDERING, Work.LOOKING_UP, Work.CHANGING}
+# the store, and what runs in turn for the event loop.
+FOREGROUND = {Work.PARSING, Work.RENDERING, Work.LOOKING_UP, Work.IN_TURN}
 
 
 @dataclass(slots=True, eq=False)

@@ -17,7 +17,7 @@ from musicsvc.server.request.executors import PREPARING, Executors, Work
 from musicsvc.server.request.reads import Reads
 from musicsvc.server.responses.answer_cache import FragmentReader
 from musicsvc.server.responses.large import AnswerBuilder, AnswerMemory, encoded, uncached
-from musicsvc.server.routes.route import Family, PasswordOf, RateLimit, Route
+from musicsvc.server.routes.route import Family, PasswordOf, RateLimit, Route, Runs
 from musicsvc.server.schemas import fields
 from musicsvc.server.schemas.fields import Query
 from musicsvc.server.schemas.reading import check_query
@@ -54,7 +54,7 @@ class HandlerRunner:
         route, call, request = exchange.head.route, exchange.call, exchange.request
         call.reservation = call.reservation or self.memory.reservation(call.address, call.holder)
         name = page_size_name(route, request) if route.query is not None else ""
-        builder = AnswerBuilder(call.reservation, name, nests_tracks=route.nests_tracks, fragments=fragments)
+        builder = AnswerBuilder(call.reservation, name, nests_tracks=route.cost.nests_tracks, fragments=fragments)
         now, body = self._clock.now(), exchange.parsed and exchange.parsed.model
         query, query_errors = read_query(route, request, now)
         sources = {
@@ -70,7 +70,7 @@ class HandlerRunner:
         if body is not None:
             await self._prepare(exchange, sources)
         unit, read = self._unit(exchange, sources, build_check(exchange, sources, query_errors))
-        large = route.nests_tracks and isinstance(query, fields.Pages) and query.large and call.caller is not None
+        large = route.cost.nests_tracks and isinstance(query, fields.Pages) and query.large and call.caller is not None
         if large:
             builder.expect_large()
         try:
@@ -78,14 +78,14 @@ class HandlerRunner:
         except MissingReference:
             await self._require_account(call)
             raise
-        if route.settles:
+        if route.cost.settles:
             await asyncio.sleep(self._store.lag)
-        call.tally = route.tally(result) if route.tally else call.tally
+        call.tally = route.cost.tally(result) if route.cost.tally else call.tally
         if route.call_render is not None and not isinstance(result, Download):
             draw = partial(route.call_render, sources | {"drawing": result})
-            kind, key = Work.FIGURES if route.figures else Work.DRAWING, getattr(result, "key", None)
+            kind, key = Work.FIGURES if route.cost.runs is Runs.FIGURES else Work.DRAWING, getattr(result, "key", None)
             result = await self._executors.run(kind, draw, call, key)
-        return builder.finish(result, writes=route.writes, drawn=route.render is not None)
+        return builder.finish(result, writes=route.writes, drawn=route.call_render is not None)
 
     def _unit(
         self, exchange: Exchange, sources: Mapping[str, Any], check: Callable[[], Any]
@@ -98,7 +98,7 @@ class HandlerRunner:
             unit = exchange.slot.recording(unit)
         return unit, partial(
             self._store.read_figures, check=check, account=account
-        ) if route.replica else self._store.read
+        ) if route.cost.replica else self._store.read
 
     async def _require_account(self, call: Call) -> None:
         """Raise Unauthenticated if the caller's account was deleted after the token or session was checked."""
@@ -149,11 +149,12 @@ class HandlerRunner:
     async def _run(
         self, route: Route, unit: Callable[[], Any], read: Callable[..., Future[Any]], call: Call, *, large: bool
     ) -> Any:
-        if route.constant:
+        runs = route.cost.runs
+        if runs is Runs.CONSTANT:
             return unit()
-        if route.demo and route.writes:  # they share one queue
-            return await self._executors.run(Work.CHANGING, unit, call)
-        if route.no_store:
+        if runs is Runs.IN_TURN:
+            return await self._executors.run(Work.IN_TURN, unit, call)
+        if runs is Runs.NO_STORE:
             return await asyncio.to_thread(unit)  # the handler may read files, which would block the event loop
         kind = _line(route, call, large=large)
         if kind is None:
@@ -165,12 +166,12 @@ class HandlerRunner:
         self, route: Route, unit: Callable[[], Any], read: Callable[..., Future[Any]], within: float
     ) -> Awaitable[Any]:
         """Run a unit of work that fails with Unavailable after `within` seconds."""
-        if route.probe:
+        if route.cost.probe is not None:
             return asyncio.wrap_future(self._store.probe(unit, within=min(within, PROBE_SECONDS)))
-        if route.urgent:
+        if route.cost.urgent:
             return asyncio.wrap_future(self._store.write(unit, urgent=True, within=within))
         if route.writes:
-            return self._store.write_on_loop(unit, counters_only=route.counters_only, within=within)
+            return self._store.write_on_loop(unit, counters_only=route.cost.counters_only, within=within)
         if route.cacheable:
             return self._reads.run(unit, within)
         return asyncio.wrap_future(read(unit, within=within))
@@ -181,11 +182,11 @@ class HandlerRunner:
 
 def _line(route: Route, call: Call, *, large: bool) -> Work | None:
     """Return the kind of slow work that the handler does, or None. Only few requests of a kind run at once."""
-    if route.slow:
+    if route.cost.runs is Runs.SLOW:
         return Work.EXPORTING
-    if route.figures and route.render is None:
+    if route.cost.runs is Runs.FIGURES and route.call_render is None:
         return Work.FIGURES
-    if route.render is not None and not call.token_holder:
+    if route.call_render is not None and not call.token_holder:
         return Work.LOOKING_UP  # anybody may request pictures, at any rate
     return Work.BUILDING if large else None
 
@@ -229,7 +230,7 @@ def build_unit(exchange: Exchange, sources: Mapping[str, Any], check: Callable[[
     def unit() -> Any:
         result = route.call_handler({**sources, **values, "subject": check()})
         # Reads are encoded here, off the event loop; writes after the unit of work, so as not to block other writes.
-        return result if route.writes or route.render is not None else encoded(result)
+        return result if route.writes or route.call_render is not None else encoded(result)
 
     return unit
 

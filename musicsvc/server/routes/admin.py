@@ -5,7 +5,7 @@ from functools import partial
 from musicsvc.server.handlers.admin import accounts, activity, artists, health, tokens
 from musicsvc.server.handlers.pages import imports
 from musicsvc.server.routes.pages import page
-from musicsvc.server.routes.route import Access, Route
+from musicsvc.server.routes.route import NO_STORE, URGENT, Access, Route
 from musicsvc.server.schemas.pages.admin import (
     AccountForm,
     ActivityQuery,
@@ -44,13 +44,13 @@ ROUTES: tuple[Route, ...] = (
     account("GET", ACCOUNT, accounts.show),
     account("POST", f"{ACCOUNT}/password-link", accounts.create_link, form=ACCOUNT),
     account("POST", f"{ACCOUNT}/edit", accounts.edit, body=EditAccountForm, form=ACCOUNT),
-    account("POST", f"{ACCOUNT}/suspend", accounts.suspend, body=ReasonForm, form=ACCOUNT, urgent=True),
+    account("POST", f"{ACCOUNT}/suspend", accounts.suspend, body=ReasonForm, form=ACCOUNT, cost=URGENT),
     account("POST", f"{ACCOUNT}/reinstate", accounts.reinstate, form=ACCOUNT),
     account("POST", f"{ACCOUNT}/grant-access", accounts.grant, form=ACCOUNT),
-    account("POST", f"{ACCOUNT}/revoke-access", accounts.revoke, form=ACCOUNT, urgent=True),
+    account("POST", f"{ACCOUNT}/revoke-access", accounts.revoke, form=ACCOUNT, cost=URGENT),
     account("POST", f"{ACCOUNT}/grant-plays", accounts.grant_plays, form=ACCOUNT),
     account("POST", f"{ACCOUNT}/make-admin", accounts.make_admin, form=ACCOUNT),
-    account("POST", f"{ACCOUNT}/end-admin", accounts.end_admin, form=ACCOUNT, urgent=True),
+    account("POST", f"{ACCOUNT}/end-admin", accounts.end_admin, form=ACCOUNT, cost=URGENT),
     account("POST", f"{ACCOUNT}/assign-artists", accounts.assign_artists, body=AssignForm, form=ACCOUNT),
     account("GET", f"{ACCOUNT}/delete", accounts.show_deletion),
     account("POST", f"{ACCOUNT}/delete", accounts.delete, body=DeletionForm, form=f"{ACCOUNT}/delete"),
@@ -60,16 +60,16 @@ ROUTES: tuple[Route, ...] = (
     artist("POST", f"{ARTIST}/assign", artists.assign, body=AssignForm, form=ARTIST),
     admin("GET", "/admin/tokens", tokens.search, query=SearchQuery),
     token("GET", TOKEN, tokens.show),
-    token("POST", f"{TOKEN}/revoke", tokens.revoke, body=ReasonForm, form=TOKEN, urgent=True),
+    token("POST", f"{TOKEN}/revoke", tokens.revoke, body=ReasonForm, form=TOKEN, cost=URGENT),
     token("POST", f"{TOKEN}/reinstate", tokens.reinstate, form=TOKEN),
     admin("GET", "/admin/abuse", tokens.list_abuse, query=OlderQuery),
-    admin("GET", "/admin/abuse/{id}", tokens.explain_abuse, no_store=True),
-    admin("GET", "/admin/activity", activity.show, query=ActivityQuery, no_store=True),
+    admin("GET", "/admin/abuse/{id}", tokens.explain_abuse, cost=NO_STORE),
+    admin("GET", "/admin/activity", activity.show, query=ActivityQuery, cost=NO_STORE),
     admin("GET", IMPORTS, imports.show_everybodys, query=OlderQuery),
     admin("GET", f"{IMPORTS}/{{id}}/undo", partial(imports.preview_undo, IMPORTS), find=runs.get),
     admin("POST", f"{IMPORTS}/{{id}}/undo", partial(imports.undo, IMPORTS), find=runs.get),
-    admin("GET", BACKUPS, health.list_backups, no_store=True),
-    admin("POST", BACKUPS, health.create_backup, form=BACKUPS, no_store=True),
-    admin("GET", "/admin/health", health.show, query=HealthQuery, no_store=True),
+    admin("GET", BACKUPS, health.list_backups, cost=NO_STORE),
+    admin("POST", BACKUPS, health.create_backup, form=BACKUPS, cost=NO_STORE),
+    admin("GET", "/admin/health", health.show, query=HealthQuery, cost=NO_STORE),
 )
 # fmt: on

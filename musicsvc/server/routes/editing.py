@@ -1,16 +1,23 @@
-"""Pages to create, edit, merge and delete artists, albums and tracks, for accounts with API access."""
+"""Pages to import, create, edit, merge and delete artists, albums and tracks, for accounts with API access."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from musicsvc.server.handlers.pages import editing, merging
+from musicsvc.server.handlers.pages import editing, imports, merging
 from musicsvc.server.routes.pages import page
-from musicsvc.server.routes.route import Access, Route
+from musicsvc.server.routes.route import SLOW, Access, Cost, Route, Runs
+from musicsvc.server.schemas.pages.admin import OlderQuery
 from musicsvc.server.schemas.pages.editing import FieldsForm, MergeForm, MergeQuery, NewQuery, TwinsQuery
+from musicsvc.server.schemas.pages.imports import ColumnsForm, UploadForm
 from musicsvc.store.editing import edits
 from musicsvc.store.editing.merging import Noun
+from musicsvc.store.importing.tasks import queue
+from musicsvc.store.importing.undoing import runs
 
+IMPORT = "/import"
+FILE = f"{IMPORT}/{{id}}"
+FIGURES = Cost(Runs.FIGURES)
 get = partial(page, "GET", access=Access.DEVELOPER)
 post = partial(page, "POST", access=Access.DEVELOPER)
 FIND: Mapping[Noun, Callable[..., Any]] = {
@@ -35,7 +42,19 @@ def _pages(noun: Noun, find: Callable[..., Any]) -> tuple[Route, ...]:
     )
 
 
+# fmt: off
 ROUTES: tuple[Route, ...] = (
-    page("GET", merging.TWINS, merging.show_twins, Access.SESSION, query=TwinsQuery, figures=True),
+    get(IMPORT, imports.show_all, query=OlderQuery),
+    post(IMPORT, imports.upload, body=UploadForm, form=IMPORT),
+    get(FILE, imports.show, find=queue.get_own),
+    post(f"{FILE}/columns", imports.change, find=queue.get_own, body=ColumnsForm, form=FILE),
+    post(f"{FILE}/start", imports.start, find=queue.get_own, form=FILE),
+    post(f"{FILE}/stop", imports.stop, find=queue.get_own, form=FILE),
+    post(f"{FILE}/discard", imports.discard, find=queue.get_own, form=FILE),
+    get(f"{FILE}/refused.csv", imports.send_refused, find=queue.get_own, cost=SLOW),
+    get("/imports/{id}/undo", partial(imports.preview_undo, IMPORT), find=runs.get_own, cost=FIGURES),
+    post("/imports/{id}/undo", partial(imports.undo, IMPORT), find=runs.get_own),
+    page("GET", merging.TWINS, merging.show_twins, Access.SESSION, query=TwinsQuery, cost=FIGURES),
     *(route for noun, find in FIND.items() for route in _pages(noun, find)),
 )
+# fmt: on

@@ -1,12 +1,16 @@
-"""Endpoints of the figures of tracks, albums and artists."""
+"""Endpoints of the figures of tracks, albums and artists, and of exports as files or as a report."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from musicsvc.server.handlers import insights, listening
-from musicsvc.server.routes.route import INSIGHTS, Family, Route
+from musicsvc.reports.formats import FORMATS
+from musicsvc.server.handlers import exports, insights, listening
+from musicsvc.server.routes.route import EXTENSION, INSIGHTS, Cost, Docs, Family, RateLimit, Route, Runs
+from musicsvc.server.schemas.exports import Export, ExportIn, Formats, Report, ReportIn, ScopeIn
 from musicsvc.server.schemas.insights import (
     AlbumFigures,
     ArtistFigures,
@@ -20,6 +24,17 @@ from musicsvc.server.schemas.listening import Hours, Listening, Milestones, Rele
 from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
 from musicsvc.store.insights import figures
 from musicsvc.store.plays.subjects import Subject
+
+FOUND = Docs(raises=(404,))
+EXPORT = f"{INSIGHTS}/export"
+Exporting = partial(
+    Route,
+    family=Family.INSIGHTS,
+    limit=RateLimit.EXPORTS,
+    private=True,
+    cost=Cost(Runs.SLOW, reads=True, replica=True),
+    docs=FOUND,
+)
 
 
 class Kind(NamedTuple):
@@ -37,13 +52,13 @@ ARTIST = Kind("artist", f"{INSIGHTS}/artists/{{artistId}}", figures.artist_of)
 
 def insight(of: Kind, path: str, handler: Callable[..., Any], **more: Any) -> Route:
     """Return the row of an endpoint of tracks, albums or artists, below the path of one of them."""
-    row = {"family": Family.INSIGHTS, "private": True, "replica": True, "find": of.find, **more}
+    row = {"family": Family.INSIGHTS, "private": True, "cost": Cost(replica=True), "find": of.find, **more}
     return Route("GET", of.path + path, handler, **row)
 
 
-def each(of: Kind, path: str, handler: Callable[..., Any], **more: Any) -> Route:
+def each(of: Kind, path: str, handler: Callable[..., Any], *, extension: bool = False, **more: Any) -> Route:
     """Return the row of an endpoint whose handler serves tracks, albums and artists."""
-    return insight(of, path, handler, noun=of.noun, **more)
+    return insight(of, path, handler, docs=Docs(extension=extension, noun=of.noun), **more)
 
 
 def figures_of(of: Kind, answer: type[BaseModel]) -> Sequence[Route]:
@@ -61,14 +76,27 @@ def listening_of(of: Kind) -> Sequence[Route]:
     )
 
 
+# fmt: off
 ROUTES: tuple[Route, ...] = (
     *figures_of(TRACK, Found[Figures]),
-    insight(TRACK, "/realtime", insights.show_realtime, answer=Found[Realtime], replica=False),
+    insight(TRACK, "/realtime", insights.show_realtime, answer=Found[Realtime], cost=Cost()),
     *figures_of(ALBUM, Found[AlbumFigures]),
     *figures_of(ARTIST, Found[ArtistFigures]),
     insight(ARTIST, "/collaborations", insights.list_collaborations, answer=Found[Collaborations]),
     *listening_of(TRACK),
     *listening_of(ALBUM),
-    insight(ALBUM, "/release", listening.compare_releases, query=ReleaseQuery, answer=Found[Releases], extension=True),
+    insight(ALBUM, "/release", listening.compare_releases, query=ReleaseQuery, answer=Found[Releases], docs=EXTENSION),
     *listening_of(ARTIST),
+    Route("GET", f"{EXPORT}/formats", exports.list_formats, family=Family.INSIGHTS, answer=Formats,
+          cost=Cost(Runs.CONSTANT)),
+    Exporting("POST", f"{EXPORT}/csv", exports.export_table("csv"), body=ExportIn,
+              docs=replace(FOUND, media="text/csv")),
+    Exporting("POST", f"{EXPORT}/json", exports.export_table("json"), body=ExportIn, answer=Found[Export]),
+    Exporting("POST", f"{EXPORT}/xlsx", exports.export_table("xlsx"), body=ExportIn,
+              docs=replace(FOUND, media=FORMATS["xlsx"].media_type, extension=True)),
+    Exporting("POST", f"{EXPORT}/report", exports.export_report, body=ReportIn, answer=Found[Report]),
+    Exporting("POST", f"{EXPORT}/pdf", exports.export_pdf, body=ScopeIn,
+              cost=Cost(Runs.SLOW, reads=True, replica=True, render=exports.render_pdf),
+              docs=replace(FOUND, media="application/pdf")),
 )
+# fmt: on

@@ -1,7 +1,7 @@
 """Endpoints of private conversations between accounts, of devices and of choices of notifications."""
 
 from musicsvc.server.handlers import messages, notifications
-from musicsvc.server.routes.route import V1, Route
+from musicsvc.server.routes.route import EXTENSION, V1, Docs, Route
 from musicsvc.server.schemas.answers import Paged, Success, one
 from musicsvc.server.schemas.fields import Pages
 from musicsvc.server.schemas.messages import (
@@ -25,17 +25,17 @@ DEVICES, CHOICES = f"{V1}/fcm-tokens", f"{V1}/notifications/{{user}}/subscriptio
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("POST", MESSAGES, messages.send, status=201, body=MessageIn, answer=one("message", Message),
-          raises=(404,), private=True),
-    Route("POST", CONVERSATIONS, messages.begin, status=201, body=ConversationIn, extension=True,
+          private=True, docs=Docs(raises=(404,))),
+    Route("POST", CONVERSATIONS, messages.begin, status=201, body=ConversationIn, docs=EXTENSION,
           answer=one("conversation", Conversation)),
-    Route("GET", CONVERSATIONS, messages.index, query=Pages, extension=True, answer=Paged[Conversation]),
+    Route("GET", CONVERSATIONS, messages.index, query=Pages, docs=EXTENSION, answer=Paged[Conversation]),
     Route("GET", f"{CONVERSATIONS}/{{id}}/messages", messages.list_messages, find=get, query=Pages,
-          private=True, extension=True, answer=Paged[Message]),
+          private=True, docs=EXTENSION, answer=Paged[Message]),
     Route("POST", DEVICES, notifications.register_device, body=DeviceIn, answer=DeviceStored),
-    Route("DELETE", DEVICES, notifications.delete_device, body=DeviceOut, extension=True, answer=Success),
+    Route("DELETE", DEVICES, notifications.delete_device, body=DeviceOut, docs=EXTENSION, answer=Success),
     Route("PUT", CHOICES, notifications.choose, find=require_own, private=True,
           body=SubscriptionsIn, answer=Success),
     Route("GET", CHOICES, notifications.show, find=require_own, private=True,
-          extension=True, answer=Subscriptions),
+          docs=EXTENSION, answer=Subscriptions),
 )
 # fmt: on

@@ -1,12 +1,24 @@
 """Pages for people with a browser, their downloads and shared reports, and the static files that pages use."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from musicsvc.server.handlers import exports
 from musicsvc.server.handlers.accounts import hash_password, registration_open
 from musicsvc.server.handlers.pages import accounts, developers, home, insights, overviews, settings
-from musicsvc.server.routes.route import Access, Family, PasswordOf, RateLimit, Route
+from musicsvc.server.routes.route import (
+    NO_STORE,
+    UNDOCUMENTED,
+    URGENT,
+    Access,
+    Cost,
+    Family,
+    PasswordOf,
+    RateLimit,
+    Route,
+    Runs,
+)
 from musicsvc.server.schemas.pages.accounts import (
     AccessForm,
     ChangePasswordForm,
@@ -35,6 +47,7 @@ from musicsvc.store.insights.figures import album_of, artist_of, track_of
 from musicsvc.store.security import sessions
 
 OPEN, SESSION = Access.OPEN, Access.SESSION
+FIGURES, HASHING = Cost(Runs.FIGURES, replica=True), Cost(prepare=accounts.hash_new_password)
 PASSWORD = "/password/{link}"  # noqa: S105 - a path
 SETTINGS = "/settings"
 COMPARE = "/insights/compare"
@@ -45,14 +58,13 @@ TOKEN = f"{DEVELOPERS}/tokens/{{id}}"
 
 def page(method: str, path: str, handler: Any, access: Access, **more: Any) -> Route:
     """Return the route of a page. `more`: further fields of `Route`."""
-    return Route(method, path, handler, access, family=Family.PAGE, undocumented=True, **more)
+    return Route(method, path, handler, access, family=Family.PAGE, docs=UNDOCUMENTED, **more)
 
 
 KINDS = {"/insights/artist/{id}": artist_of, "/insights/album/{id}": album_of, "/insights/track/{id}": track_of}
 TABLES = {kind: f"/insights/{kind}" for kind in ("artists", "albums", "tracks")}
-export = partial(
-    page, "POST", access=SESSION, body=ExportForm, reads=True, slow=True, replica=True, limit=RateLimit.EXPORTS
-)
+EXPORTING = Cost(Runs.SLOW, reads=True, replica=True)
+export = partial(page, "POST", access=SESSION, body=ExportForm, limit=RateLimit.EXPORTS, cost=EXPORTING)
 
 
 # fmt: off
@@ -64,19 +76,19 @@ ROUTES: tuple[Route, ...] = (
     page("POST", "/sign-out", accounts.sign_out, OPEN),
     page("GET", "/register", accounts.show_registration, OPEN, enabled_if=registration_open),
     page("POST", "/register", accounts.register, OPEN, body=RegisterForm, form="/register",
-         limit=RateLimit.REGISTER, enabled_if=registration_open, prepare=hash_password),
+         limit=RateLimit.REGISTER, enabled_if=registration_open, cost=Cost(prepare=hash_password)),
     page("GET", PASSWORD, accounts.show_password, OPEN, find=password_links.find, limit=RateLimit.PASSWORD_LINKS),
     page("POST", PASSWORD, accounts.set_password, OPEN, body=NewPasswordForm, form=PASSWORD,
-         find=password_links.find, limit=RateLimit.PASSWORD_LINKS, prepare=accounts.hash_new_password),
+         find=password_links.find, limit=RateLimit.PASSWORD_LINKS, cost=HASHING),
     page("GET", SETTINGS, settings.show, SESSION, query=OlderQuery),
     page("POST", f"{SETTINGS}/name", settings.rename, SESSION, body=DisplayNameForm, form=SETTINGS),
     page("POST", f"{SETTINGS}/password", settings.change_password, SESSION, body=ChangePasswordForm, form=SETTINGS,
-         password=PasswordOf.CALLER, prepare=accounts.hash_new_password),
+         password=PasswordOf.CALLER, cost=HASHING),
     page("POST", f"{SETTINGS}/sessions/{{id}}/end", settings.end_session, SESSION, find=sessions.get_own),
     page("POST", f"{SETTINGS}/sessions/end-others", settings.end_other_sessions, SESSION),
     page("GET", DATA, settings.show_data, SESSION),
     page("POST", DATA, settings.download, SESSION, body=PasswordForm, form=DATA, password=PasswordOf.CALLER,
-         reads=True, slow=True, limit=RateLimit.EXPORTS),
+         limit=RateLimit.EXPORTS, cost=Cost(Runs.SLOW, reads=True)),
     page("GET", DELETE, settings.show_deletion, SESSION),
     page("POST", DELETE, settings.delete, SESSION, body=PasswordForm, form=DELETE, password=PasswordOf.CALLER),
     page("GET", DEVELOPERS, developers.show, SESSION),
@@ -86,20 +98,18 @@ ROUTES: tuple[Route, ...] = (
     page("GET", TOKEN, developers.show_token, SESSION, find=tokens.get_own),
     page("POST", f"{TOKEN}/regenerate", developers.regenerate_token, SESSION, find=tokens.get_own,
          body=RegenerateForm, form=TOKEN, password=PasswordOf.CALLER),
-    page("POST", f"{TOKEN}/delete", developers.delete_token, SESSION, find=tokens.get_own, urgent=True),
-    Route("GET", "/static/{name}", home.send, OPEN, family=Family.PLAIN, no_store=True, undocumented=True),
-    page("GET", "/insights", overviews.show, SESSION, query=OverviewQuery, form="/insights",
-         figures=True, replica=True),
-    *(page("GET", path, insights.show, SESSION, find=find, query=SubjectQuery, form=path, figures=True,
-           replica=find is not track_of)  # that of a track shows its plays of this moment
+    page("POST", f"{TOKEN}/delete", developers.delete_token, SESSION, find=tokens.get_own, cost=URGENT),
+    Route("GET", "/static/{name}", home.send, OPEN, family=Family.PLAIN, cost=NO_STORE, docs=UNDOCUMENTED),
+    page("GET", "/insights", overviews.show, SESSION, query=OverviewQuery, form="/insights", cost=FIGURES),
+    *(page("GET", path, insights.show, SESSION, find=find, query=SubjectQuery, form=path,
+           cost=Cost(Runs.FIGURES, replica=find is not track_of))  # that of a track shows its plays of this moment
       for path, find in KINDS.items()),
-    *(page("GET", path, partial(overviews.show_table, kind), SESSION, query=TableQuery, form=path, figures=True,
-           replica=True)
+    *(page("GET", path, partial(overviews.show_table, kind), SESSION, query=TableQuery, form=path,
+           cost=FIGURES)
       for kind, path in TABLES.items()),
-    *(page("GET", f"{path}/csv", partial(overviews.download, kind), SESSION, query=TableQuery, slow=True,
-           replica=True, limit=RateLimit.EXPORTS) for kind, path in TABLES.items()),
-    page("GET", COMPARE, insights.compare, SESSION, query=CompareQuery, form=COMPARE, figures=True,
-         replica=True),
+    *(page("GET", f"{path}/csv", partial(overviews.download, kind), SESSION, query=TableQuery,
+           limit=RateLimit.EXPORTS, cost=Cost(Runs.SLOW, replica=True)) for kind, path in TABLES.items()),
+    page("GET", COMPARE, insights.compare, SESSION, query=CompareQuery, form=COMPARE, cost=FIGURES),
     page("POST", f"{COMPARE}/share", insights.share_comparison, SESSION, query=CompareQuery, body=ShareForm,
          form=COMPARE),
     page("GET", "/insights/track/{id}/realtime", insights.show_realtime, SESSION, find=track_of),
@@ -108,9 +118,9 @@ ROUTES: tuple[Route, ...] = (
     export("/insights/export/csv", exports.export_table("csv")),
     export("/insights/export/json", exports.export_table("json", attachment=True)),
     export("/insights/export/xlsx", exports.export_table("xlsx")),
-    export("/insights/export/pdf", exports.export_pdf, render=exports.render_pdf),
-    page("GET", "/reports/{link}", insights.show_shared, OPEN, render=insights.draw_shared, figures=True,
-         limit=RateLimit.REPORTS),
+    export("/insights/export/pdf", exports.export_pdf, cost=replace(EXPORTING, render=exports.render_pdf)),
+    page("GET", "/reports/{link}", insights.show_shared, OPEN, limit=RateLimit.REPORTS,
+         cost=Cost(Runs.FIGURES, render=insights.draw_shared)),
     page("POST", "/settings/share-links/{id}/end", insights.end_share, SESSION, find=report_links.get_own),
 )
 # fmt: on

@@ -1,12 +1,12 @@
 """The endpoint with which clients report plays of tracks."""
 
 from musicsvc.server.handlers import plays
-from musicsvc.server.routes.route import V1, Route
+from musicsvc.server.routes.route import EXTENSION, V1, Cost, Route
 from musicsvc.server.schemas.plays import PlaysIn, Reported
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("POST", f"{V1}/plays", plays.report, status=201, body=PlaysIn, extension=True, answer=Reported,
-          counters_only=True, tally=plays.count_outcomes),
+    Route("POST", f"{V1}/plays", plays.report, status=201, body=PlaysIn, docs=EXTENSION, answer=Reported,
+          cost=Cost(counters_only=True, tally=plays.count_outcomes)),
 )
 # fmt: on

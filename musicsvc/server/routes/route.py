@@ -23,7 +23,7 @@ JSON_MEDIA = "application/json"
 # Parameters of a handler whose responses depend on nothing but the request, the caller and the database.
 CACHEABLE = {"subject", "query", "caller", "site", "answer"}
 ME = "me"  # stands for the caller in a path
-NOW, KEPT = "now", "kept"  # parameters of handlers
+NOW, KEPT, RECEIVED = "now", "kept", "received"  # parameters of handlers
 NO_ID, NO_TEXT = str(MAX_ID), "-"  # of no object
 BoundFunction = Callable[[Mapping[str, Any]], Any]
 
@@ -125,37 +125,95 @@ class Subject:
         return f"{self._collection}/{text}" if known else None
 
 
-@dataclass(frozen=True)
+class Runs(Enum):
+    """Where a handler runs, and how many at once.
+
+    BRIEFLY: in a transaction of milliseconds. CONSTANT: on the event loop; it reads nothing, and its response is kept.
+    NO_STORE: without the database. IN_TURN: the same, one after the other. SLOW: in a transaction that may take long,
+    so only few run at once. FIGURES: a page that computes figures, a few at once, apart from exports; with
+    `Cost.render`, that computes them.
+    """
+
+    BRIEFLY = auto()
+    CONSTANT = auto()
+    NO_STORE = auto()
+    IN_TURN = auto()
+    SLOW = auto()
+    FIGURES = auto()
+
+
+class Probe(Enum):
+    """An endpoint for machines that watch the service: also outside of the base path, and logged only when it fails.
+
+    HEALTH: also answered without TLS.
+    """
+
+    HEALTH = auto()
+    METRICS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The way a handler runs, and the work around it.
+
+    - `reads`: a method other than GET that writes nothing.
+    - `replica`: reads figures, which may be up to 5 seconds old, so a read replica may answer.
+    - `urgent`: revokes a right, so it also succeeds on a full disk, in disk space reserved for revocations.
+    - `settles`: what the client reads after the response is at least as new, whatever process answers.
+    - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
+    - `counters_only`: writes nothing but counters, which cached responses may show up to 5 seconds later.
+    - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
+      Before `prepare`, the object of the path is looked up, so that a path without one costs no slow work.
+    - `tally`: returns numbers for metrics, by name, from the handler's result.
+    """
+
+    runs: Runs = Runs.BRIEFLY
+    reads: bool = False
+    replica: bool = False
+    urgent: bool = False
+    settles: bool = False
+    nests_tracks: bool = False
+    counters_only: bool = False
+    probe: Probe | None = None
+    prepare: Callable[..., Any] | None = None
+    render: Callable[..., Any] | None = None
+    tally: Callable[[Any], Mapping[str, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Docs:
+    """The statements of the OpenAPI document about an endpoint, beside its schemas.
+
+    - `extension`: goes beyond the original specification; `undocumented`: absent from the document.
+    - `raises`: further error statuses (404, 409, 422), which other fields of the route do not imply.
+    - `example`: by name, examples of path parameters and body fields that replace those of the schemas.
+    - `noun`: track, album or artist, if the handler serves all three.
+    """
+
+    extension: bool = False
+    undocumented: bool = False
+    raises: Collection[int] = ()
+    example: Mapping[str, Any] = field(default_factory=dict)
+    noun: str = ""
+    media: str = JSON_MEDIA
+
+
+NO_STORE, SLOW, URGENT = Cost(Runs.NO_STORE), Cost(Runs.SLOW), Cost(urgent=True)
+EXTENSION, UNDOCUMENTED = Docs(extension=True), Docs(undocumented=True)
+
+
+@dataclass
 class Route:
-    """One endpoint, read by the router, the checks of a request, the OpenAPI document and the tests.
+    """One endpoint, read by the router, the stages of a request, the OpenAPI document and the tests.
 
     - `find`: the store function that loads the object that the path names, if the caller has a right to it.
     - `answer`, `public_answer`: schemas of a successful response, with a token and without a token.
     - `password`: the body has a password to verify first. The handler gets `verified`, the account's credentials, or
       None if the password is wrong.
-    - `noun`: track, album or artist, if the handler serves all three.
-    - `upload`: the form of the body has a file, which is stored; the handler gets it as `received`.
     - `form`: the path of the page with the form of this POST, which is shown again if the form has errors. Of a GET:
       its own path, if its query comes from a form of the page.
+    - `private`: denied requests may be attempts to find private objects.
     - `enabled_if` raises a Failure if the settings switch the endpoint off.
-    - `prepare`, `render`: slow work before the handler, and after it on its result; both run outside the transaction.
-      Before `prepare`, the object of the path is looked up, so that a path without one costs no slow work.
-    - `tally`: returns numbers for metrics, by name, from the handler's result.
-    - `urgent`: revokes a right, so it also succeeds on a full disk, in disk space reserved for revocations.
-    - `reads`: a method other than GET that writes nothing; `no_store`: the handler uses no database.
-    - `counters_only`: writes nothing but counters, which cached responses may show up to 5 seconds later.
-    - `constant`: the handler reads nothing and returns at once, so it runs on the event loop.
-    - `slow`: may take long, so only few such requests run at once.
-    - `figures`: a page that computes figures: a few run at once, apart from exports. With `render`, that computes them.
-    - `replica`: reads figures, which may be up to 5 seconds old, so a read replica may answer.
-    - `settles`: what the client reads after the response is at least as new, whatever process answers.
-    - `nests_tracks`: with a token, each row of a page contains tracks, so large pages are built on a separate thread.
-    - `extension`: goes beyond the original specification; `undocumented`: absent from the OpenAPI document.
-    - `demo`: exists in demo mode only.
-    - `probe`: for machines that watch the service: also outside of the base path, and logged only when it fails.
-    - `plain_http`: also answered without TLS; `private`: denied requests may be attempts to find private objects.
-    - `raises`: further error statuses (404, 409, 422) for the OpenAPI document, which other fields do not imply.
-    - `example`: by name, examples of path parameters and body fields that replace those of the schemas.
     """
 
     method: str
@@ -169,57 +227,29 @@ class Route:
     query: type[Query] | None = None
     answer: type[BaseModel] | None = None
     public_answer: type[BaseModel] | None = None
-    media: str = JSON_MEDIA
     limit: RateLimit | None = None
     password: PasswordOf | None = None
-    noun: str = ""
     form: str | None = None
-    upload: bool = False
-    enabled_if: Callable[[Settings], None] | None = None
-    prepare: Callable[..., Any] | None = None
-    render: Callable[..., Any] | None = None
-    tally: Callable[[Any], Mapping[str, int]] | None = None
-    reads: bool = False
-    urgent: bool = False
-    slow: bool = False
-    figures: bool = False
-    replica: bool = False
-    settles: bool = False
-    nests_tracks: bool = False
-    no_store: bool = False
-    constant: bool = False
-    counters_only: bool = False
-    extension: bool = False
-    undocumented: bool = False
-    demo: bool = False
-    probe: bool = False
-    plain_http: bool = False
     private: bool = False
-    raises: Collection[int] = ()
-    example: Mapping[str, Any] = field(default_factory=dict)
-    call_handler: BoundFunction = field(init=False, repr=False)
-    call_prepare: BoundFunction | None = field(init=False, repr=False)
-    call_render: BoundFunction | None = field(init=False, repr=False)
-    subject: Subject | None = field(init=False, repr=False)
-    cacheable: bool = field(init=False, repr=False)  # whether equal requests have equal responses until a write
-    keeps: bool = field(init=False, repr=False)  # whether the handler reads what earlier requests have read
-    _depends_on_caller: bool = field(init=False, repr=False)
+    enabled_if: Callable[[Settings], None] | None = None
+    cost: Cost = field(default_factory=Cost)
+    docs: Docs = field(default_factory=Docs)
 
     def __post_init__(self) -> None:
         """Bind the functions once, so that no signature is inspected while a request is answered."""
-        names = parameters(self.handler)
-        object.__setattr__(self, "call_handler", bind(self.handler, names))
-        object.__setattr__(self, "call_prepare", self.prepare and bind(self.prepare))
-        object.__setattr__(self, "call_render", self.render and bind(self.render))
-        object.__setattr__(self, "subject", self.find and Subject(self.path, self.find))
-        reads = (
-            self.method in SAFE and not (self.no_store or self.constant or self.heavy) and self.family is Family.GENERAL
-        )
+        cost, names = self.cost, parameters(self.handler)
+        self.call_handler = bind(self.handler, names)
+        self.call_prepare = cost.prepare and bind(cost.prepare)
+        self.call_render = cost.render and bind(cost.render)
+        self.subject = self.find and Subject(self.path, self.find)
+        self.keeps = KEPT in names  # the handler reads what earlier requests have read
+        self.upload = RECEIVED in names  # the form of the body has a file, which is stored
+        self._depends_on_caller = "caller" in names
+        reads = self.method in SAFE and self.family is Family.GENERAL and cost.runs is Runs.BRIEFLY and not self.heavy
         # What a replica has read is older than the versions of tables that a cached response is compared with.
-        repeatable = not self.replica and (self.subject is None or not self.subject.depends_on_time)
-        object.__setattr__(self, "cacheable", reads and repeatable and CACHEABLE.issuperset(names))
-        object.__setattr__(self, "keeps", KEPT in names)
-        object.__setattr__(self, "_depends_on_caller", "caller" in names)
+        repeatable = not cost.replica and (self.subject is None or not self.subject.depends_on_time)
+        # Whether equal requests have equal responses until a write.
+        self.cacheable = reads and repeatable and CACHEABLE.issuperset(names)
 
     def audience(self, caller: Identity | None) -> Hashable:
         """Return a cache key that is equal for callers who get equal responses, such as all callers without a token."""
@@ -241,7 +271,7 @@ class Route:
     @property
     def writes(self) -> bool:
         """Whether the handler runs in a write transaction."""
-        return self.method not in SAFE and not self.reads
+        return self.method not in SAFE and not self.cost.reads
 
     @property
     def needs_write_scope(self) -> bool:
@@ -251,13 +281,23 @@ class Route:
     @property
     def heavy(self) -> bool:
         """Whether requests run on an executor with limited capacity, and are answered with 503 while it is full."""
-        return self.slow or self.figures or self.prepare is not None or self.render is not None
+        cost = self.cost
+        return cost.runs in {Runs.SLOW, Runs.FIGURES} or cost.prepare is not None or cost.render is not None
+
+    @property
+    def plain_http(self) -> bool:
+        return self.cost.probe is Probe.HEALTH
+
+    @property
+    def demo(self) -> bool:
+        """Whether the endpoint exists in demo mode only."""
+        return self.path.startswith("/demo/")
 
     @property
     def operation(self) -> str:
         """The unique id of the operation in the OpenAPI document."""
         name = f"{self.handler.__module__.rpartition('.')[2]}_{self.handler.__name__}"
-        return f"{name}_{self.noun}" if self.noun else name
+        return f"{name}_{self.docs.noun}" if self.docs.noun else name
 
 
 class Router:
@@ -271,7 +311,7 @@ class Router:
         self._patterns: dict[int, list[tuple[Sequence[str], str, Route]]] = {}
         for route in routes:
             parts = route.path.split("/")
-            if route.probe:
+            if route.cost.probe is not None:
                 self._outside.add(route.path)
             if route.parameters:
                 self._patterns.setdefault(len(parts), []).append((parts, route.path.partition("{")[0], route))

@@ -6,8 +6,6 @@ from musicsvc.server.routes import (
     catalog,
     documents,
     editing,
-    exports,
-    imports,
     insights,
     messages,
     pages,
@@ -25,11 +23,9 @@ ROUTES: tuple[Route, ...] = (
     *messages.ROUTES,
     *art.ROUTES,
     *insights.ROUTES,
-    *exports.ROUTES,
     *documents.ROUTES,
     *pages.ROUTES,
-    *imports.ROUTES,
     *editing.ROUTES,
     *admin.ROUTES,
 )
-DOCUMENTED = frozenset(route.path for route in ROUTES if not route.undocumented)  # paths of the OpenAPI document
+DOCUMENTED = frozenset(route.path for route in ROUTES if not route.docs.undocumented)  # paths of the OpenAPI document

@@ -1,7 +1,7 @@
 """Endpoints to register, sign in, search and follow accounts, and to manage the caller's access tokens."""
 
 from musicsvc.server.handlers import accounts, likes, tokens, users
-from musicsvc.server.routes.route import V1, Access, PasswordOf, RateLimit, Route
+from musicsvc.server.routes.route import EXTENSION, URGENT, V1, Access, Cost, Docs, PasswordOf, RateLimit, Route
 from musicsvc.server.schemas.accounts import (
     FoundUsers,
     LoggedIn,
@@ -25,23 +25,23 @@ TOKENS = f"{V1}/access-tokens"
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     Route("POST", f"{V1}/auth/register", accounts.register, Access.OPEN, body=RegisterIn, answer=Registered,
-          limit=RateLimit.REGISTER, enabled_if=accounts.registration_open, prepare=accounts.hash_password),
-    Route("GET", f"{V1}/users/me", users.me, extension=True, answer=one("user", UserSummary)),
+          limit=RateLimit.REGISTER, enabled_if=accounts.registration_open, cost=Cost(prepare=accounts.hash_password)),
+    Route("GET", f"{V1}/users/me", users.me, docs=EXTENSION, answer=one("user", UserSummary)),
     Route("GET", f"{V1}/users/me/followed-users", users.list_followed, query=Pages, answer=Paged[UserSummary]),
     Route("GET", f"{V1}/users/me/followers", users.list_followers, query=Pages, answer=Paged[UserSummary]),
-    Route("GET", f"{V1}/users/me/likes", likes.list_likes, query=Pages, extension=True, answer=Paged[Track]),
-    Route("GET", f"{V1}/users/me/reposts", likes.list_reposts, query=Pages, extension=True, answer=Paged[Track]),
-    Route("GET", f"{V1}/users/me/artists", users.list_artists, query=Pages, extension=True, answer=Paged[Artist]),
+    Route("GET", f"{V1}/users/me/likes", likes.list_likes, query=Pages, docs=EXTENSION, answer=Paged[Track]),
+    Route("GET", f"{V1}/users/me/reposts", likes.list_reposts, query=Pages, docs=EXTENSION, answer=Paged[Track]),
+    Route("GET", f"{V1}/users/me/artists", users.list_artists, query=Pages, docs=EXTENSION, answer=Paged[Artist]),
     Route("GET", f"{V1}/users/search", users.search, query=SearchQuery, answer=FoundUsers),
-    Route("POST", f"{V1}/users/{{id}}/follow", users.follow, find=user_store.get, extension=True, raises=(422,),
-          answer=Success, example={"id": 2}),
-    Route("POST", f"{V1}/users/{{id}}/unfollow", users.unfollow, find=user_store.get, extension=True, answer=Success),
-    Route("POST", f"{V1}/auth/login", accounts.log_in, Access.OPEN, body=LoginIn, answer=LoggedIn, extension=True,
-          password=PasswordOf.NAMED, raises=(403, 422)),
-    Route("GET", TOKENS, tokens.index, query=Pages, answer=Paged[TokenListed], extension=True),
-    Route("POST", TOKENS, tokens.create, status=201, body=TokenIn, answer=NewToken, extension=True,
+    Route("POST", f"{V1}/users/{{id}}/follow", users.follow, find=user_store.get, answer=Success,
+          docs=Docs(extension=True, raises=(422,), example={"id": 2})),
+    Route("POST", f"{V1}/users/{{id}}/unfollow", users.unfollow, find=user_store.get, docs=EXTENSION, answer=Success),
+    Route("POST", f"{V1}/auth/login", accounts.log_in, Access.OPEN, body=LoginIn, answer=LoggedIn,
+          password=PasswordOf.NAMED, docs=Docs(extension=True, raises=(403, 422))),
+    Route("GET", TOKENS, tokens.index, query=Pages, answer=Paged[TokenListed], docs=EXTENSION),
+    Route("POST", TOKENS, tokens.create, status=201, body=TokenIn, answer=NewToken, docs=EXTENSION,
           password=PasswordOf.CALLER),
-    Route("DELETE", f"{TOKENS}/{{id}}", tokens.delete, find=get_own, private=True, answer=Success, extension=True,
-          urgent=True),
+    Route("DELETE", f"{TOKENS}/{{id}}", tokens.delete, find=get_own, private=True, answer=Success, docs=EXTENSION,
+          cost=URGENT),
 )
 # fmt: on

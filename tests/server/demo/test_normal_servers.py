@@ -69,7 +69,7 @@ def test_the_responses_of_the_own_endpoints_are_those_of_the_document(own_demo: 
     for route in sorted(OWN, key=lambda route: route.method != "POST"):
         operation = document["paths"][route.path][route.method.lower()]
         content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-        response = own_demo.ask(route.method, route.path.format_map(route.example), content.get("example"))
+        response = own_demo.ask(route.method, route.path.format_map(route.docs.example), content.get("example"))
         assert response.status in {route.status, 404}
         if response.status == route.status:
             schema = operation["responses"][str(route.status)]["content"]["application/json"]["schema"]

@@ -46,11 +46,11 @@ def test_an_endpoint_has_every_status_that_it_can_give(document: dict[str, Any],
     assert given >= ANYWHERE | {route.status}
     assert (304 in given) == (route.method == "GET")
     assert (401 in given) == (route.access is not Access.OPEN)
-    assert (404 in given) == ("{" in route.path or 404 in route.raises)
-    assert (409 in given) == (409 in route.raises)
+    assert (404 in given) == ("{" in route.path or 404 in route.docs.raises)
+    assert (409 in given) == (409 in route.docs.raises)
     assert ({413, 415} <= given) == (route.body is not None)
     assert {405, 408, 431} & given == set()  # described once, for all
-    assert (422 in given) == (route.body is not None or route.query is not None or 422 in route.raises)
+    assert (422 in given) == (route.body is not None or route.query is not None or 422 in route.docs.raises)
 
 
 def test_statuses_of_well_known_endpoints_stand_as_they_are_meant(document: dict[str, Any]) -> None:
@@ -74,7 +74,7 @@ def test_an_endpoint_has_one_tag_and_additions_are_marked(document: dict[str, An
     for route in SHOWN:
         operation = document["paths"][route.path][route.method.lower()]
         assert len(operation["tags"]) == 1
-        assert operation.get("x-addition", False) is route.extension
+        assert operation.get("x-addition", False) is route.docs.extension
     assert operation_of(document, "GET", "/genres")["x-addition"] is True
     declared = {tag["name"] for tag in document["tags"]}
     used = {tag for methods in document["paths"].values() for each in methods.values() for tag in each["tags"]}

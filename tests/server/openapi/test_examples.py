@@ -76,7 +76,9 @@ async def test_the_example_of_a_change_can_be_sent_as_it_stands(
         hashed = passwords.hash_password("three romances for violin")
         store.write(lambda: users.set_password(users.by_email("demo@musicsvc.test"), hashed, now=1)).result()
     if (route.method, route.path) == ("DELETE", f"{V1}/artists/{{id}}"):
-        store.write(lambda: TrackArtist.delete().where(TrackArtist.artist == route.example["id"]).execute()).result()
+        store.write(
+            lambda: TrackArtist.delete().where(TrackArtist.artist == route.docs.example["id"]).execute()
+        ).result()
     answer = await send_example(caller_of(route, anonymous, world), document, route)
     assert answer.status == route.status, answer.body
     conforms(answer, route.method, route.path)

@@ -76,7 +76,7 @@ async def test_nothing_that_can_be_made_from_the_document_is_answered_otherwise_
     # The same requests in every ordinary run; new ones in each long run, which prints its seed.
     effort = ("--max-examples", "250") if long else ("--max-examples", "3", "--seed", "1")
     # Without a token, endpoints that need one answer 401 to anything (test_order.py); a short run omits them.
-    open_to_all = [each.operation for each in ROUTES if each.access is not Access.TOKEN and not each.undocumented]
+    open_to_all = [each.operation for each in ROUTES if each.access is not Access.TOKEN and not each.docs.undocumented]
     without = [] if long else [f"--include-operation-id={operation}" for operation in open_to_all]
     folders = {"with a token": tmp_path / "known", "without a token": tmp_path / "unknown"}
     for folder, settings, left in zip(folders.values(), (TOKENS, ""), ([], without), strict=True):

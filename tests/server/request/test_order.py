@@ -133,7 +133,7 @@ async def test_each_fault_is_told_before_the_next(shared_hosted: Shared, route: 
         answer = await answer_to(shared_hosted.client.root, raw)
         assert answer.status == status, (name, answer.body)
         assert status not in CODES or is_error(answer, route, CODES[status]), (name, answer.body)
-        if not (route.undocumented or name in {"framing", "https"}):  # these are found before the path is
+        if not (route.docs.undocumented or name in {"framing", "https"}):  # these are found before the path is
             conforms(answer, *raw.decode().split()[:2])
 
 
@@ -277,7 +277,7 @@ def below_the_body(world: World, valid: ValidRequest, worst: str, sound: list[st
         yield "fields", request(route.method, valid.path + worst, *sound, *kind, body=faulty), 422
     whole = request(route.method, valid.path + valid.query, *sound, *kind, body=json_of(valid))
     yield "nothing", whole, valid.status
-    if 409 in route.raises and route.body is not None:
+    if 409 in route.docs.raises and route.body is not None:
         yield "conflict", whole, 409
 
 

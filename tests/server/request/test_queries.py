@@ -95,7 +95,7 @@ async def test_a_page_of_many_rows_takes_as_many_queries_as_one_of_one_row(
         view = next(view for view in LISTS[route.path](world) if len(view.rows) > MANY)
         for token in (world.tokens["ann"], *([None] if route.access is Access.PUBLIC else [])):
             path = f"GET {V1}/{view.path}?perPage="
-            many = ALBUMS if route.nests_tracks else 100  # albums are loaded in groups
+            many = ALBUMS if route.cost.nests_tracks else 100  # albums are loaded in groups
             asked = [await count(store, uncached.holding(token), f"{path}{size}") for size in (1, many)]
             found[route.path, token is None] = asked
         with queries(store) as made:

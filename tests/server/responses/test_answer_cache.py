@@ -13,7 +13,7 @@ from musicsvc.config import Settings
 from musicsvc.server.freshness import Freshness, Source, Stamp
 from musicsvc.server.responses.answer_cache import LARGE, AnswerCache, Fragment, Slot
 from musicsvc.server.responses.large import encode
-from musicsvc.server.routes.route import V1, Family, Route, Router
+from musicsvc.server.routes.route import NO_STORE, SLOW, V1, Cost, Family, Route, Router
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.shapes.envelope import Encoded
 from musicsvc.store.engine.store import Store
@@ -255,8 +255,8 @@ def test_only_reads_that_depend_on_the_request_and_the_database_are_cacheable() 
     assert route().cacheable
     assert not route(method="POST").cacheable
     assert not route(lambda query, now: (query, now)).cacheable
-    assert not route(no_store=True).cacheable
-    assert not route(slow=True).cacheable
+    assert not route(cost=NO_STORE).cacheable
+    assert not route(cost=SLOW).cacheable
     assert not route(family=Family.PLAIN).cacheable
     assert not route(family=Family.INSIGHTS).cacheable  # figures are of the moment
-    assert not route(render=lambda drawing: drawing).cacheable
+    assert not route(cost=Cost(render=lambda drawing: drawing)).cacheable

@@ -24,7 +24,7 @@ async def test_every_read_has_the_keys_of_its_tier_and_no_others(
     client = anonymous.holding(filled.tokens["ann"])
     world = World(store, clock)
     for route in TESTED_ROUTES:
-        if route.method != "GET" or route.answer is None or route.media != JSON_MEDIA:
+        if route.method != "GET" or route.answer is None or route.docs.media != JSON_MEDIA:
             continue
         valid = ValidRequest(world, route)
         # The first one of the filled world that ann may read, else the owner's.

@@ -48,7 +48,7 @@ def test_every_parameter_of_a_handler_has_a_source(route: Route) -> None:
         "body": route.body,
         "query": route.query,
         "subject": route.find,
-        "prepared": route.prepare,
+        "prepared": route.cost.prepare,
         "caller": route.access is not Access.OPEN or on_page,
         "verified": route.password,
         "received": route.upload,
@@ -58,7 +58,7 @@ def test_every_parameter_of_a_handler_has_a_source(route: Route) -> None:
     }
     sources = {name for name in SOURCES if there.get(name, True)} | {*route.parameters}
     assert taken_by(route.handler) <= sources
-    assert taken_by(route.prepare) <= sources - {"subject", "prepared"}
+    assert taken_by(route.cost.prepare) <= sources - {"subject", "prepared"}
     if route.find is not None:
         rest = [*inspect.signature(route.find).parameters][len(route.parameters) :]
         assert set(rest) <= {"actor", "now"}
