@@ -106,12 +106,7 @@ class ClockIn(Body):
     to: Instant | None = None
 
     @classmethod
-    def check_together(
-        cls,
-        sent: Mapping[str, Any],
-        faults: Collection[str],
-        context: Mapping[str, Any],  # noqa: ARG003 - periods use it
-    ) -> dict[str, str]:
+    def check_together(cls, sent: Mapping[str, Any], faults: Collection[str], _context: Mapping[str, Any]) -> Any:
         """Return an error unless exactly one of the two fields is given."""
         given = [name for name in cls.model_fields if sent.get(name) is not None]
         if len(given) == 1 or faults:

@@ -199,12 +199,7 @@ class Input(BaseModel):
     misnamed: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
-    def check_together(
-        cls,
-        sent: Mapping[str, Any],  # noqa: ARG003 - periods use it
-        faults: Collection[str],  # noqa: ARG003 - periods use it
-        context: Mapping[str, Any],  # noqa: ARG003 - periods use it
-    ) -> dict[str, str]:
+    def check_together(cls, _sent: Mapping[str, Any], _faults: Collection[str], _context: Mapping[str, Any]) -> Any:
         """Check rules about several fields, or about the current time (`now` in `context`).
 
         Return a message for each invalid field. `sent`: the fields of the request; `faults`: the fields that are

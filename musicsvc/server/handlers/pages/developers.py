@@ -23,7 +23,6 @@ HOME = "/settings/developers"
 WRONG = {"password": "The password is wrong."}
 MOST_SHOWN = 200
 COUNTED = 7 * DAY
-AccessState = Literal["granted", "pending", "denied", "withdrawn", "none"]
 Notice = Literal["day", "week", "fortnight"]
 WARNINGS: tuple[tuple[int, Notice], ...] = ((DAY, "day"), (7 * DAY, "week"), (14 * DAY, "fortnight"))
 UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"))
@@ -48,15 +47,10 @@ class ShownToken:
 
 def _shown(token: Token, now: int, requests: int | None) -> ShownToken:
     state = tokens.state(token, now)
-    warning = _warning_of(token.expires_at - now) if state == "valid" else None
-    expires = moment_from(token.expires_at - now)
-    former = state == "valid" and (token.former_expires_at or 0) > now
-    return ShownToken(token, state, SCOPES[token.scope], expires, warning, requests, former)
-
-
-def _warning_of(left: int) -> Notice | None:
-    """Return the expiry warning to show for a token, or None. `left`: microseconds until the token expires."""
-    return next((warning for length, warning in WARNINGS if left <= length), None)
+    left, is_valid = token.expires_at - now, state == "valid"
+    warning = next((warning for length, warning in WARNINGS if is_valid and left <= length), None)
+    former = is_valid and (token.former_expires_at or 0) > now
+    return ShownToken(token, state, SCOPES[token.scope], moment_from(left), warning, requests, former)
 
 
 def moment_from(left: int) -> str:
@@ -66,14 +60,13 @@ def moment_from(left: int) -> str:
     return f"in {text}" if left > 0 else f"{text} ago"
 
 
-def _access_state(user: User, latest: AccessRequest | None) -> AccessState:
-    """Return the state of the account's API access. `latest`: the account's newest request for access."""
+def _access_state(user: User, latest: AccessRequest | None) -> str:
+    """Return granted, pending, denied, withdrawn or none. `latest`: the account's newest request for access."""
     if user.api_access:
         return "granted"
     if latest is None:
         return "none"
-    states: dict[str, AccessState] = {"pending": "pending", "denied": "denied"}
-    return states.get(latest.state, "withdrawn")
+    return latest.state if latest.state in {"pending", "denied"} else "withdrawn"
 
 
 def show(caller: SessionIdentity, now: int, activity_log: Log) -> View:
