@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from musicsvc.clock import isoformat, to_datetime
+from musicsvc.server.shapes.envelope import Representation, represent
 from musicsvc.server.shapes.pages import View
 from musicsvc.store.insights.figures import noun
 from musicsvc.wording import cut, quantity
@@ -18,7 +19,7 @@ from musicsvc.wording import cut, quantity
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
 HTML_TYPE = "text/html; charset=utf-8"
-KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml", ".html": "text/html"}
 DIGEST_LENGTH = 12  # characters of the hash in a file's URL, so that browsers may keep the file for ever
 
 
@@ -52,6 +53,12 @@ def static_files() -> dict[str, Path]:
     """Map the name of each static file in URLs, such as `site-0123456789ab.css`, to its path. Reads all files."""
     paths = [path for path in STATIC.rglob("*") if path.suffix in KINDS]
     return {f"{path.stem}-{_digest(path)}{path.suffix}": path for path in paths}
+
+
+@lru_cache(maxsize=64)
+def represent_file(path: Path) -> Representation:
+    """Return a file for browsers with its gzip form. The result is cached."""
+    return represent(path.read_bytes(), f"{KINDS[path.suffix]}; charset=utf-8")
 
 
 @lru_cache(maxsize=1)

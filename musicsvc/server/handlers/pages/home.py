@@ -1,11 +1,9 @@
 """The home page, and the style sheets, scripts and icons of pages."""
 
-from functools import lru_cache
-
 from musicsvc.config import Settings
 from musicsvc.errors import NotFound
 from musicsvc.server.pages import html
-from musicsvc.server.shapes.envelope import Download, Representation, Site, represent
+from musicsvc.server.shapes.envelope import Download, Site
 from musicsvc.server.shapes.pages import View
 
 FOR_EVER = "public, max-age=31536000, immutable"  # the name contains the hash of the content
@@ -20,11 +18,4 @@ def send(name: str) -> Download:
     """Send a static file. Raises NotFound if there is none of this name."""
     if name not in html.static_files():
         raise NotFound("There is no such file.")
-    return Download.from_representation(_file(name), {"Cache-Control": FOR_EVER})
-
-
-@lru_cache(maxsize=64)
-def _file(name: str) -> Representation:
-    """Return the file with its gzip form. The result is cached."""
-    path = html.static_files()[name]
-    return represent(path.read_bytes(), f"{html.KINDS[path.suffix]}; charset=utf-8")
+    return Download.from_representation(html.represent_file(html.static_files()[name]), {"Cache-Control": FOR_EVER})
