@@ -2,6 +2,7 @@
 
 import ast
 import logging
+import pkgutil
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from pathlib import Path
 import grimp
 import pytest
 from importlinter import cli
+
+from tests.support import bounds
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "musicsvc").rglob("*.py"))
@@ -61,6 +64,13 @@ def test_no_file_is_too_long() -> None:
     lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in SOURCES}
 
     assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+@pytest.mark.parametrize("place", bounds.CONSTANTS.values())
+def test_every_constant_that_tests_lower_exists(place: str) -> None:
+    if "postgres" in place:
+        pytest.importorskip("psycopg")
+    pkgutil.resolve_name(f"musicsvc.{place}")
 
 
 def test_no_folder_outgrows_a_glance() -> None:
