@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
+from typing import Any, Self
 
 from musicsvc.clock import DAY
 from musicsvc.server.shapes import listening as shapes
@@ -77,6 +78,11 @@ class Catalog:
     tracks: list[int] = field(default_factory=list)
     past: Past = field(default_factory=Past)
     _taken: set[tuple[int, int, str]] = field(default_factory=set)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        ids = {"artists": [*self.artists], "albums": [*self.albums], "tracks": [*self.tracks]}
+        past = copy.deepcopy(self.past, memo)
+        return type(self)(self.manager, self.token, **ids, past=past, _taken={*self._taken})
 
     def add_plays(self, heard: Iterable[tuple[int, int, str] | PlayOf]) -> None:
         """Record plays, (track's id, time, listener's name), repeats included; in a writing unit."""

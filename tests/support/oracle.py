@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 JSON = dict[str, Any]
 LENGTHS = {"7-days": 7, "30-days": 30, "90-days": 90, "1-year": 365}
@@ -62,6 +62,16 @@ class Past:
     plays: list[PlayOf] = field(default_factory=list)
     likes: list[GivenTo] = field(default_factory=list)
     reposts: list[GivenTo] = field(default_factory=list)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Copy the lists; plays, of which there may be thousands, never change."""
+
+        def copied(lists: dict[int, list[int]]) -> dict[int, list[int]]:
+            return {number: [*members] for number, members in lists.items()}
+
+        names = dict(self.names), dict(self.album_names), dict(self.artist_names)
+        lists = copied(self.on_album), copied(self.by_artist), copied(self.albums_by_artist)
+        return type(self)(*names, *lists, [*self.plays], [*self.likes], [*self.reposts])
 
     def tracks(self, noun: str, number: int) -> list[int]:
         """Return the tracks of a subject."""
