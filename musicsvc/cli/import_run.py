@@ -125,8 +125,7 @@ class _Run:
             if self._options.refused is not None:
                 from musicsvc.store.importing.refused_rows import RefusedRows
 
-                self._rows = RefusedRows(reader)
-                reader = self._rows.reader
+                reader = self._rows = RefusedRows(reader)
             store = stack.enter_context(self._session.store())
             self._warning = None if warn is None else warn(store)
             show_progress = stack.enter_context(progress.bar(self._session, self._options.file.name))

@@ -27,7 +27,7 @@ def list_(context: typer.Context, json: AsJson = False) -> None:
 
     session = Session.from_context(context)
     columns = ("id", "kind", "state", "rows", "new", "changed", "started_at", "user", "file")
-    found = [_to_json(row) for row in session.read(runs.list_all)]
+    found = [_to_json(row) for row in session.read(runs.newest)]
     shown = found if json else [row | {name: _total(row, name) for name in ("new", "changed")} for row in found]
     output.print_table(session, shown, columns, json=json)
     if not found:

@@ -207,7 +207,7 @@ def test_the_reader_of_a_file_of_refused_rows_closes_the_imported_file(tmp_path:
     file = tmp_path / "rows.csv"
     file.write_text("track,artist\nS1,A\n")
     refused = RefusedRows(readers.open_file(file))
-    with refused.reader as reader:
+    with refused as reader:
         assert [record.values for record in reader] == [{"track": "S1", "artist": "A"}]
         assert open_files(tmp_path) == [str(file)]
     assert open_files(tmp_path) == []

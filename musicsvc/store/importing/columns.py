@@ -1,6 +1,7 @@
-"""What the columns of an imported file hold: as the user says, or as their headings and the first rows tell."""
+"""The columns of an imported file: which field each fills, as the user says or as the file tells, and their cells."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import time, timedelta
 from functools import partial
@@ -73,18 +74,6 @@ class Guess(NamedTuple):
         return self.field is not None and (self.why not in {EXACT, MAPPED} or self.written is not None)
 
 
-class Rows(NamedTuple):
-    """The first rows of a table: their line numbers, and their cells by column."""
-
-    lines: Sequence[int]
-    cells: Sequence[Mapping[str, Any]]
-
-    def of(self, column: str) -> list[tuple[int, Any]]:
-        """Return line and value of the cells of a column that are not empty."""
-        found = ((line, row.get(column)) for line, row in zip(self.lines, self.cells, strict=True))
-        return [(line, value) for line, value in found if not values.is_blank(value)]
-
-
 class Columns:
     """Maps each column of a file to a field: by `pairs` (`column=field`), as guessed, or by the name of the field.
 
@@ -104,6 +93,7 @@ class Columns:
         self._date_format = date_format
         self.mapped: dict[str, str] = {}
         self.guesses: list[Guess] = []
+        self._sample: tuple[Sequence[str], Sequence[Record]] = (), ()  # the columns and the first rows
         self._parsers = {name: each.parse for name, each in fields.items()}
         self._found: dict[str, str | None] = {}  # fields by column, of the rows read so far
         for pair in pairs:
@@ -128,13 +118,20 @@ class Columns:
             first.extend(_sample(steps))
         except Failure as failure:  # raised again after the rows before it
             damage = failure
-        sound = [each for each in first if each.fault is None and each.note is None]
-        names = list(dict.fromkeys(name for each in sound for name in each.values))
-        rows = Rows([each.line for each in sound], [each.values for each in sound])
-        self.guess(names if reader.columns is None else reader.columns, rows)
+        rows = [each for each in first if each.fault is None and each.note is None]
+        names = reader.columns or list(dict.fromkeys(name for each in rows for name in each.values))
+        self._sample = names, rows
+        self.guess(*self._sample)
         return _all(first, damage, steps)
 
-    def guess(self, names: Sequence[str], rows: Rows) -> None:
+    def unmapped(self) -> dict[str, str | None]:
+        """Return the fields by column as they are guessed without pairs, or nothing if dates may be in either order."""
+        other = Columns(self.fields, (), self._synonyms, self._date_format)
+        with suppress(UnclearError):
+            other.guess(*self._sample)
+        return {each.column: each.field for each in other.guesses}
+
+    def guess(self, names: Sequence[str], rows: Sequence[Record]) -> None:
         """Guess from the columns' `names` and the first rows which field each fills. Raises UnclearError as `fit`."""
         found = {column: (field, MAPPED) for column, field in self.mapped.items()}
         keys = {name: headings.keys(name) for name in names}
@@ -234,9 +231,15 @@ def _candidates(keys: Mapping[str, Sequence[str]], field: str, synonyms: str, ta
     return [column for _, _, column in sorted(found)]
 
 
-def _fits(rows: Rows, column: str, name: str, field: Field) -> bool:
+def _cells(rows: Iterable[Record], column: str) -> list[tuple[int, Any]]:
+    """Return line and value of the cells of a column that are not empty."""
+    found = ((row.line, row.values.get(column)) for row in rows)
+    return [(line, value) for line, value in found if not values.is_blank(value)]
+
+
+def _fits(rows: Sequence[Record], column: str, name: str, field: Field) -> bool:
     """Return True unless most cells of the column are invalid for the field `name`."""
-    cells = rows.of(column)
+    cells = _cells(rows, column)
     written: dict[str, list[Parse]] = {"duration_ms": [_duration_of(column, cells)[1]], "release_date": EITHER_WAY}
     parsers = written.get(name, [field.parse])
     valid = sum(any(_is_valid(parse, [value] if field.several else value) for parse in parsers) for _, value in cells)
@@ -252,10 +255,10 @@ def _is_valid(parse: Parse, value: Any) -> bool:
 
 
 def _written(
-    column: str, field: str, rows: Rows, date_format: str | None, *, ours: bool
+    column: str, field: str, rows: Sequence[Record], date_format: str | None, *, ours: bool
 ) -> tuple[str | None, Parse | None]:
     """Return how the cells of the column are written, and their parser, if that is no matter of course."""
-    cells = rows.of(column)
+    cells = _cells(rows, column)
     if field == "duration_ms":
         written, parse = _duration_of(column, cells, ours=ours)
         return (None, None) if written == "milliseconds" and ours else (written, parse)

@@ -6,6 +6,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import time, timedelta
+from itertools import groupby
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
@@ -36,25 +37,26 @@ def lines(refused: Iterable[Refusal]) -> Iterator[str]:
 
 def _ranges(numbers: Sequence[int]) -> Iterator[str]:
     """Yield ranges of consecutive numbers, such as `4-7`, and each other number by itself."""
-    begins = ends = numbers[0]
-    for number in (*numbers[1:], None):
-        if number is not None and number == ends + 1:
-            ends = number
-            continue
-        yield str(begins) if begins == ends else f"{begins}-{ends}"
-        if number is not None:
-            begins = ends = number
+    for _, together in groupby(enumerate(numbers), lambda each: each[1] - each[0]):
+        first, *others = (number for _, number in together)
+        yield f"{first}-{others[-1]}" if others else str(first)
 
 
-class RefusedRows:
-    """Collects the refused rows and their cells during an import, then writes them as CSV."""
+class RefusedRows(Through):
+    """Reads another reader for an import. Collects the refused rows and their cells, then writes them as CSV."""
 
     def __init__(self, reader: Reader) -> None:
+        super().__init__(reader)
         self._records: deque[Record] = deque()  # read, but not in the summary yet
-        self._columns = dict.fromkeys(reader.columns or ())
+        self._names = dict.fromkeys(reader.columns or ())
         self._added = self._done = 0
         self._rows: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by write()
-        self.reader: Reader = _Watched(reader, self._records)
+
+    def steps(self) -> Iterator[Step]:
+        for step in self._reader.steps():
+            if isinstance(step, Record):
+                self._records.append(step)
+            yield step
 
     def add(self, summary: ImportSummary) -> None:
         """Store the rows that were refused since the last call."""
@@ -66,7 +68,7 @@ class RefusedRows:
                 column: _clock(value, parsers.get(column)) if isinstance(value, time | timedelta) else value
                 for column, value in cells[row.member, row.line].items()
             }
-            self._columns |= dict.fromkeys(values)
+            self._names |= dict.fromkeys(values)
             self._rows.write(json.dumps([row.line, row.reason, values], default=str).encode() + b"\n")
         self._added, self._done = len(summary.refused), summary.rows
 
@@ -77,7 +79,7 @@ class RefusedRows:
         """
         names = [*REFUSED]
         taken = {*names}
-        for column in self._columns:
+        for column in self._names:
             while column in taken:
                 column += "_"  # noqa: PLW2901 - the file has a column of the same name
             names.append(column)
@@ -89,24 +91,10 @@ class RefusedRows:
             table.writerow(map(quoted, names))
             for packed in self._rows:
                 line, reason, values = json.loads(packed)
-                cells = [reason, *(_text(values.get(column)) for column in self._columns)]
+                cells = [reason, *(_text(values.get(column)) for column in self._names)]
                 table.writerow([line, *map(quoted, cells)])
             text.flush()
             text.detach()
-
-
-class _Watched(Through):
-    """A reader that yields the records of another reader and adds each of them to `records`."""
-
-    def __init__(self, reader: Reader, records: deque[Record]) -> None:
-        super().__init__(reader)
-        self._records = records
-
-    def steps(self) -> Iterator[Step]:
-        for step in self._reader.steps():
-            if isinstance(step, Record):
-                self._records.append(step)
-            yield step
 
 
 def _clock(value: time | timedelta, parse: Parse | None) -> str:

@@ -122,7 +122,6 @@ class Kind(ABC, Generic[Row]):
     def load(self, user: int | None) -> None:
         """Load what all batches need from the database, in a read transaction."""
 
-    @abstractmethod
     def forget(self) -> None:
         """Forget all batches, at the beginning and after a transaction of a dry run was rolled back."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from operator import add
 from typing import NamedTuple
 
 from musicsvc.store.importing.columns import Guess
@@ -37,12 +38,7 @@ class Counts:
     refused: int = 0
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.new + other.new,
-            self.changed + other.changed,
-            self.repeated + other.repeated,
-            self.refused + other.refused,
-        )
+        return Counts(*map(add, astuple(self), astuple(other)))
 
 
 class Refusal(NamedTuple):

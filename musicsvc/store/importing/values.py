@@ -59,7 +59,7 @@ def is_blank(value: Any) -> bool:
 
 
 def text(value: Any, longest: int) -> str | None:
-    """Return the cell as text without surrounding spaces. Texts longer than `longest` code points are invalid."""
+    """Return the cell as text without surrounding spaces. Raises ValueError beyond `longest` code points."""
     if not isinstance(value, str):
         if is_blank(value):
             return None
@@ -97,7 +97,7 @@ def _only_nul(found: re.Match[str]) -> str:
 def several(value: Any, longest: int) -> list[str]:
     """Return the distinct names in a list, or in a text separated by semicolons. `longest`: limit in code points.
 
-    Lists of more than MOST_NAMES are invalid.
+    Raises ValueError for more than MOST_NAMES.
     """
     if isinstance(value, str) and SEPARATOR not in value:
         return [] if (only := name(value, longest)) is None else [only]
@@ -114,7 +114,7 @@ def texts(cells: Iterable[Any], longest: int) -> tuple[str, ...]:
 
 
 def number(value: Any) -> Decimal | None:
-    """Parse a number in decimal or scientific notation."""
+    """Parse a number in decimal or scientific notation. Raises ValueError for anything else."""
     if is_blank(value):
         return None
     if isinstance(value, bool) or not isinstance(value, (str, int, float, Decimal)):
@@ -131,7 +131,7 @@ def rounded(value: Decimal) -> int:
 
 
 def whole(value: Any, lowest: int, highest: int) -> int | None:
-    """Parse a number and round it to an integer. Numbers below `lowest` or above `highest` are invalid."""
+    """Parse a number and round it to an integer. Raises ValueError below `lowest` or above `highest`."""
     found: Decimal | int | None
     plain = isinstance(value, str) and len(value) < LONGEST_NUMBER and value.isascii() and value.isdigit()
     found = int(value) if plain else number(value)
@@ -144,7 +144,7 @@ def whole(value: Any, lowest: int, highest: int) -> int | None:
 
 @_unless_blank
 def day(value: Any) -> Day:
-    """Parse a date. A year becomes its January 1, a month its first day."""
+    """Parse a date. A year becomes its January 1, a month its first day. Raises ValueError for anything else."""
     found = value.isoformat()[:10] if isinstance(value, date) else str(value).strip()
     match = DATE.fullmatch(found)
     if match is None and (dotted := SLASHED.fullmatch(found)) and dotted[2] == ".":
@@ -179,7 +179,10 @@ def _day(year: str, month: str | None, of_month: str | None) -> Day:
 
 @_unless_blank
 def key(value: Any) -> str | None:
-    """Parse a musical key: a note name, or a number from 0 (C) to 11 (B). Returns None for -1."""
+    """Parse a musical key: a note name, or a number from 0 (C) to 11 (B). Returns None for -1.
+
+    Raises ValueError for anything else.
+    """
     found = str(value).strip()
     if match := NOTE.fullmatch(found):
         step = {"#": 1, "♯": 1, "b": -1, "♭": -1, "": 0}[match[2]]
@@ -202,7 +205,7 @@ def seconds(value: Any) -> int | None:
 
 
 def clock(value: Any, *, shifted: bool = False) -> int | None:
-    """Parse a duration such as 3:45 or 1:02:03. Returns milliseconds.
+    """Parse a duration such as 3:45 or 1:02:03. Returns milliseconds. Raises ValueError for anything else.
 
     `shifted`: times of a workbook have hours and minutes in place of minutes and seconds.
     """
@@ -284,7 +287,7 @@ def _integer(value: Any) -> int | None:
 
 
 def url(value: Any) -> str | None:
-    """Return the URL in the cell. It must be absolute and begin with http or https."""
+    """Return the URL in the cell. Raises ValueError unless it is absolute and begins with http or https."""
     found = text(value, URL_LENGTH)
     if found is None:
         return None

@@ -14,7 +14,8 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.columns import Columns, Guess, Rows
+from musicsvc.store.importing.columns import Columns, Guess
+from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.people.follows import Follows
 from musicsvc.store.importing.plays import listen_rows
 from musicsvc.store.importing.runner import ImportOptions
@@ -215,7 +216,7 @@ def newest_track() -> dict[str, Any]:
     }
 
 
-def guesses(names: Sequence[str], sample: Rows, columns: Columns) -> list[Guess]:
+def guesses(names: Sequence[str], sample: Sequence[Record], columns: Columns) -> list[Guess]:
     columns.guess(names, sample)
     return columns.guesses
 
@@ -223,7 +224,7 @@ def guesses(names: Sequence[str], sample: Rows, columns: Columns) -> list[Guess]
 def guessed(names: str, *cells: tuple[Any, ...], form: str | None = None, **mapped: str) -> dict[str, tuple[Any, ...]]:
     """Return field, how it is written and why, by column, for a table with these rows."""
     columns = names.split(",")
-    sample = Rows(range(2, len(cells) + 2), [dict(zip(columns, row, strict=True)) for row in cells])
+    sample = [Record(line, dict(zip(columns, row, strict=True))) for line, row in enumerate(cells, 2)]
     pairs = [f"{column}={field}" for column, field in mapped.items()]
     found = guesses(columns, sample, Columns(rows.FIELDS, pairs, headings.CATALOG, form))
     return {each.column: (each.field, each.written, each.why) for each in found}
@@ -233,7 +234,7 @@ def parsed(name: str, *cells: object, form: str | None = None) -> tuple[str | No
     """Return how a column of these cells is written, and its cells as they are parsed, or the reason why not."""
     columns = Columns(rows.FIELDS, (), headings.CATALOG, form)
     values = [{name: cell} for cell in cells]
-    sample = Rows(range(2, len(cells) + 2), values)
+    sample = [Record(line, row) for line, row in enumerate(values, 2)]
     columns.guess([name], sample)
     read = [columns.read(each, ()) for each in values]
     return columns.guesses[0].written, [next(iter(each.faults.values() or each.values.values()), None) for each in read]
@@ -317,9 +318,9 @@ def test_of_several_columns_for_a_field_the_one_with_its_name_or_the_better_name
 def test_columns_of_plays_and_follows_are_guessed_too() -> None:
     names = ["song", "artist", "callsign", "time", "unique_id", "combined"]
     cells = dict(zip(names, ("Rag", "Ann", "KGB", "1402943314", "u1", "Rag by Ann"), strict=True))
-    found = guesses(names, Rows([2], [cells]), Columns(listen_rows.FIELDS, (), headings.PLAYS))
+    found = guesses(names, [Record(2, cells)], Columns(listen_rows.FIELDS, (), headings.PLAYS))
     assert [each.field for each in found] == ["track", "artist", "listener", "played_at", "client_id", None]
-    edges = guesses(["node_1", "node_2"], Rows([], []), Follows(ImportOptions()).columns)
+    edges = guesses(["node_1", "node_2"], [], Follows(ImportOptions()).columns)
     assert [each.field for each in edges] == ["follower", "followed"]
 
 

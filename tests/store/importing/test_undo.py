@@ -322,7 +322,7 @@ def test_an_import_that_is_undone_while_it_runs_stops(
     with pytest.raises(Failure, match="was undone while it ran"):
         import_file(store, tmp_path / "songs.jsonl", OPTIONS[kind](), rows, on_progress=stop)
     assert dump(store) == before
-    newest = store.read(runs.list_all).result()[0]
+    newest = store.read(runs.newest).result()[0]
     assert (newest.state, newest.file) == ("undone", "songs.jsonl")
 
 

@@ -38,6 +38,7 @@ class Catalog(Kind[CatalogRow]):
     required = rows.REQUIRED
 
     def __init__(self, options: ImportOptions) -> None:
+        """Raise Failure for a name of an artist that is empty or too long, and as all imports do."""
         super().__init__(options)
         self._artist = None if options.artist is None else options.artist.strip()
         if self._artist is not None:

@@ -1,6 +1,5 @@
 """Detect the format of a file from its first bytes and its name, and say of other files what they are."""
 
-import gzip
 import mmap
 import re
 from contextlib import closing
@@ -9,7 +8,7 @@ from typing import NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import limited
-from musicsvc.store.importing.files.lines import BLANK, BROKEN_GZIP, GZIP, UTF16, Lines, unreadable
+from musicsvc.store.importing.files.lines import BLANK, BROKEN_GZIP, UTF16, Lines, beginning
 from musicsvc.store.importing.files.records import LONGEST_ROW, NONE, Limits, UnclearError
 
 FORMATS = ("csv", "jsonl", "parquet", "xlsx", "xls", "ods")
@@ -111,16 +110,14 @@ def kind_of(path: Path, limits: Limits = NONE) -> Kind | None:
 
 
 def head_of(path: Path, size: int = HEAD) -> tuple[bytes, bool]:
-    """Return the first bytes of a file, unpacked if it is gzipped, and whether it is. Damaged gzip data have none."""
+    """Return the first bytes of a file, unpacked if it is gzipped, and whether it is. Damaged gzip data have none.
+
+    Raises Failure if the file cannot be read.
+    """
     try:
-        with path.open("rb") as file:
-            packed = file.read(len(GZIP)) == GZIP
-            file.seek(0)
-            return (gzip.GzipFile(fileobj=file) if packed else file).read(size), packed
+        return beginning(path, size)
     except BROKEN_GZIP:
         return b"", True
-    except OSError as error:
-        raise unreadable(path, error) from None
 
 
 def _by_bytes(path: Path, head: bytes, limits: Limits, *, packed: bool) -> Kind | None:

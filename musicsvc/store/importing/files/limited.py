@@ -51,6 +51,7 @@ class Process:
     """The limited program at work on a file: `steps` yields what it prints. Raises Failure if it cannot be read."""
 
     def __init__(self, task: str, path: Path, limits: Limits = NONE, **options: Any) -> None:
+        """Begin the program. Raises Failure if the file cannot be opened."""
         self._task = task
         self._path = path
         try:

@@ -33,6 +33,7 @@ class Lines:
     """
 
     def __init__(self, path: Path, limits: Limits = NONE) -> None:
+        """Open the file. Raises Failure if it cannot be read."""
         self.path = path
         self._most = limits.text
         self.taken = 0
@@ -159,6 +160,22 @@ class _Recoded(io.RawIOBase):
         size = min(len(buffer), len(self._rest))
         buffer[:size], self._rest = self._rest[:size], self._rest[size:]
         return size
+
+
+def beginning(path: Path, size: int) -> tuple[bytes, bool]:
+    """Return the first bytes of a file, unpacked if it is gzipped, and whether it is.
+
+    Raises an error of BROKEN_GZIP for damaged gzip data, and Failure if the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            packed = file.read(len(GZIP)) == GZIP
+            file.seek(0)
+            return (gzip.GzipFile(fileobj=file) if packed else file).read(size), packed
+    except BROKEN_GZIP:
+        raise
+    except OSError as error:
+        raise unreadable(path, error) from None
 
 
 def unreadable(path: Path, error: OSError) -> Failure:

@@ -18,24 +18,23 @@ def open_file(path: Path, form: str | None = None, sheet: str | None = None, lim
     kind = formats.format_of(path, form, limits)
     if sheet is not None and kind not in formats.WORKBOOKS:
         raise Failure(f"{path} has no sheets. Leave out --sheet.")
-    if kind == "parquet":
-        _require_parquet()
-        return LimitedReader("parquet", path, limits).named(path)
+    return _open(kind, path, sheet, limits).named(path)
+
+
+def _open(kind: str, path: Path, sheet: str | None, limits: Limits) -> Reader:
     if kind == "csv":
-        return CsvReader(path, limits).named(path)
+        return CsvReader(path, limits)
     if kind == "jsonl":
         _refuse_document(path)
-        return JsonLinesReader(path, limits).named(path)
-    return LimitedReader("workbooks", path, limits, sheet=sheet).named(path)
-
-
-def _require_parquet() -> None:
-    """Raise Failure if what reads Parquet is missing. It is not imported: only the limited program needs it."""
+        return JsonLinesReader(path, limits)
+    if kind != "parquet":
+        return LimitedReader("workbooks", path, limits, sheet=sheet)
     from musicsvc import extras  # noqa: PLC0415 - the limited program does without this module
 
     with extras.required("parquet"):
-        if find_spec("duckdb") is None:
+        if find_spec("duckdb") is None:  # not imported: only the limited program needs it
             raise ImportError
+    return LimitedReader("parquet", path, limits)
 
 
 def _refuse_document(path: Path) -> None:

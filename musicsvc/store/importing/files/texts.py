@@ -2,7 +2,7 @@
 
 import csv
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -180,8 +180,3 @@ class JsonLinesReader(TextReader):
             return f"with the keys of this row, the file has more than {MOST_COLUMNS:,} columns"
         self._keys |= values.keys()
         return None
-
-
-def each_line(lines: Iterable[str], beginnings: tuple[str, ...]) -> Iterator[str]:
-    """Return the lines that begin with none of these. The iterator goes on behind a line that is too long."""
-    return filter(lambda line: not line.startswith(beginnings), lines)

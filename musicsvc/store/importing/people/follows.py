@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from musicsvc.store.accounts import email_addresses, users
 from musicsvc.store.accounts.users import NewUser
-from musicsvc.store.engine import bulk, sql
+from musicsvc.store.engine import bulk
 from musicsvc.store.importing import headings, values
 from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
@@ -68,8 +68,8 @@ def resolve(names: Iterable[str], *, create: bool, now: int) -> ResolvedAccounts
 def _find(keys: list[Key]) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for kind, column in (("email", User.email_key), ("id", User.external_id)):
-        for some in sql.batches([value for key_kind, value in keys if key_kind == kind]):
-            query = User.select(column, User.id).where(column.in_(some))
+        if wanted := [value for key_kind, value in keys if key_kind == kind]:
+            query = User.select(column, User.id).where(column.in_(wanted))
             found |= {(kind, value): user_id for value, user_id in query.tuples().iterator()}
     return found
 
@@ -113,13 +113,8 @@ class Follows(Kind[FollowRow]):
     synonyms = headings.FOLLOWS
     required = dict.fromkeys(FIELDS, "")
 
-    def load(self, user: int | None) -> None:
-        """Do nothing: follows are nobody's."""
-
-    def forget(self) -> None:
-        """Do nothing: batches do not depend on each other."""
-
     def parse(self, record: Record, cells: Cells) -> FollowRow:
+        """Validate a row. Raises RefusedError if a name is missing, or if both are of one account."""
         follower, followed = (cells.values.get(name) or "" for name in FIELDS)
         cells.refuse("follower", "is missing", when=not follower)
         cells.refuse("followed", "is missing", when=not followed)

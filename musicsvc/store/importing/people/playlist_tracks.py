@@ -1,11 +1,11 @@
 """Find the stored tracks that imported rows name, by external id or by artists and track name."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from musicsvc.store.catalog import merged
 from musicsvc.store.catalog.merged import TRACK
-from musicsvc.store.engine import sql
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Album, Artist, Track, TrackArtist
 
 Name = tuple[frozenset[str], str]  # the names of the artists, and of the track
@@ -47,55 +47,52 @@ def find(mentions: Sequence[TrackMention], *, manager: int) -> list[int | None]:
     ]
 
 
-def _by_external_id(external_ids: Iterable[str], manager: int) -> dict[str, int]:
+def _by_external_id(external_ids: Collection[str], manager: int) -> dict[str, int]:
     found: dict[str, tuple[tuple[bool, bool, int], int]] = {}
-    for some in sql.batches(list(external_ids)):
-        query = Track.select(Track.external_id, Track.imported_for, Track.id).where(Track.external_id.in_(some))
-        formers = [(each.external_id, each.imported_for, each.into) for each in merged.find(TRACK, external_id=some)]
-        for external_id, imported_for, track_id in [*query.tuples().iterator(), *formers]:
-            rank = ((imported_for != manager, imported_for != 0, track_id), track_id)
-            found[external_id] = min(rank, found.get(external_id, rank))
+    formers = merged.find(TRACK, external_id=external_ids)
+    former_rows = [(each.external_id, each.imported_for, each.into) for each in formers]
+    for external_id, imported_for, track_id in [*_imported(external_ids), *former_rows] if external_ids else ():
+        rank = ((imported_for != manager, imported_for != 0, track_id), track_id)
+        found[external_id] = min(rank, found.get(external_id, rank))
     return {external_id: track_id for external_id, (_, track_id) in found.items()}
+
+
+@compiled
+def _imported(external_ids: Collection[str]) -> Any:
+    query = Track.select(Track.external_id, Track.imported_for, Track.id)
+    return query.where(Track.external_id.in_(external_ids))
 
 
 def _by_name(mentions: Iterable[TrackMention], manager: int) -> dict[Name, list[tuple[int, str | None]]]:
     """Return lists of (track id, album name) by (artist names, track name). The manager's tracks come first."""
     wanted = {each.name for each in mentions}
-    artists = {artist_id for artist_id, _ in _artists({name for names, _ in wanted for name in names})}
-    rows: dict[int, tuple[str, str | None]] = {}
-    for some in sql.batches(sorted({name for _, name in wanted})):
-        rows |= {track_id: (name, album) for track_id, name, album in _tracks(some, artists)}
-    credit: dict[int, tuple[set[str], set[int | None]]] = {}
+    titles = {name for _, name in wanted}
+    rows = {row[0]: row[1:] for row in _tracks(titles, {name for names, _ in wanted for name in names})}
+    credit: dict[int, tuple[set[str], set[int | None]]] = {each: (set(), set()) for each in rows}
     for track_id, name, managed_by in _credits(list(rows)):
-        names, managers = credit.setdefault(track_id, (set(), set()))
-        names.add(name)
-        managers.add(managed_by)
+        credit[track_id][0].add(name)
+        credit[track_id][1].add(managed_by)
     found: dict[Name, list[tuple[int, str | None]]] = {}
     for track_id in sorted(rows, key=lambda each: (manager not in credit[each][1], each)):
-        found.setdefault((frozenset(credit[track_id][0]), rows[track_id][0]), []).append((track_id, rows[track_id][1]))
-    for former in merged.find(TRACK, name={name for _, name in wanted}):
-        key = frozenset(former.artists.values()), former.name
-        found.setdefault(key, []).append((former.into, former.album))
+        name, album = rows[track_id]
+        found.setdefault((frozenset(credit[track_id][0]), name), []).append((track_id, album))
+    for former in merged.find(TRACK, name=titles):
+        found.setdefault((frozenset(former.artists.values()), former.name), []).append((former.into, former.album))
     return found
 
 
-def _artists(names: Iterable[str]) -> Iterator[Any]:
-    for some in sql.batches(list(names)):
-        yield from Artist.select(Artist.id, Artist.name).where(Artist.name.in_(some)).tuples().iterator()
+@compiled
+def _tracks(names: Collection[str], artists: Collection[str]) -> Any:
+    """Select id, name and album name of the tracks that have one of these names and an artist with one of these."""
+    by = TrackArtist.select(TrackArtist.track).join(Artist).where(Artist.name.in_(artists))
+    query = Track.select(Track.id, Track.name, Album.name).join(Album, "LEFT JOIN")
+    return query.where(Track.name.in_(names), Track.id.in_(by))
 
 
-def _tracks(names: Sequence[str], artist_ids: Iterable[int]) -> Iterator[Any]:
-    """Yield (id, name, album name) of the tracks that have one of these names and one of these artists."""
-    for some in sql.batches(list(artist_ids)):
-        query = Track.select(Track.id, Track.name, Album.name).join(Album, "LEFT JOIN")
-        by = TrackArtist.select(TrackArtist.track).where(TrackArtist.artist.in_(some))
-        yield from query.where(Track.name.in_(names), Track.id.in_(by)).tuples().iterator()
-
-
-def _credits(track_ids: Sequence[int]) -> Iterator[Any]:
-    for some in sql.batches(track_ids):
-        query = TrackArtist.select(TrackArtist.track, Artist.name, Artist.manager).join(Artist)
-        yield from query.where(TrackArtist.track.in_(some)).tuples().iterator()
+@compiled
+def _credits(tracks: Collection[int]) -> Any:
+    query = TrackArtist.select(TrackArtist.track, Artist.name, Artist.manager).join(Artist)
+    return query.where(TrackArtist.track.in_(tracks))
 
 
 def _best(found: Sequence[tuple[int, str | None]], album: str | None) -> int | None:

@@ -1,11 +1,11 @@
 """`import playlists`: append the track of each row to a playlist."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from musicsvc.store.engine import bulk, sql
-from musicsvc.store.engine.sql import lock_rows
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.importing import headings, values
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.columns import Cells, Field
@@ -89,6 +89,7 @@ class Playlists(Kind[EntryRow]):
         self._counted: set[int] = set()
 
     def parse(self, record: Record, cells: Cells) -> EntryRow:
+        """Validate a row. Raises RefusedError with the reasons of all faults."""
         name = cells.values.get("playlist")
         cells.refuse("playlist", "is missing", when=name is None)
         mention = _mention(cells)
@@ -152,23 +153,22 @@ def _unknown(row: EntryRow) -> RefusedError:
 
 def _load(wanted: Sequence[EntryRow], owner: int) -> list[PlaylistRef]:
     """Return the owner's playlists that the rows may name, oldest first, and lock them."""
-    found: dict[int, PlaylistRef] = {}
-    for column, wanted_values in (
-        (Playlist.external_id, {row.external_id for row in wanted if row.external_id is not None}),
-        (Playlist.name, {row.name for row in wanted if row.external_id is None}),
-    ):
-        for some in sql.batches(sorted(wanted_values)):
-            query = Playlist.select(Playlist.id, Playlist.external_id, Playlist.name)
-            query = query.where(Playlist.owner == owner, column.in_(some)).order_by(Playlist.id)
-            rows = lock_rows(query).tuples().iterator()
-            found |= {row[0]: PlaylistRef(*row) for row in rows}
-    return [found[playlist_id] for playlist_id in sorted(found)]
+    external_ids = {row.external_id for row in wanted if row.external_id is not None}
+    found = _locked(owner, external_ids, {row.name for row in wanted if row.external_id is None})
+    return [PlaylistRef(*row) for row in found]
+
+
+@compiled
+def _locked(owner: int, external_ids: Collection[str], names: Collection[str]) -> Any:
+    named = Playlist.external_id.in_(external_ids) | Playlist.name.in_(names)
+    query = Playlist.select(Playlist.id, Playlist.external_id, Playlist.name)
+    return lock_rows(query.where(Playlist.owner == owner, named).order_by(Playlist.id))
 
 
 def _append(pairs: Iterable[Entry], scope: Scope) -> list[Entry]:
     """Append tracks to playlists that lack them. Return the appended (playlist id, track id) pairs."""
     once = list(dict.fromkeys(pairs))
-    present = set(_existing(once))
+    present = set(_existing({playlist for playlist, _ in once}, {track for _, track in once}))
     new = [pair for pair in once if pair not in present]
     ids = bulk.ids(PlaylistTrack, len(new))
     entries = [(entry_id, *pair, scope.user, scope.now) for entry_id, pair in zip(ids, new, strict=True)]
@@ -177,9 +177,7 @@ def _append(pairs: Iterable[Entry], scope: Scope) -> list[Entry]:
     return new
 
 
-def _existing(pairs: Sequence[Entry]) -> Iterator[Entry]:
-    for some in sql.batches(pairs):
-        playlist_ids, track_ids = ({pair[side] for pair in some} for side in (0, 1))
-        query = PlaylistTrack.select(PlaylistTrack.playlist, PlaylistTrack.track)
-        inside = PlaylistTrack.playlist.in_(playlist_ids) & PlaylistTrack.track.in_(track_ids)
-        yield from query.where(inside).tuples().iterator()
+@compiled
+def _existing(playlists: Collection[int], tracks: Collection[int]) -> Any:
+    query = PlaylistTrack.select(PlaylistTrack.playlist, PlaylistTrack.track)
+    return query.where(PlaylistTrack.playlist.in_(playlists), PlaylistTrack.track.in_(tracks))

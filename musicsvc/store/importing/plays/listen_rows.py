@@ -22,6 +22,7 @@ TIME = re.compile(
     r" ?(?P<offset>Z|[+-][0-9]{2}:?[0-9]{2})?",
     re.IGNORECASE,
 )
+SEVERAL = {"external_id": "external_ids", "artist": "artists"}  # members of a Listen by field
 NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
 
 
@@ -30,42 +31,30 @@ class Listen(NamedTuple):
 
     line: int
     member: str | None
-    track_id: int | None
-    external_ids: tuple[str, ...]
-    isrc: str | None
-    artists: tuple[str, ...]
-    track: str | None
-    album: str | None
-    listener: str
-    played_at: int
-    duration_ms: int | None
-    client_id: str | None
+    track_id: int | None = None
+    external_ids: tuple[str, ...] = ()
+    isrc: str | None = None
+    artists: tuple[str, ...] = ()
+    track: str | None = None
+    album: str | None = None
+    listener: str = ""
+    played_at: int = 0
+    duration_ms: int | None = None
+    client_id: str | None = None
 
 
 def parse(record: Record, cells: Cells, listener: str | None) -> Listen:
     """Validate a row. `listener` is used if the row names none. Raises RefusedError with the reasons of all faults."""
-    read, faults = cells.values.get, cells.faults
-    found = Listen(
-        line=record.line,
-        member=record.member,
-        track_id=read("track_id"),
-        external_ids=read("external_id") or (),
-        isrc=read("isrc"),
-        artists=read("artist") or (),
-        track=read("track"),
-        album=read("album"),
-        listener=read("listener") or listener or "",
-        played_at=read("played_at") or 0,
-        duration_ms=read("duration_ms"),
-        client_id=read("client_id"),
-    )
-    cells.refuse("played_at", "is missing", when=read("played_at") is None)
+    faults, filled = cells.faults, {name: value for name, value in cells.values.items() if value is not None}
+    named = {SEVERAL.get(name, name): value for name, value in filled.items()}
+    found = Listen(record.line, record.member, **({"listener": listener or ""} | named))
+    cells.refuse("played_at", "is missing", when="played_at" not in filled)
     cells.refuse("played_at", "is before 1970", when=found.played_at < 0)
     cells.refuse("listener", "is missing; name a listener for the whole file with --listener", when=not found.listener)
     cells.refuse("artist", TOO_MANY_ARTISTS, when=len(found.artists) > MOST_ARTISTS)
-    named = found.track_id is not None or faults.keys() & {"track_id", "isrc"} or found.external_ids or found.isrc
-    cells.refuse("track", "is missing", when=not (named or found.track))
-    cells.refuse("artist", "is missing", when=not (named or found.artists))
+    is_named = found.track_id is not None or faults.keys() & {"track_id", "isrc"} or found.external_ids or found.isrc
+    cells.refuse("track", "is missing", when=not (is_named or found.track))
+    cells.refuse("artist", "is missing", when=not (is_named or found.artists))
     if faults:
         raise RefusedError(cells.reasons(FIELDS))
     return found
@@ -87,7 +76,10 @@ def _album(value: Any) -> str | None:
 
 
 def instant(value: Any) -> int | None:
-    """Convert Unix seconds or an ISO 8601 time (UTC unless it has an offset) to microseconds since 1970."""
+    """Convert Unix seconds or an ISO 8601 time (UTC unless it has an offset) to microseconds since 1970.
+
+    Raises ValueError for anything else.
+    """
     if values.is_blank(value):
         return None
     if isinstance(value, datetime):

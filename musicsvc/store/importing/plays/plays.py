@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
+from peewee import Model
+
 from musicsvc.clock import DAY
 from musicsvc.errors import Failure
 from musicsvc.store.catalog import artists, merged, tracks
@@ -58,17 +60,14 @@ class MissingCreator:
         self.tracks: list[CreatedTrack] = []
         self._lookup = lookup
         self._scope = scope
-        self._most: dict[type[ArtistTable | TrackTable], int] = {
-            TrackTable: len(listens),
-            ArtistTable: sum(len(listen.artists) for listen in listens),
-        }
-        self._ids: dict[type[ArtistTable | TrackTable], Iterator[int]] = {}
+        self._track_ids = _ids(TrackTable, len(listens))
+        self._artist_ids = _ids(ArtistTable, sum(len(listen.artists) for listen in listens))
 
     def create(self, listen: Listen) -> int:
         """Add the track of a play, and its artists that do not exist, to the collection. Return the track's id."""
         credit = tuple(dict.fromkeys(self._artist(name) for name in listen.artists))
         external_id = next(iter(listen.external_ids), None)
-        track = Track(self._id(TrackTable), listen.track or "", None, len(credit))
+        track = Track(next(self._track_ids), listen.track or "", None, len(credit))
         self.tracks.append(CreatedTrack(track, credit, external_id, listen.isrc))
         self._lookup.created.add_track(track, credit)
         self._lookup.add_codes(track.id, ("id", external_id), ("isrc", listen.isrc))
@@ -78,15 +77,10 @@ class MissingCreator:
         known = self._lookup.managed(name)
         if known is not None:
             return known.id
-        artist = Artist(self._id(ArtistTable), name, self._scope.user)
+        artist = Artist(next(self._artist_ids), name, self._scope.user)
         self.artists.append(artist)
         self._lookup.created.add([artist])
         return artist.id
-
-    def _id(self, table: type[ArtistTable | TrackTable]) -> int:
-        if table not in self._ids:
-            self._ids[table] = iter(bulk.ids(table, self._most[table]))
-        return next(self._ids[table])
 
     def write(self) -> None:
         """Insert the collected artists and tracks, and record that the import created them."""
@@ -109,9 +103,14 @@ class MissingCreator:
             catalog.add_track(created.track, created.artists)
 
 
+def _ids(table: type[Model], most: int) -> Iterator[int]:
+    """Yield up to `most` unused ids, which are taken together once the first is needed."""
+    yield from bulk.ids(table, most)
+
+
 @dataclass(slots=True)
 class FoundPlays:
-    """What became of the rows of a batch. `matched`: the plays to store, with their tracks, by place in the batch."""
+    """The rows of a batch as they were sorted. `matched`: plays to store, with their tracks, by place in the batch."""
 
     matched: dict[int, tuple[Listen, int]] = field(default_factory=dict)
     repeated: list[Listen] = field(default_factory=list)  # stored by an earlier import
@@ -131,6 +130,7 @@ class Plays(Kind[Listen]):
     rows_a_unit = 2000  # about 50 ms per transaction, so that a running server hardly waits
 
     def __init__(self, options: ImportOptions) -> None:
+        """Raise Failure for a name of a listener that is empty or too long, and as all imports do."""
         super().__init__(options)
         self._listener = None if options.listener is None else options.listener.strip()
         if self._listener is not None and not 1 <= len(self._listener) <= listen_rows.LISTENER_LENGTH:

@@ -106,8 +106,8 @@ def _change(task: ImportTask, when: Any, **values: Any) -> None:
 
 def stop(task: ImportTask) -> None:
     """Stop a task that waits, or make one that runs stop within seconds."""
-    ImportTask.update(state=STOPPED).where(ImportTask.id == task.id, ImportTask.state == WAITING).execute()
-    ImportTask.update(state=STOPPING).where(ImportTask.id == task.id, ImportTask.state == RUNNING).execute()
+    if not _move(task.id, WAITING, STOPPED):
+        _move(task.id, RUNNING, STOPPING)
 
 
 def discard(task: ImportTask) -> None:
@@ -124,7 +124,11 @@ def waiting(place: str) -> list[ImportTask]:
 
 def claim(task_id: int) -> bool:
     """Return True if the task was waiting, and is now running."""
-    query = ImportTask.update(state=RUNNING).where(ImportTask.id == task_id, ImportTask.state == WAITING)
+    return _move(task_id, WAITING, RUNNING)
+
+
+def _move(task_id: int, before: str, after: str) -> bool:
+    query = ImportTask.update(state=after).where(ImportTask.id == task_id, ImportTask.state == before)
     return bool(query.execute())
 
 

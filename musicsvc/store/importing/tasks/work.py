@@ -14,7 +14,6 @@ from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import refused_rows, runner
 from musicsvc.store.importing.catalog import catalog
-from musicsvc.store.importing.columns import Columns, Guess
 from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.files.records import Limits, Reader, UnclearError
 from musicsvc.store.importing.refused_rows import RefusedRows
@@ -163,7 +162,7 @@ class _Task:
 
         try:
             summary = runner.run(
-                self._store, rows.reader, kind, now=self._now, on_progress=on_progress, pace=SHARED, actor="page"
+                self._store, rows, kind, now=self._now, on_progress=on_progress, pace=SHARED, actor="page"
             )
         finally:
             self._write_refused(rows)
@@ -177,7 +176,7 @@ class _Task:
     def _check(self) -> Report:
         """Try the first rows without writing them, and return what the page shows of the file."""
         options = self._import_options(dry_run=True)
-        kind, guesses = KINDS[self._task.kind](options), self._guess()
+        kind = KINDS[self._task.kind](options)
         report: Report = {"is_history": self._is_history(), "problem": None, "twins": 0}
         with Excerpt(self._open()) as excerpt:
             try:
@@ -186,7 +185,7 @@ class _Task:
                 raise
             except Failure as failure:
                 report["problem"] = self._plain(failure)
-        known = {each.column: each.field for each in guesses}
+        known = kind.columns.unmapped()
         written = {each.column: each.written for each in kind.columns.guesses}
         report["columns"] = [
             {"column": name, "field": kind.columns.field(name), "guess": known.get(name), "written": written.get(name)}
@@ -200,18 +199,6 @@ class _Task:
     def _is_history(self) -> bool:
         mapped = bool(self._options.get("pairs"))
         return self._task.kind == "plays" and histories.is_history(self._path, None, self._limits, mapped=mapped)
-
-    def _guess(self) -> list[Guess]:
-        """Return the guesses about the columns if the user had set none."""
-        kind = KINDS[self._task.kind]
-        columns = Columns(kind.fields, (), kind.synonyms, self._options.get("date_format"))
-        try:
-            with Excerpt(self._open(), self._heed) as reader:
-                columns.fit(reader)
-        except Failure:
-            return []  # the check says why
-        self._heed()  # the stop of which is not the damage of a file
-        return columns.guesses
 
     def _import(self) -> Report:
         with self._open() as reader:

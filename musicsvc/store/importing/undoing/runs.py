@@ -180,17 +180,10 @@ def table_name(table: type[Model]) -> str:
     return name
 
 
-def list_all() -> list[RunRow]:
-    """Return all imports, newest first."""
-    return [_row(values) for values in _select().order_by(ImportRun.id.desc()).tuples().iterator()]
-
-
-def newest(*, limit: int, user: int | None = None, before: int | None = None) -> list[RunRow]:
-    """Return the newest imports of the account `user`, or of all, newest first. `before`: only with smaller ids."""
-    query = _select()
-    query = query if user is None else query.where(ImportRun.user == user)
-    query = query if before is None else query.where(ImportRun.id < before)
-    return [_row(values) for values in query.order_by(ImportRun.id.desc()).limit(limit).tuples().iterator()]
+def newest(*, limit: int | None = None, user: int | None = None, before: int | None = None) -> list[RunRow]:
+    """Return the imports of the account `user`, or of all, newest first: `limit` of them, with ids below `before`."""
+    chosen = [ImportRun.user == user] * (user is not None) + [ImportRun.id < before] * (before is not None)
+    return _find(*chosen, limit=limit)
 
 
 def get_own(run: int, actor: SessionIdentity) -> RunRow:
@@ -198,11 +191,12 @@ def get_own(run: int, actor: SessionIdentity) -> RunRow:
 
     Raises NotFound, or Conflict if its artists or tracks went to another account since.
     """
-    for values in _select().where(ImportRun.id == run, ImportRun.user == actor.user_id).tuples().iterator():
-        if _is_passed_on(run, actor.user_id):
-            raise Conflict(f"Artists of import {run} belong to another account now. Ask the operator to undo it.")
-        return _row(values)
-    raise NotFound(f"There is no import {run} of yours.")
+    found = _find(ImportRun.id == run, ImportRun.user == actor.user_id)
+    if not found:
+        raise NotFound(f"There is no import {run} of yours.")
+    if _is_passed_on(run, actor.user_id):
+        raise Conflict(f"Artists of import {run} belong to another account now. Ask the operator to undo it.")
+    return found[0]
 
 
 def _is_passed_on(run: int, user: int) -> bool:
@@ -222,18 +216,19 @@ def account_of(run: int) -> int | None:
 
 
 def get(run: int) -> RunRow:
-    for values in _select().where(ImportRun.id == run).tuples().iterator():
-        return _row(values)
+    """Return an import. Raises NotFound."""
+    for row in _find(ImportRun.id == run):
+        return row
     raise NotFound(f"There is no import {run}; musicsvc import list shows all.")
 
 
-def _select() -> Any:
+def _find(*conditions: Any, limit: int | None = None) -> list[RunRow]:
+    """Return the imports that meet all conditions, newest first."""
     names = ("id", "kind", "file", "state", "rows", "counts", "started_at", "undone_at")
     columns = [getattr(ImportRun, name) for name in names]
     columns.insert(RunRow._fields.index("user"), User.email)
-    return ImportRun.select(*columns).join(User, "LEFT JOIN", on=(User.id == ImportRun.user))
-
-
-def _row(values: Sequence[Any]) -> RunRow:
-    row = RunRow(*values)
-    return row._replace(counts=orjson.loads(values[RunRow._fields.index("counts")]))
+    query = ImportRun.select(*columns).join(User, "LEFT JOIN", on=(User.id == ImportRun.user))
+    query = query.where(*conditions) if conditions else query
+    place = RunRow._fields.index("counts")
+    rows = query.order_by(ImportRun.id.desc()).limit(limit).tuples().iterator()
+    return [RunRow(*values)._replace(counts=orjson.loads(values[place])) for values in rows]

@@ -41,7 +41,10 @@ class Archive(Reader):
         return self._read
 
     def steps(self) -> Iterator[Step]:
-        """Yield the rows of all histories. The files of the archive are read in the order of their names."""
+        """Yield the rows of all histories. The files of the archive are read in the order of their names.
+
+        Raises Failure if it has none.
+        """
         histories = 0
         for member in sorted(self._members, key=lambda each: each.filename):
             unpacked = self._unpack(member)

@@ -3,7 +3,6 @@
 Errors name the number of an entry, from 1, in place of a line.
 """
 
-import gzip
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import orjson
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.lines import BROKEN_GZIP, BYTE_ORDER_MARK, GZIP, unreadable
+from musicsvc.store.importing.files.lines import BROKEN_GZIP, BYTE_ORDER_MARK, beginning
 from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, Through
 
 LARGEST = 512 * 1024 * 1024
@@ -22,14 +21,9 @@ Values = Callable[[Any], Mapping[str, Any] | str]
 def load(path: Path) -> Any:
     """Return the JSON value in a plain or gzipped file. Raises Failure if it cannot be read."""
     try:
-        with path.open("rb") as file:
-            packed = file.read(len(GZIP)) == GZIP
-            file.seek(0)
-            raw = (gzip.GzipFile(fileobj=file) if packed else file).read(LARGEST + 1)
+        raw, _ = beginning(path, LARGEST + 1)
     except BROKEN_GZIP:
         raise Failure(f"{path} is damaged: the gzip data end unexpectedly.") from None
-    except OSError as error:
-        raise unreadable(path, error) from None
     if len(raw) > LARGEST:
         raise Failure(f"{path} is larger than {LARGEST:,} bytes. Split it into several files.")
     try:

@@ -10,7 +10,7 @@ from musicsvc.errors import Failure
 from musicsvc.store.importing.files.histories.detection import COMMENTS
 from musicsvc.store.importing.files.histories.documents import record
 from musicsvc.store.importing.files.records import TOO_LONG, Record
-from musicsvc.store.importing.files.texts import TextReader, each_line, table_record
+from musicsvc.store.importing.files.texts import TextReader, table_record
 
 UNTAGGED = "<Untagged>"
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -62,7 +62,8 @@ class Table(TextReader):
     def records(self) -> Iterator[Record | None]:
         """Yield the rows below the header. Raises Failure if there is no header."""
         header: Sequence[str] = ()
-        for begins, row in self.rows(csv.reader(each_line(self._lines, COMMENTS))):
+        lines = filter(lambda line: not line.startswith(COMMENTS), self._lines)  # goes on behind one that is too long
+        for begins, row in self.rows(csv.reader(lines)):
             if not header:
                 header = self._header(row or ())
             elif row is None:

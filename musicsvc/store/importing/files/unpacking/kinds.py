@@ -14,7 +14,10 @@ HEAD = 4096  # bytes
 
 
 def parts(path: Path, _folder: Path, options: dict[str, Any]) -> Iterator[Any]:
-    """Yield which of the members in `options` the file has, and the kind that it declares."""
+    """Yield which of the members in `options` the file has, and the kind that it declares.
+
+    Raises Failure if it is damaged.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())

@@ -28,7 +28,7 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
 
 
 def parts(path: Path, folder: Path, _options: dict[str, Any]) -> Iterator[Any]:
-    """Yield the columns and the number of rows, then the rows."""
+    """Yield the columns and the number of rows, then the rows. Raises Failure if the file is damaged."""
     read: int | None = None
     with connect(folder) as connection:
         # DuckDB treats a file name as a glob pattern; brackets escape its special characters.
