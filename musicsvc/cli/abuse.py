@@ -1,7 +1,10 @@
 """`musicsvc abuse`: apply the abuse rules to the calls in the activity log."""
 
+from __future__ import annotations
+
 from collections import Counter
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import Annotated
 
 import typer
 
@@ -11,14 +14,11 @@ from musicsvc.cli.options import TIME_HELP, AsJson, TokenId, group, option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import NotFound
-
-if TYPE_CHECKING:
-    from musicsvc.store.abuse.enforcement import TokenStatus
-    from musicsvc.store.abuse.replay import Replay
-    from musicsvc.store.abuse.rules import Violation
+from musicsvc.store.abuse import enforcement, rules
+from musicsvc.store.abuse import replay as abuse_replay
+from musicsvc.store.activity import log as activity_log
 
 app = group(
-    "Replay the abuse rules over the activity log, and explain their results.",
     "abuse check --dry-run --since 7d",
     "abuse explain 7",
 )
@@ -36,12 +36,6 @@ def check(
     json: AsJson = False,
 ) -> None:
     """Replay the rules over the activity log and revoke the tokens that break them."""
-    from functools import partial
-
-    from musicsvc.store.abuse import enforcement
-    from musicsvc.store.abuse import replay as abuse_replay
-    from musicsvc.store.activity import log as activity_log
-
     session, now = Session.begin(context)
     settings = session.settings()
     first = parse_time(since, now, "--since") or 0
@@ -61,7 +55,7 @@ def check(
         session.echo("No token breaks the rules.")
 
 
-def _violation_json(status: "TokenStatus", violation: "Violation", outcome: str) -> JSON:
+def _violation_json(status: enforcement.TokenStatus, violation: rules.Violation, outcome: str) -> JSON:
     return {
         "token_id": status.token_id,
         "email": status.email,
@@ -76,9 +70,6 @@ def _violation_json(status: "TokenStatus", violation: "Violation", outcome: str)
 @app.command()
 def explain(context: typer.Context, token_id: TokenId, since: Since = None, json: AsJson = False) -> None:
     """Show how close a token came to each threshold, and the responses to its calls."""
-    from musicsvc.store.abuse import replay as abuse_replay
-    from musicsvc.store.activity import log as activity_log
-
     session, now = Session.begin(context)
     settings = session.settings()
     first, keep_days = parse_time(since, now, "--since") or 0, settings.activity.keep_days
@@ -101,7 +92,7 @@ def explain(context: typer.Context, token_id: TokenId, since: Since = None, json
         output.print_table(session, answers, ("calls", "status", "route"), json=False)
 
 
-def _replay_json(replay: "Replay") -> JSON:
+def _replay_json(replay: abuse_replay.Replay) -> JSON:
     status, violation, rules = replay.status, replay.violation, replay.rules
     refused, probed = replay.refused, replay.probed
     return {

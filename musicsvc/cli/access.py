@@ -1,8 +1,11 @@
 """`musicsvc access`: manage API access of accounts and requests for API access."""
 
+from __future__ import annotations
+
 import re
+from collections.abc import Sequence
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,15 +17,10 @@ from musicsvc.cli.session import Session
 from musicsvc.cli.tokens import token_json
 from musicsvc.cli.users import change, user_json
 from musicsvc.errors import Failure, NotFound
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from musicsvc.store.accounts.api_access import AccessEntry
-    from musicsvc.store.models import AccessRequest, Token, User
+from musicsvc.store import models
+from musicsvc.store.accounts import api_access, email_addresses
 
 app = group(
-    "Grant and revoke API access, decide on access requests.",
     "access grant ada@example.test --plays",
     "access approve 7",
     'access deny bob@example.test --reason "Describe the use case."',
@@ -32,7 +30,7 @@ REQUEST_KEYS = ("state", "use_case", "volume", "organization", "reason", "reques
 Requester = Annotated[str, account_argument("EMAIL|ID", "The requester's email, or the id of the request.")]
 
 
-def entry_json(entry: "AccessEntry") -> JSON:
+def entry_json(entry: api_access.AccessEntry) -> JSON:
     """Return one item of `access list` as JSON: an access request, or an account that has access without a request."""
     request = request_json(entry.request) if entry.request else {}
     user = entry.user
@@ -45,7 +43,7 @@ def entry_json(entry: "AccessEntry") -> JSON:
     } | {key: request.get(key) for key in REQUEST_KEYS}
 
 
-def request_json(request: "AccessRequest") -> JSON:
+def request_json(request: models.AccessRequest) -> JSON:
     """Return an access request as JSON, with times in ISO 8601."""
     return {
         "id": request.id,
@@ -70,12 +68,10 @@ def grant(
     json: AsJson = False,
 ) -> None:
     """Grant API access to an account, and list its tokens, which work at once."""
-    from musicsvc.store.accounts import api_access
-
     session, now = Session.begin(context)
-    revived: list[Token] = []
+    revived: list[models.Token] = []
 
-    def unit(user: "User") -> None:
+    def unit(user: models.User) -> None:
         revived[:] = api_access.grant(user, plays=plays, now=now)
 
     try:
@@ -93,8 +89,6 @@ def revoke(context: typer.Context, email: Email = "", json: AsJson = False) -> N
 
     Its tokens are kept; requests with them answer 403 until access is granted again.
     """
-    from musicsvc.store.accounts import api_access
-
     session, now = Session.begin(context)
     user = session.write(change(email, lambda user: api_access.revoke(user, now=now)), urgent=True)
     output.print_result(session, f"{user.email} has no API access any more.", user_json(user), json=json)
@@ -108,8 +102,6 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List requests for access, oldest first, then accounts with access but no request."""
-    from musicsvc.store.accounts import api_access
-
     columns = ("request_id", "email", "state", "api_access", "organization", "use_case", "volume", "requested_at")
     output.print_list(
         Session.from_context(context),
@@ -130,8 +122,6 @@ def request(
     json: AsJson = False,
 ) -> None:
     """Record a request for access; the email address needs no account yet."""
-    from musicsvc.store.accounts import api_access, email_addresses
-
     texts = {"use_case": use_case.strip(), "volume": volume.strip(), "organization": organization.strip()}
     found = api_access.problems(texts)
     refuse({"EMAIL": email_addresses.problem(email), **{f"--{name.replace('_', '-')}": found[name] for name in found}})
@@ -147,8 +137,6 @@ def approve(context: typer.Context, requester: Requester = "", json: AsJson = Fa
 
     An address without an account gets one, with a password link.
     """
-    from musicsvc.store.accounts import api_access
-
     session, now = Session.begin(context)
     decided, user, link, revived = session.write(lambda: api_access.approve(_id_or_email(requester), now=now))
     account = "was created for it" if link else "existed already"
@@ -166,8 +154,6 @@ def deny(
     json: AsJson = False,
 ) -> None:
     """Deny a request."""
-    from musicsvc.store.accounts import api_access
-
     refuse({"--reason": api_access.problems({"reason": reason.strip()})["reason"]})
     session, now = Session.begin(context)
     decided = session.write(lambda: api_access.deny(_id_or_email(requester), reason, now=now))
@@ -176,7 +162,7 @@ def deny(
 
 
 def _print_grant(
-    session: Session, message: str, result: JSON, revived: "Sequence[Token]", now: int, *, json: bool
+    session: Session, message: str, result: JSON, revived: Sequence[models.Token], now: int, *, json: bool
 ) -> None:
     """Report a grant of API access, with the tokens that work because of it."""
     rows = [token_json(token, now) for token in revived]

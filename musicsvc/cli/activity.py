@@ -1,18 +1,26 @@
 """`musicsvc activity`: show API calls and security events."""
 
+from __future__ import annotations
+
+import json as jsonlib
+import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
 import typer
 
+from musicsvc.cli import output
 from musicsvc.cli.options import LARGEST_ID, TIME_HELP, AsJson, option, show_examples
+from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.clock import parse_time_or_age
-
-if TYPE_CHECKING:
-    from musicsvc.store.activity import calls
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.security import security_events
+from musicsvc.store.accounts import users
+from musicsvc.store.activity import calls, timeline
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.engine import store as stores
+from musicsvc.store.security import security_events
+from musicsvc.wording import escape_controls, quantity
 
 app = typer.Typer()
 EXAMPLES = show_examples(
@@ -55,10 +63,6 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
     json: AsJson = False,
 ) -> None:
     """Show API calls and security events, newest last. Times are in UTC."""
-    from musicsvc.cli.activity_lines import Printer
-    from musicsvc.store.activity import log as activity_log
-    from musicsvc.store.activity.timeline import Timeline
-
     session, now = Session.begin(context)
     settings = session.settings()
     call_filters = {"address": address, "route": route, "request_id": request, "statuses": _statuses(status)}
@@ -66,20 +70,18 @@ def activity(  # noqa: PLR0917 - Typer reads options from parameters
     common_filters = {"token_id": token_id, **_range(since, until, now, follow=follow)}
     with session.store() as store, activity_log.build(settings.store_url, settings.activity.file) as log:
         filters = _filters(kind, call_filters, {**common_filters, "account_id": _account(store, account)})
-        printer = Printer(store, json=json, lines=follow)
-        timeline = Timeline(store, log, *filters)
-        printer.print(timeline.newest(limit))
+        printer = _Printer(store, json=json, lines=follow)
+        shown = timeline.Timeline(store, log, *filters)
+        printer.print(shown.newest(limit))
         while follow:
             time.sleep(POLL_SECONDS)
-            printer.print(timeline.later())
+            printer.print(shown.later())
 
 
 def _filters(
     kind: str, call_filters: dict[str, Any], common_filters: dict[str, Any]
-) -> "tuple[calls.Filter | None, security_events.Filter | None]":
+) -> tuple[calls.Filter | None, security_events.Filter | None]:
     """Return the filter for API calls and the filter for security events. A filter is None if its kind is not shown."""
-    from musicsvc.store.activity import timeline
-
     if kind == "events" and any(value is not None for value in call_filters.values()):
         raise typer.BadParameter("--address, --status, --method, --route and --request need --kind calls or all.")
     return timeline.build_filters(kind, call_filters, common_filters)
@@ -95,16 +97,12 @@ def _range(since: str | None, until: str | None, now: int, *, follow: bool) -> d
     return {"since": first, "until": end}
 
 
-def _account(store: "Store", email: str | None) -> int | None:
-    from musicsvc.store.accounts import users
-
+def _account(store: stores.Store, email: str | None) -> int | None:
     return None if email is None else store.read(lambda: users.by_email(email)).result().id
 
 
 def _statuses(text: str | None) -> tuple[int, int] | None:
     """Parse a status (`429`) or class (`4xx`) into the lowest and highest status, both included. None stays None."""
-    from musicsvc.store.activity import calls
-
     try:
         return None if text is None else calls.parse_statuses(text)
     except ValueError as error:
@@ -119,3 +117,69 @@ def parse_time(text: str | None, now: int, name: str) -> int | None:
         return parse_time_or_age(text, now)
     except ValueError:
         raise typer.BadParameter(f"{text!r} is not a valid time. {TIME_HELP}", param_hint=name) from None
+
+
+class _Printer:
+    """Prints API calls and security events. Reads the e-mail address of each account only once."""
+
+    def __init__(self, store: stores.Store, *, json: bool, lines: bool) -> None:
+        """`json`: print a JSON array instead of text. `lines`: if `json` is set, print one JSON object per line."""
+        self._store = store
+        self._json = json
+        self._lines = lines
+        self._emails: dict[int, str] = {}
+
+    def print(self, found: list[calls.Entry | security_events.Event]) -> None:
+        named = {row.account_id for row in found} | {_actor_id(row) for row in found}
+        self._look_up(account_id for account_id in named if account_id is not None)
+        if not self._json:
+            text = "".join(escape_controls(self._line(row)) + "\n" for row in found)
+        elif self._lines:
+            text = "".join(jsonlib.dumps(self._record(row)) + "\n" for row in found)
+        else:
+            output.print_json([self._record(row) for row in found])
+            return
+        typer.echo(text, nl=False)
+        sys.stdout.flush()
+
+    def _look_up(self, ids: Iterable[int]) -> None:
+        unknown = set(ids) - self._emails.keys()
+        if unknown:
+            self._emails |= self._store.read(lambda: users.emails(unknown)).result()
+
+    def _email(self, account_id: int | None) -> str | None:
+        return None if account_id is None else self._emails.get(account_id)
+
+    def _name(self, account_id: int) -> str:
+        return self._email(account_id) or f"account {account_id}"
+
+    def _record(self, row: calls.Entry | security_events.Event) -> JSON:
+        who = {"account": self._email(row.account_id)}
+        if not isinstance(row, calls.Entry):
+            who["actor_account"] = self._email(row.actor_id)
+        kind = "call" if isinstance(row, calls.Entry) else "event"
+        return {"type": kind, **row._asdict(), "at": output.format_time(row.at), **who}
+
+    def _line(self, row: calls.Entry | security_events.Event) -> str:
+        moment = (output.format_time(row.at) or "")[:23].replace("T", " ")
+        who = "-" if row.account_id is None else self._name(row.account_id)
+        token = "" if row.token_id is None else f" token {row.token_id}"
+        if not isinstance(row, calls.Entry):
+            reason = (row.reason or "").removeprefix(
+                f"{row.actor}: "
+            )  # reasons from the abuse monitor begin with its name
+            why = f": {reason}" if reason else ""
+            by = row.actor if row.actor_id is None else f"{row.actor} {self._name(row.actor_id)}"
+            return f"{moment}  {row.kind}  {who}{token}  by {by}{why}"
+        if row.is_count:
+            more = f"{quantity(row.calls, 'more call')} without a token in this minute"
+            return f"{moment}  {row.status} {more}  {row.address}  {row.size} bytes"
+        what = row.route or "(no endpoint)"
+        about = f"  {row.resource}" if row.resource else ""
+        wait = "" if row.retry_after is None else f"  retry after {row.retry_after} s"
+        cost = f"{row.milliseconds:.1f} ms  {row.size} bytes{wait}  {row.request_id}"
+        return f"{moment}  {row.status} {row.method or '-':6} {what}{about}  {who}{token}  {row.address}  {cost}"
+
+
+def _actor_id(row: calls.Entry | security_events.Event) -> int | None:
+    return None if isinstance(row, calls.Entry) else row.actor_id

@@ -1,6 +1,8 @@
 """`musicsvc artist`: set the manager and the verified badge of artists; the other commands are in `catalog.py`."""
 
-from typing import TYPE_CHECKING, Annotated
+from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
@@ -9,13 +11,12 @@ from musicsvc.cli.catalog import add_commands
 from musicsvc.cli.options import AsJson, group, one_account, option, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.store.accounts import users
+from musicsvc.store.catalog import artists
+from musicsvc.store.editing import assignments
 from musicsvc.wording import quantity
 
-if TYPE_CHECKING:
-    from musicsvc.store.catalog.artists import ArtistRow
-
 app = group(
-    "List, edit, merge and delete artists, assign them to managers, verify them.",
     "artist assign --all-of ada@example.test eve@example.test",
     'artist edit "Clara Wieck" --description "Pianist and composer"',
     'artist merge "Clara Wieck" 7 --dry-run',
@@ -41,9 +42,6 @@ def assign(
     json: AsJson = False,
 ) -> None:
     """Assign an artist, or all artists of an account, to another account."""
-    from musicsvc.store.accounts import users
-    from musicsvc.store.editing import assignments
-
     session, now = Session.begin(context)
     if all_of is not None:
         if artist_id is not None or email or session.user:
@@ -69,14 +67,12 @@ def verify(
     json: AsJson = False,
 ) -> None:
     """Give an artist the verified badge."""
-    from musicsvc.store.catalog import artists
-
     session, now = Session.begin(context)
     artist = session.write(lambda: artists.verify(artist_id, verified=not undo, now=now))
     state = "verified" if artist.verified else "not verified"
     output.print_result(session, f"{artist.name} (artist {artist.id}) is {state}.", artist_json(artist), json=json)
 
 
-def artist_json(artist: "ArtistRow") -> JSON:
+def artist_json(artist: artists.ArtistRow) -> JSON:
     """Return an artist as JSON for the output of `--json`."""
     return {"id": artist.id, "name": artist.name, "verified": bool(artist.verified), "manager_id": artist.manager_id}

@@ -6,21 +6,24 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from musicsvc import config
 from musicsvc.cli import output, progress
 from musicsvc.cli.options import AsJson, Yes
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
+from musicsvc.server.request import executors
+from musicsvc.store import opening
+from musicsvc.store.backups import create, rehearsal
+from musicsvc.store.backups import folder as backup_folder
+from musicsvc.store.backups import restore as restore_backup
+from musicsvc.store.engine.sqlite import file_locks, files
+from musicsvc.store.engine.url import path_of
+from musicsvc.store.schema import history, schema
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from musicsvc.config import Settings
-    from musicsvc.store.backups.create import Backup
-    from musicsvc.store.backups.rehearsal import Cost, Plan
-    from musicsvc.store.backups.restore import RestoreResult
 
 Place = Annotated[
     str | None,  # not a Path, which would lose a trailing slash
@@ -38,10 +41,6 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
 
     The backup gets its final name only after it was verified.
     """
-    from musicsvc.server.request.executors import lower_priority
-    from musicsvc.store.backups import create
-    from musicsvc.store.engine.sqlite import file_locks, files
-
     session = Session.from_context(context)
     settings = session.settings()
     path = create.database_file(settings.store_url)
@@ -50,7 +49,7 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
         raise Failure(f"There is no folder {place}. Create it, or name another folder.")
     files.examine(path)
     began = session.clock.monotonic()
-    lower_priority()
+    executors.lower_priority()
     use = file_locks.use(path)
     try:
         with progress.bar(session, "backup") as on_progress:
@@ -64,10 +63,8 @@ def backup(context: typer.Context, place: Place = None, json: AsJson = False) ->
     output.print_result(session, f"{describe(made)}, in {seconds:.1f} s.", result, json=json)
 
 
-def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> Path:
+def target(settings: config.Settings, place: Path | None, now: int, kind: str = "") -> Path:
     """Return the path for a new backup: `place`, or a new file in the folder `place` (default: the backup folder)."""
-    from musicsvc.store.backups import folder as backup_folder
-
     if place is not None and not place.is_dir():
         return place
     folder = place or settings.backup_folder
@@ -77,10 +74,6 @@ def target(settings: Settings, place: Path | None, now: int, kind: str = "") -> 
 
 def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | None]:
     """Upgrade the schema, after a backup if `backup`. Return the applied migrations, and the backup's path or None."""
-    from musicsvc.store.backups import create
-    from musicsvc.store.engine.url import path_of
-    from musicsvc.store.schema import schema
-
     settings = session.settings()
     path = path_of(settings.store_url)
     saved: list[Path] = []
@@ -104,10 +97,6 @@ def upgrade(session: Session, *, backup: bool = True) -> tuple[list[str], str | 
 
 def rehearse(session: Session, *, backup: bool, json: bool) -> None:
     """Print what an upgrade would do and how long it takes."""
-    from musicsvc.store import opening
-    from musicsvc.store.backups import rehearsal
-    from musicsvc.store.engine.url import path_of
-
     settings = session.settings()
     path = path_of(settings.store_url)
     with opening.open_unchecked(settings.store_url) as store:
@@ -139,7 +128,9 @@ def rehearse(session: Session, *, backup: bool, json: bool) -> None:
         )
 
 
-def _described(plan: Plan, cost: Cost, folder: Path | None, backup_seconds: float, *, measured: bool) -> Iterator[str]:
+def _described(
+    plan: rehearsal.Plan, cost: rehearsal.Cost, folder: Path | None, backup_seconds: float, *, measured: bool
+) -> Iterator[str]:
     """Yield the lines that say what an upgrade would do."""
     if not plan.migrations:
         yield f"The schema is up to date ({plan.schema}): nothing would be done."
@@ -160,7 +151,7 @@ def _described(plan: Plan, cost: Cost, folder: Path | None, backup_seconds: floa
     yield "Nothing was changed."
 
 
-def describe(made: Backup) -> str:
+def describe(made: create.Backup) -> str:
     return f"Backed up {quantity(made.facts.rows, 'row')} ({made.size / 1e6:,.1f} MB) to {made.file}"
 
 
@@ -172,10 +163,6 @@ def restore(
     json: AsJson = False,
 ) -> None:
     """Replace the SQLite database by a backup. Stop the server first."""
-    from musicsvc.store.backups import create
-    from musicsvc.store.backups import restore as restore_backup
-    from musicsvc.store.schema import history
-
     session = Session.from_context(context)
     path = create.database_file(session.settings().store_url)
     if file.is_dir():
@@ -211,7 +198,7 @@ def _ask(path: Path, file: Path, *, yes: bool) -> None:
     )
 
 
-def _report(session: Session, path: Path, file: Path, done: RestoreResult, *, older: bool) -> None:
+def _report(session: Session, path: Path, file: Path, done: restore_backup.RestoreResult, *, older: bool) -> None:
     session.echo(f"Restored {quantity(done.facts.rows, 'row')} from {file} to {path}.")
     if done.kept is not None:
         session.echo(f"The replaced database is kept as {done.kept}")

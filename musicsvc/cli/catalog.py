@@ -1,10 +1,12 @@
 """`musicsvc artist`, `album` and `track`: list, search, show, edit, merge and delete what the catalog contains."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
 from itertools import count, islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,13 +15,13 @@ from musicsvc.cli.options import AsJson, Limit, Yes, group, option, refuse, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
+from musicsvc.server.schemas import editing
+from musicsvc.server.shapes import catalog
+from musicsvc.store.catalog import albums, artists, track_lists, tracks
 from musicsvc.store.catalog.fields import FIELDS
+from musicsvc.store.editing import deletions, edits, merging
+from musicsvc.store.engine import name_index, pagination
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from musicsvc.store.editing.merging import MergePreview, Noun
-    from musicsvc.store.engine.name_index import NameIndex
-    from musicsvc.store.engine.pagination import Listing
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would move, and change nothing.")]
 PAGE, FOUND = 500, 20
@@ -45,7 +47,7 @@ KEPT = (
 NO_UNDO = "Plays stay in the figures of what else they belong to. There is no undo."
 
 
-def add_commands(app: typer.Typer, noun: "Noun") -> None:
+def add_commands(app: typer.Typer, noun: merging.Noun) -> None:
     """Add the commands for artists, albums or tracks (`noun`) to a group."""
     app.command("list", help=f"List all {noun}s, newest first.")(_list(noun))
     app.command("search", help=f"Search for {noun}s by name, the best match first.")(_search(noun))
@@ -88,8 +90,6 @@ def _edit(noun: str) -> Callable[..., None]:
     """Return a command with an option for each field."""
 
     def edit(context: typer.Context, chosen: int, json: bool = False, **given: str | None) -> None:
-        from musicsvc.server.schemas import editing
-
         typed = {name: text for name, text in given.items() if text is not None}
         if not typed:
             raise typer.BadParameter(f"Name a field to change, such as {FIELDS[noun][0].option}.")
@@ -112,12 +112,10 @@ def _edit(noun: str) -> Callable[..., None]:
     return edit
 
 
-def _merge(noun: "Noun") -> Callable[..., None]:
+def _merge(noun: merging.Noun) -> Callable[..., None]:
     def merge(
         context: typer.Context, chosen: int, into: int, dry_run: DryRun = False, yes: Yes = False, json: AsJson = False
     ) -> None:
-        from musicsvc.store.editing import merging
-
         session, now = Session.begin(context)
         found = session.read(lambda: merging.preview(noun, chosen, into))
         about = f"{found.from_name} ({noun} {found.from_id}) into {found.into_name} ({noun} {found.into_id})"
@@ -136,7 +134,7 @@ def _merge(noun: "Noun") -> Callable[..., None]:
     return merge
 
 
-def _moves(found: "MergePreview") -> str:
+def _moves(found: merging.MergePreview) -> str:
     """Return sentences that say what a merge moves, drops and takes over."""
     said = [f"To move: {', '.join(found.moves) or 'nothing'}."]
     if found.repeated_plays:
@@ -165,24 +163,18 @@ def _delete(noun: str) -> Callable[..., None]:
     return delete
 
 
-def _index(noun: str) -> "NameIndex":
-    from musicsvc.store.engine.name_index import INDEXES
-
-    return INDEXES[noun]
+def _index(noun: str) -> name_index.NameIndex:
+    return name_index.INDEXES[noun]
 
 
 def _all(noun: str) -> Iterator[JSON]:
-    from musicsvc.store.catalog import albums, artists, track_lists
-    from musicsvc.store.catalog.track_lists import TrackFilters
-    from musicsvc.store.engine.pagination import Page
-
-    lists: dict[str, Callable[[Page], Listing[Any]]] = {
+    lists: dict[str, Callable[[pagination.Page], pagination.Listing[Any]]] = {
         "artist": artists.list_all,
         "album": albums.list_all,
-        "track": lambda page: track_lists.find(TrackFilters(), page),
+        "track": lambda page: track_lists.find(track_lists.TrackFilters(), page),
     }
     for number in count(1):
-        ids = lists[noun](Page(number, PAGE)).ids
+        ids = lists[noun](pagination.Page(number, PAGE)).ids
         if not ids:
             return
         yield from _shapes(noun, ids)
@@ -196,16 +188,11 @@ def _shape(noun: str, number: int) -> JSON:
 
 def _row(noun: str, number: int) -> Any:
     """Return the artist, album or track. Raises NotFound."""
-    from musicsvc.store.catalog import albums, artists, tracks
-
     rows: dict[str, Any] = {"artist": artists, "album": albums, "track": tracks}
     return rows[noun].get(number)
 
 
 def _shapes(noun: str, ids: Sequence[int]) -> list[JSON]:
-    from musicsvc.server.shapes import catalog
-    from musicsvc.store.catalog import albums, artists, tracks
-
     if noun == "artist":
         return [catalog.artist_full(row) | {"manager_id": row.manager_id} for row in artists.find(ids)]
     if noun == "album":
@@ -214,9 +201,6 @@ def _shapes(noun: str, ids: Sequence[int]) -> list[JSON]:
 
 
 def _change(noun: str, number: int, typed: Mapping[str, str], now: int) -> JSON:
-    from musicsvc.server.schemas import editing
-    from musicsvc.store.editing import edits
-
     row = _row(noun, number)
     changes, faults = editing.read(noun, typed, editing.EDIT[noun], now=now)
     if faults:
@@ -226,8 +210,6 @@ def _change(noun: str, number: int, typed: Mapping[str, str], now: int) -> JSON:
 
 
 def _remove(noun: str, number: int, now: int) -> None:
-    from musicsvc.store.editing import deletions
-
     row = _row(noun, number)
     deletions.delete(row, now=now, account=None, actor="cli")
 
@@ -248,13 +230,11 @@ def _readable(row: JSON) -> JSON:
 
 
 album_app = group(
-    "List, show, edit, merge and delete albums.",
     "album edit 7 --release-date 1725-01-01 --label Breitkopf",
     "album merge 9 7 --dry-run",
     "album delete 7 --yes",
 )
 track_app = group(
-    "List, show, edit, merge and delete tracks.",
     "track edit 7 --isrc GBAYE6800011 --explicit no",
     "track merge 9 7 --dry-run",
     "track delete 7 --yes",

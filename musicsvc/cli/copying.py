@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,14 +15,12 @@ from musicsvc.cli import output, progress
 from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
+from musicsvc.store import opening
+from musicsvc.store.copying import compare as comparing
+from musicsvc.store.copying import connecting, side
+from musicsvc.store.copying import copy as copying
 from musicsvc.store.engine.url import SQLITE, without_password
 from musicsvc.wording import escape_controls, quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from musicsvc.store.copying.compare import ComparedTable, Comparison, Difference
-    from musicsvc.store.copying.side import Side
 
 VISIBLE = (
     "a password in an argument is visible to other users. Leave it out, and put it into libpq's password file"
@@ -58,9 +57,6 @@ def copy(context: typer.Context, source: From, target: To, json: AsJson = False)
 
     While a server uses FROM, this copies most of it. Run it again with the server stopped to copy the rest.
     """
-    from musicsvc.store import opening
-    from musicsvc.store.copying import copy as copying
-
     session = Session.from_context(context)
     if source == target:
         raise Failure(f"FROM and TO are the same database: {_name(source)}.")
@@ -91,8 +87,6 @@ def compare(context: typer.Context, source: From, target: To, json: AsJson = Fal
 
     Both may be in use: one snapshot of each is compared.
     """
-    from musicsvc.store.copying import compare as comparing
-
     session = Session.from_context(context)
     with ExitStack() as stack:
         one, other = (stack.enter_context(_side(session, url)) for url in (source, target))
@@ -110,10 +104,8 @@ def compare(context: typer.Context, source: From, target: To, json: AsJson = Fal
 
 
 @contextmanager
-def _side(session: Session, url: str) -> Iterator[Side]:
+def _side(session: Session, url: str) -> Iterator[side.Side]:
     """Open a database that exists, for reading. Raises Failure unless its schema is current."""
-    from musicsvc.store.copying import connecting
-
     with connecting.connect(_direct(session, url), _log_file(session, url)) as opened:
         opened.require_current()
         yield opened
@@ -135,7 +127,7 @@ def _name(url: str) -> str:
     return without_password(url.removeprefix(SQLITE))
 
 
-def _to_json(found: Comparison) -> output.JSON:
+def _to_json(found: comparing.Comparison) -> output.JSON:
     return {
         "equal": found.equal,
         "different": found.different,
@@ -148,7 +140,7 @@ def _to_json(found: Comparison) -> output.JSON:
     }
 
 
-def _summary(table: ComparedTable) -> output.JSON:
+def _summary(table: comparing.ComparedTable) -> output.JSON:
     return {
         "table": table.name,
         "from": f"{table.source.rows:,}",
@@ -159,14 +151,14 @@ def _summary(table: ComparedTable) -> output.JSON:
     }
 
 
-def _line(difference: Difference) -> str:
+def _line(difference: comparing.Difference) -> str:
     key = ", ".join(f"{column} {value}" for column, value in difference.key.items())
     if difference.only_in:
         return f"{difference.table}: {key}: only in {difference.only_in.upper()}"
     return f"{difference.table}: {key}: {', '.join(difference.columns)}"
 
 
-def _verdict(found: Comparison) -> str:
+def _verdict(found: comparing.Comparison) -> str:
     if found.equal:
         return f"The databases are equal: {quantity(sum(table.source.rows for table in found.tables), 'row')}."
     named = f", of which {len(found.differences)} are named" if found.different > len(found.differences) else ""

@@ -8,6 +8,7 @@ import typer
 from musicsvc.cli.options import option, show_examples
 from musicsvc.cli.output_file import open_output
 from musicsvc.cli.session import Session
+from musicsvc.reports.art import covers
 
 app = typer.Typer()
 
@@ -37,8 +38,6 @@ def cover(
     size: Size = 3000,
 ) -> None:
     """Draw a cover as JPEG or PNG. It looks like the API's preview of the same texts."""
-    from musicsvc.reports.art import covers
-
     known = {each.id: each.name for each in covers.templates()}
     if template not in known:
         names = ", ".join(f"{number} {name}" for number, name in known.items())

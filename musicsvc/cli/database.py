@@ -1,20 +1,23 @@
 """`musicsvc db`: upgrade, check, back up, restore, copy and compare databases."""
 
-from typing import TYPE_CHECKING, Annotated
+from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
+from musicsvc import config
 from musicsvc.cli import backups, copying, output
 from musicsvc.cli.options import AsJson, group
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
+from musicsvc.store import opening
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.engine import list_blocks, name_index
+from musicsvc.store.schema import schema
 from musicsvc.wording import escape_controls, quantity
 
-if TYPE_CHECKING:
-    from musicsvc.config import Settings
-
 app = group(
-    "Upgrade, check, back up, restore, copy and compare databases.",
     "db backup /srv/backups/",
     "db restore /srv/backups/musicsvc.db --yes",
     "db copy /srv/musicsvc.db postgresql:///musicsvc",
@@ -68,21 +71,15 @@ def check(context: typer.Context, json: AsJson = False) -> None:
 @app.command()
 def recount(context: typer.Context) -> None:
     """Repair the lengths of lists and the search indexes that `db check` reports."""
-    from musicsvc.store.engine import list_blocks, name_index
-
     session = Session.from_context(context)
     session.write(list_blocks.rebuild)
     session.write(name_index.rebuild)
     session.echo("Recounted all long lists and rebuilt the search indexes.")
 
 
-def _problems(settings: "Settings") -> list[str]:
+def _problems(settings: config.Settings) -> list[str]:
     """Return one line per problem of the database or the activity log. Raises Failure if either cannot be opened."""
-    from musicsvc.store.activity import log as activity_log
-    from musicsvc.store.opening import open_unchecked
-    from musicsvc.store.schema import schema
-
-    with open_unchecked(settings.store_url) as store:
+    with opening.open_unchecked(settings.store_url) as store:
         schema.require_current(store)
         problems = store.read(schema.problems).result()
     return problems + activity_log.check(settings.store_url, settings.activity.file)

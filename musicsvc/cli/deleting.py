@@ -1,9 +1,11 @@
 """`musicsvc user export` and `musicsvc user delete`: write all data of an account to a file, and delete the account."""
 
+from __future__ import annotations
+
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,10 +14,12 @@ from musicsvc.cli.options import AsJson, Email, Yes, option
 from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.cli.session import Session, once
 from musicsvc.errors import Conflict, Failure
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.models import User
+from musicsvc.server.shapes import personal_data
+from musicsvc.store import models
+from musicsvc.store.accounts import users
+from musicsvc.store.activity import log as activity_log
+from musicsvc.store.engine import store as stores
+from musicsvc.store.people import deletion
 
 Out = Annotated[Path, option("FILE", "The output file; - is stdout.", "--output", "-o")]
 ExportTo = Annotated[
@@ -28,8 +32,6 @@ STAYS = "Its plays stay in all figures, for a listener without a name. There is 
 
 def export(context: typer.Context, email: Email = "", out: Out = STDOUT) -> None:
     """Write all data of an account as JSON, without secrets."""
-    from musicsvc.store.accounts import users
-
     session = Session.from_context(context)
     with session.store() as store:
         user = store.read(lambda: users.by_email(email)).result()
@@ -50,8 +52,6 @@ def delete(
     The command first shows what it will delete, asks, and writes the data to a file. An account that manages artists
     is refused unless `--artists-to` names their next manager, or `artist assign --all-of` moved them.
     """
-    from musicsvc.store.people import deletion
-
     if out is not None and (no_export or (json and out == STDOUT)):
         raise typer.BadParameter("--output cannot be used with --no-export, nor - with --json.")
     session, now = Session.begin(context)
@@ -77,12 +77,10 @@ def delete(
     output.print_result(session, f"{about} is deleted.", result, json=json)
 
 
-def _find(store: "Store", email: str, artists_to: str | None) -> "tuple[User, User | None]":
+def _find(store: stores.Store, email: str, artists_to: str | None) -> tuple[models.User, models.User | None]:
     """Return the account, and the next manager of its artists. Raises Failure if the account cannot be deleted."""
-    from musicsvc.store.accounts import users
-    from musicsvc.store.people import deletion
 
-    def unit() -> "tuple[User, User | None]":
+    def unit() -> tuple[models.User, models.User | None]:
         user, manager = users.by_email(email), None if artists_to is None else users.by_email(artists_to)
         deletion.check(user, assigned=manager is not None)
         return user, manager
@@ -94,17 +92,14 @@ def _find(store: "Store", email: str, artists_to: str | None) -> "tuple[User, Us
         raise Failure(conflict.message + hint * ("artists" in conflict.message)) from None
 
 
-def _unused(user: "User") -> Path:
+def _unused(user: models.User) -> Path:
     file = Path(f"account-{user.id}.json")
     if file.exists():
         raise Failure(f"{file} exists. Name another file with --output, or add --no-export.")
     return file
 
 
-def _write(session: Session, store: "Store", user: "User", out: Path) -> None:
-    from musicsvc.server.shapes import personal_data
-    from musicsvc.store.activity import log as activity_log
-
+def _write(session: Session, store: stores.Store, user: models.User, out: Path) -> None:
     settings, now = session.settings(), session.clock.now()
     with activity_log.build(settings.store_url, settings.activity.file) as log, open_output(out) as file:
         known = log if log.open_existing() else None

@@ -5,11 +5,13 @@ from dataclasses import asdict
 
 import typer
 
+from musicsvc import config
 from musicsvc.cli import output
 from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
-from musicsvc.store.doctor import Finding
+from musicsvc.server import doctor as checks
+from musicsvc.store.doctor import Finding, failed
 from musicsvc.wording import quantity
 
 app = typer.Typer()
@@ -40,10 +42,6 @@ def _json(finding: Finding) -> dict[str, str]:
 
 
 def _findings(session: Session) -> Iterator[Finding]:
-    from musicsvc import config
-    from musicsvc.server import doctor as checks
-    from musicsvc.store.doctor import failed
-
     try:
         settings = session.settings()
     except Failure as failure:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from musicsvc.cli import output, progress
 from musicsvc.cli.options import AsJson, option
 from musicsvc.cli.session import Session
+from musicsvc.reports import dumps, parquet
+from musicsvc.server.request import executors
+from musicsvc.store.engine import sql
+from musicsvc.store.insights import figures
+from musicsvc.store.insights.listening import listening
+from musicsvc.store.plays import dumping
+from musicsvc.store.plays.periods import to_date
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from musicsvc.reports.dumps import Dump
-    from musicsvc.store.plays.dumping import Summary
 
 OnProgress = Callable[[float, float], None]
 Folder = Annotated[Path, option("DIR", "The folder of the dump; it is created if it is missing.", "--output", "-o")]
@@ -27,12 +30,9 @@ def dump(context: typer.Context, folder: Folder, json: AsJson = False) -> None:
 
     The server may run. A later run writes only the days that changed. Listeners are numbers, without their names.
     """
-    from musicsvc.reports import dumps
-    from musicsvc.server.request.executors import lower_priority
-
     session, now = Session.begin(context)
     began = session.clock.monotonic()
-    lower_priority()
+    executors.lower_priority()
     with dumps.opened(folder) as target, session.store() as store, progress.bar(session, "plays") as on_progress:
         with closing(target):
             summary = store.read(lambda: _write(target, on_progress)).result()
@@ -41,13 +41,8 @@ def dump(context: typer.Context, folder: Folder, json: AsJson = False) -> None:
     output.print_result(session, _describe(folder, result), result, json=json)
 
 
-def _write(target: Dump, on_progress: OnProgress) -> Summary:
+def _write(target: dumps.Dump, on_progress: OnProgress) -> dumping.Summary:
     """Stage all files that changed, from one snapshot. May be called again after a fault of the connection."""
-    from musicsvc.reports import dumps, parquet
-    from musicsvc.store.engine import sql
-    from musicsvc.store.plays import dumping
-    from musicsvc.store.plays.periods import to_date
-
     target.begin()
     summary, done = dumping.summarize(), 0
 
@@ -68,32 +63,24 @@ def _write(target: Dump, on_progress: OnProgress) -> Summary:
     return summary
 
 
-def _about(now: int, summary: Summary) -> output.JSON:
+def _about(now: int, summary: dumping.Summary) -> output.JSON:
     """Return what the manifest says beside its files."""
-    from musicsvc.reports.dumps import COLUMNS
-    from musicsvc.store.insights.figures import FIGURES
-    from musicsvc.store.insights.listening.listening import LISTENING
-
     return {
         "dumped_at": output.format_time(now),
         "last_play": output.format_time(summary.last_play),
         "complete_from": _date(summary.kept_from),
-        "definitions": {each.path: each.definition for each in (*FIGURES, *LISTENING)},
-        "columns": {name: {each.name: each.definition for each in columns} for name, columns in COLUMNS.items()},
+        "definitions": {each.path: each.definition for each in (*figures.FIGURES, *listening.LISTENING)},
+        "columns": {name: {each.name: each.definition for each in columns} for name, columns in dumps.COLUMNS.items()},
     }
 
 
 def _date(day: int) -> str | None:
     """Return the first day whose plays are kept, or None if none were deleted."""
-    from musicsvc.store.plays.periods import to_date
-
     return to_date(day).isoformat() if day else None
 
 
-def _result(target: Dump, summary: Summary, removed: list[str]) -> output.JSON:
-    from musicsvc.reports.dumps import PLAYS
-
-    plays = [each for each in target.files if each.path.startswith(f"{PLAYS}/")]
+def _result(target: dumps.Dump, summary: dumping.Summary, removed: list[str]) -> output.JSON:
+    plays = [each for each in target.files if each.path.startswith(f"{dumps.PLAYS}/")]
     return {
         "plays": sum(each.rows for each in plays),
         "bytes": sum(each.bytes for each in target.files),

@@ -1,11 +1,13 @@
 """`musicsvc export`: write the same export files as the API, without a running server."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,17 +15,16 @@ from musicsvc.cli import meta_files, periods, progress, reporting, verifying
 from musicsvc.cli.options import group, option, row_option
 from musicsvc.cli.output_file import STDOUT, folder_of, open_output
 from musicsvc.cli.session import Session, once
+from musicsvc.reports import tables
 from musicsvc.reports.formats import FORMATS
 from musicsvc.reports.formats import Format as FileFormat
+from musicsvc.server.shapes import exports as shapes
+from musicsvc.store.insights import export_rows, scopes
 from musicsvc.store.insights.listening import DEFAULT_DAYS, MOST_DAYS
-
-if TYPE_CHECKING:
-    from musicsvc.reports.tables import Table
-    from musicsvc.store.insights.scopes import Scope
-    from musicsvc.store.plays.periods import Window
+from musicsvc.store.plays import history
+from musicsvc.store.plays.periods import Window
 
 app = group(
-    "Export figures as CSV, JSON, Excel or Parquet, or as a PDF report.",
     "export tracks --period last-month --output tracks.xlsx",
     "export plays --from 2026-01-10 --to 2026-02-09 --user ada@example.test",
     "export report --period 2026-10 --paper letter --output report.pdf",
@@ -77,8 +78,6 @@ def _add_command(type_: str, help_text: str) -> None:
         form: Format = None,
         out: Out = STDOUT,
     ) -> None:
-        from musicsvc.store.plays import history
-
         session, chosen = Session.from_context(context), _format(form, out, FORMATS, "csv")
         window = periods.choose(period, first, last, now := session.clock.now())
         if chosen.write_table is None:
@@ -165,16 +164,13 @@ def _format(form: str | None, out: Path, formats: Mapping[str, FileFormat], defa
 @contextmanager
 def _table(
     type_: str,
-    scope: "Scope",
-    days: "Window",
+    scope: scopes.Scope,
+    days: Window,
     now: int,
     form: FileFormat,
     on_progress: Callable[[float, float], None],
-) -> "Iterator[Table]":
+) -> Iterator[tables.Table]:
     """Open the export as a table for the `with` block. The rows are read from one snapshot while they are written."""
-    from musicsvc.server.shapes import exports as shapes
-    from musicsvc.store.insights import export_rows
-
     with export_rows.cells(type_, scope, days) as cells:
         rows = progress.counted(cells, export_rows.expected(type_, scope), on_progress)
         yield shapes.table(type_, scope, days, now, rows, form)

@@ -7,20 +7,15 @@ import typer
 from musicsvc.cli import output
 from musicsvc.cli.options import AsJson, group, row
 from musicsvc.cli.session import Session
+from musicsvc.store.catalog import tracks
 
 app = group(
-    "Set the status of tracks' fingerprints.",
     "fingerprint set 7 processing",
     "fingerprint set 7 completed --json",
 )
 
 
 Status = Literal["pending", "processing", "completed", "failed"]
-
-
-@app.callback()
-def _group() -> None:
-    """Do nothing. Without a callback, Typer would merge the only command, `set`, into its group."""
 
 
 @app.command("set")
@@ -34,8 +29,6 @@ def set_(
 
     The order is pending, processing, completed or failed; failed can be set back to pending.
     """
-    from musicsvc.store.catalog import tracks
-
     session = Session.from_context(context)
     session.write(lambda: tracks.set_fingerprint_status(track_id, status))
     result = {"track_id": track_id, "fingerprint_status": status}

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from musicsvc import config, networks
 from musicsvc.cli import output
 from musicsvc.cli.options import AsJson, option, show_examples
 from musicsvc.cli.session import Session
@@ -75,8 +76,6 @@ def healthcheck(
 
 def _address(session: Session) -> str:
     """Return the root URL at which the server of the settings listens. Raises Failure if they do not say it."""
-    from musicsvc import config, networks
-
     server = config.load(session.config).server  # also with the variables of the demo, which other commands refuse
     if server.port == 0:
         raise Failure("server.port is 0, which is any free port. Name the address of the server with --url.")

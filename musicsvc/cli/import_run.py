@@ -1,11 +1,13 @@
 """Run one `musicsvc import`: show the progress, then print the refused rows and a summary. Handles Ctrl+C."""
 
+from __future__ import annotations
+
 import gc
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
@@ -14,18 +16,15 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.output_file import open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
+from musicsvc.store.engine import store as stores
+from musicsvc.store.importing import refused_rows, runner
+from musicsvc.store.importing.columns import Guess
+from musicsvc.store.importing.files import records
+from musicsvc.store.importing.summary import NOTES, ImportSummary, Progress
 from musicsvc.wording import cut, escape_controls, quantity
 
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.columns import Guess
-    from musicsvc.store.importing.files.records import Reader
-    from musicsvc.store.importing.refused_rows import RefusedRows
-    from musicsvc.store.importing.runner import Kind
-    from musicsvc.store.importing.summary import ImportSummary, Progress
-
-    Work = Callable[..., ImportSummary]
-    Warn = Callable[[Store], str | None]
+Work = Callable[..., ImportSummary]
+Warn = Callable[["stores.Store"], str | None]
 
 AGAIN = "Run the same command again to continue; imported rows are not added twice."
 GARBAGE = 20_000  # objects between two collections; a batch makes as many, and hardly any of them refer to each other
@@ -42,20 +41,18 @@ class RunOptions(NamedTuple):
 def import_file(
     context: typer.Context,
     options: RunOptions,
-    open_file: "Callable[[], Reader]",
-    kind: "Callable[[], Kind[Any]]",
-    warn: "Warn | None" = None,
+    open_file: Callable[[], records.Reader],
+    kind: Callable[[], runner.Kind[Any]],
+    warn: Warn | None = None,
 ) -> None:
     """Open the file and import it as the kind of import that `kind` returns. See `run`."""
-    from musicsvc.store.importing import runner
-
     session, now = Session.begin(context)
     try:
         kind().close()  # --map is judged before a database is opened
     except Invalid as wrong:
         raise typer.BadParameter(next(iter(wrong.errors.values())), param_hint="--map") from None
 
-    def work(store: "Store", reader: "Reader", *, on_progress: "Progress") -> "ImportSummary":
+    def work(store: stores.Store, reader: records.Reader, *, on_progress: Progress) -> ImportSummary:
         return runner.run(store, reader, kind(), now=now, on_progress=on_progress)
 
     run(session, options, open_file, work, warn)
@@ -64,9 +61,9 @@ def import_file(
 def run(
     session: Session,
     options: RunOptions,
-    open_file: "Callable[[], Reader]",
-    work: "Work",
-    warn: "Warn | None" = None,
+    open_file: Callable[[], records.Reader],
+    work: Work,
+    warn: Warn | None = None,
 ) -> None:
     """Open the file, import it with `work`, and print the result. Exits with code 1 if every row was refused.
 
@@ -115,22 +112,20 @@ class _Run:
         self._options = options
         self._summary: ImportSummary | None = None
         self._through = 0
-        self._rows: RefusedRows | None = None
+        self._rows: refused_rows.RefusedRows | None = None
         self._warning: str | None = None
 
-    def do(self, open_file: "Callable[[], Reader]", work: "Work", warn: "Warn | None") -> "ImportSummary":
+    def do(self, open_file: Callable[[], records.Reader], work: Work, warn: Warn | None) -> ImportSummary:
         with ExitStack() as stack:
             self._session.settings()  # the reader may need the folder for temporary files
             reader = stack.enter_context(open_file())
             if self._options.refused is not None:
-                from musicsvc.store.importing.refused_rows import RefusedRows
-
-                reader = self._rows = RefusedRows(reader)
+                reader = self._rows = refused_rows.RefusedRows(reader)
             store = stack.enter_context(self._session.store())
             self._warning = None if warn is None else warn(store)
             show_progress = stack.enter_context(progress.bar(self._session, self._options.file.name))
 
-            def on_progress(summary: "ImportSummary") -> None:
+            def on_progress(summary: ImportSummary) -> None:
                 self._summary, self._through = summary, summary.rows
                 self._warn(summary.run)
                 if self._rows is not None:
@@ -173,8 +168,6 @@ class _Run:
 
         Also called after an error.
         """
-        from musicsvc.store.importing import refused_rows
-
         refused = self._summary.refused if self._summary is not None and self._through else []
         if self._rows is not None and self._options.refused is not None:
             if self._summary is not None:
@@ -193,7 +186,7 @@ def resume_hint(through: int, *, dry_run: bool) -> str:
     return f" The first {through:,} rows were imported. Run the command again to continue."
 
 
-def _print(session: Session, summary: "ImportSummary") -> None:
+def _print(session: Session, summary: ImportSummary) -> None:
     columns = ("new", "changed", "repeated", "refused")
     found = [
         {"kind": kind} | {name: getattr(counts, name) for name in columns} for kind, counts in summary.counts.items()
@@ -201,8 +194,6 @@ def _print(session: Session, summary: "ImportSummary") -> None:
     if summary.at_most:
         found = [row | {name: f"at most {row[name]}" for name in ("new", "changed") if row[name]} for row in found]
     output.print_table(session, found, ("kind", *columns), json=False)
-    from musicsvc.store.importing.summary import NOTES
-
     for note, title in NOTES.items():
         if count := summary.notes[note]:
             session.echo(f"{title}: {count:,}.")
@@ -220,16 +211,16 @@ def _print(session: Session, summary: "ImportSummary") -> None:
         session.echo(f"Import {summary.run}. To undo it: musicsvc import undo {summary.run}")
 
 
-def _taken(guess: "Guess") -> str:
+def _taken(guess: Guess) -> str:
     written = f" ({guess.written})" if guess.written else ""
     return escape_controls(f"{cut(guess.column)} is {guess.field}{written}")
 
 
-def _all_refused(summary: "ImportSummary") -> bool:
+def _all_refused(summary: ImportSummary) -> bool:
     return 0 < len(summary.refused) == summary.rows
 
 
-def _to_json(file: Path, summary: "ImportSummary") -> JSON:
+def _to_json(file: Path, summary: ImportSummary) -> JSON:
     return {
         "import": summary.run,
         "file": str(file),

@@ -1,5 +1,7 @@
 """`musicsvc import template`: write a catalog file with a column for each field and two example rows."""
 
+from __future__ import annotations
+
 import csv
 import io
 import sys
@@ -12,6 +14,7 @@ from musicsvc.cli.exporting import Out
 from musicsvc.cli.options import option
 from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.cli.session import Session
+from musicsvc.store.importing.catalog import rows
 
 Format = Annotated[
     Literal["csv", "xlsx"] | None,
@@ -22,9 +25,7 @@ WIDTH = 18  # of a column, in characters
 
 def template(context: typer.Context, form: Format = None, out: Out = STDOUT) -> None:
     """Write a catalog file to fill in: all fields, and two example rows."""
-    from musicsvc.store.importing.catalog.rows import FIELDS
-
-    found = {name: field.examples for name, field in FIELDS.items() if field.examples is not None}
+    found = {name: field.examples for name, field in rows.FIELDS.items() if field.examples is not None}
     chosen = form or ("xlsx" if out.suffix.lower() == ".xlsx" else "csv")
     if chosen == "xlsx" and out == STDOUT and sys.stdout.isatty():
         raise typer.BadParameter(

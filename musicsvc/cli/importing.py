@@ -1,17 +1,23 @@
 """`musicsvc import`: import catalogs, follows, playlists and plays from files; list and undo imports."""
 
+from __future__ import annotations
+
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
 from musicsvc.cli import import_run, import_template, imports, twins
 from musicsvc.cli.options import AsJson, group, option
+from musicsvc.store.importing import runner
+from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.files import histories, readers
+from musicsvc.store.importing.files.records import UnclearError
+from musicsvc.store.importing.people import follows, playlists
+from musicsvc.store.importing.plays import plays
 
 app = group(
-    "Import files: CSV, Excel and OpenDocument workbooks, JSON Lines, Parquet. Refused rows are listed,"
-    " the others imported. Repeating an import changes nothing.",
     "import template --output catalog.xlsx",
     "import catalog songs.csv --map Work=track",
     "import plays history.json --listener ada --dry-run",
@@ -73,8 +79,8 @@ History = Annotated[
 ]
 
 
-@app.command()
-def catalog(  # noqa: PLR0917 - a parameter for each option
+@app.command("catalog")
+def import_catalog(  # noqa: PLR0917 - a parameter for each option
     context: typer.Context,
     file: File,
     more: Pairs = None,
@@ -90,19 +96,16 @@ def catalog(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import artists, albums and tracks."""
-    from musicsvc.store.importing.catalog.catalog import Catalog
-    from musicsvc.store.importing.files import readers
-    from musicsvc.store.importing.runner import ImportOptions
-
-    pairs = (*(map_ or ()), *(more or ()))
-    options = ImportOptions(pairs, tuple(blank or ()), date_format, artist, user=manager, dry_run=dry_run)
+    options = _options(map_, more, blank, dry_run=dry_run, date_format=date_format, artist=artist, user=manager)
     opened = partial(readers.open_file, file, form, sheet)
     warn = partial(twins.warn_of_catalog, file, opened, options)
-    import_run.import_file(context, import_run.RunOptions(file, json, refused), opened, partial(Catalog, options), warn)
+    import_run.import_file(
+        context, import_run.RunOptions(file, json, refused), opened, partial(catalog.Catalog, options), warn
+    )
 
 
-@app.command()
-def follows(  # noqa: PLR0917 - a parameter for each option
+@app.command("follows")
+def import_follows(  # noqa: PLR0917 - a parameter for each option
     context: typer.Context,
     file: File,
     more: Pairs = None,
@@ -116,18 +119,15 @@ def follows(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import follows between accounts."""
-    from musicsvc.store.importing.files import readers
-    from musicsvc.store.importing.people.follows import Follows
-    from musicsvc.store.importing.runner import ImportOptions
-
-    pairs = (*(map_ or ()), *(more or ()))
-    options = ImportOptions(pairs, tuple(blank or ()), create_missing=create_missing, dry_run=dry_run)
+    options = _options(map_, more, blank, dry_run=dry_run, create_missing=create_missing)
     opened = partial(readers.open_file, file, form, sheet)
-    import_run.import_file(context, import_run.RunOptions(file, json, refused), opened, partial(Follows, options))
+    import_run.import_file(
+        context, import_run.RunOptions(file, json, refused), opened, partial(follows.Follows, options)
+    )
 
 
-@app.command()
-def playlists(  # noqa: PLR0917 - a parameter for each option
+@app.command("playlists")
+def import_playlists(  # noqa: PLR0917 - a parameter for each option
     context: typer.Context,
     file: File,
     more: Pairs = None,
@@ -142,20 +142,17 @@ def playlists(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import playlists from rows with one track each."""
-    from musicsvc.store.importing.files import readers
-    from musicsvc.store.importing.people.playlists import Playlists
-    from musicsvc.store.importing.runner import ImportOptions
-
     if owner is None:
         raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
-    pairs = (*(map_ or ()), *(more or ()))
-    options = ImportOptions(pairs, tuple(blank or ()), user=owner, public=public, dry_run=dry_run)
+    options = _options(map_, more, blank, dry_run=dry_run, user=owner, public=public)
     opened = partial(readers.open_file, file, form, sheet)
-    import_run.import_file(context, import_run.RunOptions(file, json, refused), opened, partial(Playlists, options))
+    import_run.import_file(
+        context, import_run.RunOptions(file, json, refused), opened, partial(playlists.Playlists, options)
+    )
 
 
-@app.command()
-def plays(  # noqa: PLR0917 - a parameter for each option
+@app.command("plays")
+def import_plays(  # noqa: PLR0917 - a parameter for each option
     context: typer.Context,
     file: File,
     more: Pairs = None,
@@ -171,18 +168,18 @@ def plays(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import plays from tables or from exports of other services."""
-    from musicsvc.store.importing.files import histories
-    from musicsvc.store.importing.files.records import UnclearError
-    from musicsvc.store.importing.plays.plays import NO_LISTENER, Plays
-    from musicsvc.store.importing.runner import ImportOptions
-
-    pairs = (*(map_ or ()), *(more or ()))
-    blanks = tuple(blank or ())
-    options = ImportOptions(
-        pairs, blanks, user=manager, listener=listener, create_missing=create_missing, dry_run=dry_run
+    options = _options(
+        map_, more, blank, dry_run=dry_run, user=manager, listener=listener, create_missing=create_missing
     )
-    if listener is None and histories.is_history(file, form, mapped=bool(pairs)):
-        raise UnclearError(*NO_LISTENER)
-    opened = partial(histories.open_file, file, form, sheet, mapped=bool(pairs))
+    mapped = bool(options.pairs)
+    if listener is None and histories.is_history(file, form, mapped=mapped):
+        raise UnclearError(*plays.NO_LISTENER)
+    opened = partial(histories.open_file, file, form, sheet, mapped=mapped)
     chosen = import_run.RunOptions(file, json, refused)
-    import_run.import_file(context, chosen, opened, partial(Plays, options), twins.warn_of_plays)
+    import_run.import_file(context, chosen, opened, partial(plays.Plays, options), twins.warn_of_plays)
+
+
+def _options(
+    mapped: list[str] | None, more: list[str] | None, blank: list[str] | None, *, dry_run: bool, **of_kind: Any
+) -> runner.ImportOptions:
+    return runner.ImportOptions((*(mapped or ()), *(more or ())), tuple(blank or ()), dry_run=dry_run, **of_kind)

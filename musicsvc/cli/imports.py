@@ -1,7 +1,9 @@
 """`musicsvc import list` and `musicsvc import undo`: list past imports, and undo one."""
 
+from __future__ import annotations
+
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -9,13 +11,10 @@ from musicsvc.cli import interrupts, output, progress
 from musicsvc.cli.options import AsJson, Yes, identifier
 from musicsvc.cli.output import JSON, format_time
 from musicsvc.cli.session import Session
-from musicsvc.store.importing.undoing import wording
+from musicsvc.store.engine import store as stores
+from musicsvc.store.importing.undoing import runs, wording
+from musicsvc.store.importing.undoing import undo as undoing
 from musicsvc.wording import escape_controls, quantity
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.undoing.runs import RunRow
-    from musicsvc.store.importing.undoing.undo import UndoSummary
 
 PARTLY = "partly"
 AGAIN = "Run the same command again to continue."
@@ -23,8 +22,6 @@ AGAIN = "Run the same command again to continue."
 
 def list_(context: typer.Context, json: AsJson = False) -> None:
     """List the imports, newest first."""
-    from musicsvc.store.importing.undoing import runs
-
     session = Session.from_context(context)
     columns = ("id", "kind", "state", "rows", "new", "changed", "started_at", "user", "file")
     found = [_to_json(row) for row in session.read(runs.newest)]
@@ -42,8 +39,6 @@ def undo(
     Rows that other data refers to are kept and listed. Run it again to retry them. On a terminal, the command first
     shows what it will do, and asks.
     """
-    from musicsvc.store.importing.undoing import undo as undoing
-
     session, now = Session.begin(context)
     with session.store() as store:
         if not yes and sys.stdin.isatty():
@@ -58,10 +53,8 @@ def undo(
     _explain(session, summary)
 
 
-def _ask(store: "Store", run: int) -> None:
+def _ask(store: stores.Store, run: int) -> None:
     """Show what an undo of the import will do, and exit unless the user agrees."""
-    from musicsvc.store.importing.undoing import undo as undoing
-
     found = store.read(lambda: undoing.preview(run)).result()
     deleted = wording.quantities({"play": found.plays} | found.deleted)
     typer.echo(f"Import {run} ({found.run.kind}, {escape_controls(found.run.file)}) will be undone.", err=True)
@@ -76,7 +69,7 @@ def _ask(store: "Store", run: int) -> None:
 COLUMNS = ("kind", "taken_back", "kept")
 
 
-def _counts(summary: "UndoSummary") -> dict[str, dict[str, int]]:
+def _counts(summary: undoing.UndoSummary) -> dict[str, dict[str, int]]:
     """Map each kind of rows, such as `albums`, to the numbers of rows `taken_back` (undone) and `kept`."""
     found = {"plays": {"taken_back": summary.plays, "kept": 0}}
     for table, noun in wording.NOUNS.items():
@@ -85,7 +78,7 @@ def _counts(summary: "UndoSummary") -> dict[str, dict[str, int]]:
     return {kind: row for kind, row in found.items() if any(row.values())}
 
 
-def _explain(session: Session, summary: "UndoSummary") -> None:
+def _explain(session: Session, summary: undoing.UndoSummary) -> None:
     for line in wording.kept_lines(summary.kept, "Kept"):
         session.echo(line)
     if summary.pruned:
@@ -97,11 +90,11 @@ def _explain(session: Session, summary: "UndoSummary") -> None:
         session.echo(f"Import {run} is undone: {quantity(_done(summary), 'row')} taken back.")
 
 
-def _done(summary: "UndoSummary") -> int:
+def _done(summary: undoing.UndoSummary) -> int:
     return summary.plays + summary.counts.total()
 
 
-def _to_json(row: "RunRow") -> JSON:
+def _to_json(row: runs.RunRow) -> JSON:
     times = {name: format_time(getattr(row, name)) for name in ("started_at", "undone_at")}
     return row._asdict() | times
 

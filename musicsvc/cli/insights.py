@@ -1,9 +1,12 @@
 """`musicsvc insights`: show plays, listeners and growth, and explain how they are calculated."""
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,19 +14,17 @@ from musicsvc.cli import explaining, listening, output, periods
 from musicsvc.cli.options import AsJson, group, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.reports.charts import dates
+from musicsvc.server.handlers import insights
+from musicsvc.store.insights import charts, figures
+from musicsvc.store.insights import explain as explanations
+from musicsvc.store.insights.listening import first_plays
+from musicsvc.store.plays import counting, history, subjects
+from musicsvc.store.plays.periods import Window, to_date
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from musicsvc.store.insights.charts import Chart
-    from musicsvc.store.insights.explain import Explanation
-    from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.subjects import Subject
-
-    Growth = Callable[[float | None], str]
+Growth = Callable[[float | None], str]
 
 app = group(
-    "Show and explain the figures of tracks, albums and artists.",
     "insights show artist 7 --period 1-year",
     "insights explain track 7 --json",
     "insights release 3 --against 5 --days 14",
@@ -55,17 +56,13 @@ def show(
     json: AsJson = False,
 ) -> None:
     """Show figures equal to those of the API, and the plays of each day."""
-    from musicsvc.server.handlers.insights import data_of
-    from musicsvc.store.insights import charts, figures
-    from musicsvc.store.plays import history
-
     session = Session.from_context(context)
     window = periods.choose(period, first, last, session.clock.now())
 
-    def unit() -> "tuple[str, Growth, JSON, Chart]":
+    def unit() -> tuple[str, Growth, JSON, charts.Chart]:
         subject, days = _subject(kind, number), history.adapt(window)
         name = figures.name(subject)  # first: it reports an unknown id
-        data = data_of(subject, days) | listening.answers(subject, days)
+        data = insights.data_of(subject, days) | listening.answers(subject, days)
         return name, _growth(subject, days), data, charts.build(subject, days)
 
     name, growth, data, chart = session.read(unit)
@@ -94,16 +91,13 @@ def explain(
     json: AsJson = False,
 ) -> None:
     """Recount the figures from the stored plays step by step, and compare them with the API."""
-    from musicsvc.store.insights import explain, figures
-    from musicsvc.store.plays import counting, history
-
     session = Session.from_context(context)
     now = session.clock.now()
     window = periods.choose(period, first, last, now)
 
-    def unit() -> "tuple[str, Explanation]":
+    def unit() -> tuple[str, explanations.Explanation]:
         subject = _subject(kind, number)
-        return figures.name(subject), explain.build(subject, history.adapt(window), now)
+        return figures.name(subject), explanations.build(subject, history.adapt(window), now)
 
     name, found = session.read(unit)
     if found.differences:  # perhaps only because plays are not counted yet
@@ -114,19 +108,13 @@ def explain(
         explaining.print_page(session, f"{kind} {number}: {name}", found)
 
 
-def _subject(kind: Kind, number: int) -> "Subject":
+def _subject(kind: Kind, number: int) -> subjects.Subject:
     """Return a reference to the track, album or artist (`kind`) with this id, which need not exist in the database."""
-    from musicsvc.store.plays.subjects import KINDS, Subject
-
-    return Subject(KINDS[kind.value], number)
+    return subjects.Subject(subjects.KINDS[kind.value], number)
 
 
-def _growth(subject: "Subject", window: "Window") -> "Growth":
+def _growth(subject: subjects.Subject, window: Window) -> Growth:
     """Return a function that formats growth in percent, or None, as the text after a figure."""
-    from musicsvc.reports.charts import dates
-    from musicsvc.store.insights.listening import first_plays
-    from musicsvc.store.plays.periods import to_date
-
     before, first = window.before.label, first_plays.instead_of_growth(window, first_plays.of_subject(subject))
     if not before:
         return lambda _: ""
@@ -135,12 +123,12 @@ def _growth(subject: "Subject", window: "Window") -> "Growth":
     return lambda change: " (nothing before)" if change is None else f" ({change:+,.1f} % vs {before})"
 
 
-def _lines(data: JSON, growth: "Growth") -> JSON:
+def _lines(data: JSON, growth: Growth) -> JSON:
     """Map the title of each figure, such as `plays`, to its line of text. `data`: that of an insights response."""
-    from musicsvc.store.insights.figures import FIGURES
-
     days = data["period"]
-    lines = {"period": f"{days['name']}: {days['start']} to {days['end']}"} | listening.figures(FIGURES, data, growth)
+    lines = {"period": f"{days['name']}: {days['start']} to {days['end']}"} | listening.figures(
+        figures.FIGURES, data, growth
+    )
     more = {key: data[key] for key in ("followers", "tracks_count", "albums_count") if key in data}
     return lines | {key.removesuffix("_count"): f"{count:,}" for key, count in more.items()}
 

@@ -9,13 +9,9 @@ from musicsvc.cli import output, overwriting
 from musicsvc.cli.options import AsJson, Yes, group
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
+from musicsvc.store.people import deletion
 
-app = group("Erase the names of listeners.", "listener erase fan-7 --yes", "listener erase fan-8 --yes --json")
-
-
-@app.callback()
-def _() -> None:
-    """Keep the name of the only command."""
+app = group("listener erase fan-7 --yes", "listener erase fan-8 --yes --json")
 
 
 @app.command()
@@ -34,8 +30,6 @@ def erase(
 
     Later plays with this name are those of a new listener. There is no undo; older backups still have the name.
     """
-    from musicsvc.store.people import deletion
-
     session, now = Session.begin(context)
     if not yes and not sys.stdin.isatty():
         raise Failure("This erases the name of a listener. To confirm this without a terminal, add --yes.")

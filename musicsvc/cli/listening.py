@@ -1,9 +1,11 @@
 """`musicsvc insights release`, and text output of listening, plays by hour and milestones for other commands."""
 
+from __future__ import annotations
+
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +15,12 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
 from musicsvc.reports.charts.dates import WEEKDAYS
-from musicsvc.store.insights.listening import DEFAULT_DAYS, MOST_ALBUMS, MOST_DAYS
+from musicsvc.server.shapes import insights, listening
+from musicsvc.store.insights import figures as named
+from musicsvc.store.insights.listening import DEFAULT_DAYS, MOST_ALBUMS, MOST_DAYS, milestones, releases
+from musicsvc.store.insights.listening import listening as heard
+from musicsvc.store.plays import subjects
+from musicsvc.store.plays.periods import Window
 from musicsvc.wording import escape_controls, quantity
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -47,14 +54,6 @@ def _bars(encoding: str) -> str:
     return BARS
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from musicsvc.store.insights.figures import Figure
-    from musicsvc.store.plays.periods import Window
-    from musicsvc.store.plays.subjects import Subject
-
-
 def release(
     context: typer.Context,
     album: Annotated[int, row("album", "ALBUM")],
@@ -68,20 +67,15 @@ def release(
     json: AsJson = False,
 ) -> None:
     """Compare the plays and listeners of albums by the days since their release."""
-    from musicsvc.server.shapes import listening as shapes
-    from musicsvc.store.insights import figures
-    from musicsvc.store.insights.listening import releases
-    from musicsvc.store.plays.subjects import ALBUM, Subject
-
     session = Session.from_context(context)
     ids = list(dict.fromkeys([album, *(against or ())]))
     if len(ids) > MOST_ALBUMS + 1:
         raise typer.BadParameter(f"Use at most {MOST_ALBUMS} albums.", param_hint="--against")
 
     def unit() -> JSON:
-        figures.name(Subject(ALBUM, album))
+        named.name(subjects.Subject(subjects.ALBUM, album))
         releases.require_existing(ids[1:])
-        return shapes.releases(releases.build(ids, days, session.clock.now()), days)
+        return listening.releases(releases.build(ids, days, session.clock.now()), days)
 
     try:
         data = session.read(unit)
@@ -114,16 +108,13 @@ def _day(releases: list[JSON], day: int) -> JSON:
     return row
 
 
-def answers(subject: "Subject", window: "Window") -> JSON:
+def answers(subject: subjects.Subject, window: Window) -> JSON:
     """Return the listening figures, plays by hour and milestones of a track, album or artist, as in API responses."""
-    from musicsvc.server.shapes import listening as shapes
-    from musicsvc.store.insights.listening import listening, milestones
-
-    heard, hours = listening.build(subject, window)
+    found, hours = heard.build(subject, window)
     return {
-        "listening": shapes.listening(heard),
-        "hours": shapes.hours(hours),
-        "milestones": shapes.milestones(milestones.build(subject)),
+        "listening": listening.listening(found),
+        "hours": listening.hours(hours),
+        "milestones": listening.milestones(milestones.build(subject)),
     }
 
 
@@ -132,22 +123,18 @@ def lines(data: JSON) -> JSON:
 
     `data`: the figures of a track, album or artist under the keys `listening` and `milestones`, as in API responses.
     """
-    from musicsvc.store.insights.listening.listening import LISTENING
-
     reached = data["milestones"]
     best = reached["best_day"]
-    return figures(LISTENING, data["listening"]) | {
+    return figures(heard.LISTENING, data["listening"]) | {
         "milestones": "; ".join(f"{each['count']:,} on {_minute(each['at'])}" for each in reached["plays"]) or None,
         "best day": best and f"{best['date']}: {quantity(best['plays'], 'play')}",
     }
 
 
-def figures(rows: "Iterable[Figure]", data: JSON, growth: "Callable[[float | None], str]" = str) -> JSON:
+def figures(rows: Iterable[named.Figure], data: JSON, growth: Callable[[float | None], str] = str) -> JSON:
     """Map the title of each figure to its line of text. `growth` formats growth as the text after a figure."""
-    from musicsvc.server.shapes import insights as shapes
-
     found = {}
-    for each in shapes.cards(rows, data):
+    for each in insights.cards(rows, data):
         grown = growth(each.growth) if each.figure.growth else ""
         text = "; ".join(filter(None, (f"{each.value}{grown}", each.note_text)))
         found[each.figure.title.lower()] = None if each.value is None else text

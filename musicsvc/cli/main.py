@@ -2,6 +2,7 @@
 
 import sys
 import traceback
+from collections import UserDict
 from collections.abc import Callable
 from errno import EACCES, EPERM, EROFS
 from functools import cache, partial
@@ -10,10 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperArgument, TyperGroup
-from typer.main import get_command
+from typer.core import TyperArgument, TyperCommand, TyperGroup
+from typer.main import get_command, get_group
 
-from musicsvc.cli import stdio
+from musicsvc.cli import later, stdio
 from musicsvc.cli.options import Command, option, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, Invalid
@@ -21,34 +22,40 @@ from musicsvc.wording import escape_controls
 
 FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 
-# Modules of this package, with the group if it is not `app`, and the names of their command groups. Without a name,
-# commands belong to the root.
-GROUPS: tuple[tuple[str, str | None], ...] = (
-    ("init", None),
-    ("serve", None),
-    ("healthcheck", None),
-    ("users", "user"),
-    ("access", "access"),
-    ("tokens", "token"),
-    ("seed", None),
-    ("importing", "import"),
-    ("exporting", "export"),
-    ("artists", "artist"),
-    ("catalog.album_app", "album"),
-    ("catalog.track_app", "track"),
-    ("fingerprints", "fingerprint"),
-    ("insights", "insights"),
-    ("plays", "plays"),
-    ("listeners", "listener"),
-    ("database", "db"),
-    ("doctor", None),
-    ("activity", None),
-    ("abuse", "abuse"),
-    ("settings", "config"),
-    ("covers", None),
-    ("openapi", None),
-    ("requesting", None),
-)
+# Commands and groups of commands: their help in that of the program, their module in this package, and the name there
+# if it is not `app`. The help of a group is written here only.
+COMMANDS = {
+    "init": ("Create the data folder and the database, or upgrade its schema. Safe to repeat.", "init"),
+    "serve": ("Serve the API and its pages.", "serve"),
+    "healthcheck": ("Ask a running server whether it is well. The exit code is 0 if it is, else 1.", "healthcheck"),
+    "user": ("Create, show, edit, suspend, export and delete accounts.", "users"),
+    "access": ("Grant and revoke API access, decide on access requests.", "access"),
+    "token": ("Create, list and revoke access tokens.", "tokens"),
+    "seed": ("Add the sample data of the demo, or a synthetic catalog of any size. Safe to repeat.", "seed"),
+    "import": (
+        (
+            "Import files: CSV, Excel and OpenDocument workbooks, JSON Lines, Parquet. Refused rows are listed, the"
+            " others imported. Repeating an import changes nothing."
+        ),
+        "importing",
+    ),
+    "export": ("Export figures as CSV, JSON, Excel or Parquet, or as a PDF report.", "exporting"),
+    "artist": ("List, edit, merge and delete artists, assign them to managers, verify them.", "artists"),
+    "album": ("List, show, edit, merge and delete albums.", "catalog.album_app"),
+    "track": ("List, show, edit, merge and delete tracks.", "catalog.track_app"),
+    "fingerprint": ("Set the status of tracks' fingerprints.", "fingerprints"),
+    "insights": ("Show and explain the figures of tracks, albums and artists.", "insights"),
+    "plays": ("Verify the play counts, and dump and delete plays.", "plays"),
+    "listener": ("Erase the names of listeners.", "listeners"),
+    "db": ("Upgrade, check, back up, restore, copy and compare databases.", "database"),
+    "doctor": ("Check the installation and print hints for its problems.", "doctor"),
+    "activity": ("Show API calls and security events, newest last. Times are in UTC.", "activity"),
+    "abuse": ("Replay the abuse rules over the activity log, and explain their results.", "abuse"),
+    "config": ("Show the settings.", "settings"),
+    "cover": ("Draw a cover as JPEG or PNG. It looks like the API's preview of the same texts.", "covers"),
+    "openapi": ("Print the OpenAPI 3.1 document.", "openapi"),
+    "request": ("Send one request to the API without a server.", "requesting"),
+}
 
 
 EXAMPLES = ("init", "serve --demo", "user create ada@example.test --password-stdin")
@@ -94,25 +101,52 @@ def _name(
     """Declare the option `--name` of all commands with an argument for an artist, album or track."""
 
 
+class _Root(TyperGroup):
+    """The root command. It lists the others without their modules."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the same in any context
+        return list(COMMANDS)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        listed = [TyperCommand(name, help=help_text) for name, (help_text, _) in COMMANDS.items()]
+        TyperGroup(commands=listed).format_commands(ctx, formatter)
+
+
 @cache
 def command() -> TyperGroup:
-    """Build the root command with all command groups and shared options."""
+    """Build the root command, with the shared options."""
     app = typer.Typer(
-        no_args_is_help=True, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
+        cls=_Root, no_args_is_help=True, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
     )
     app.callback(epilog=show_examples(*EXAMPLES))(_root)
-    for module, name in GROUPS:
-        source, _, attribute = module.partition(".")
-        group: typer.Typer = getattr(import_module(f"musicsvc.cli.{source}"), attribute or "app")
-        for registered in group.registered_commands:
-            registered.cls = Command
-        app.add_typer(group, name=name)
     root = get_command(app)
     if not isinstance(root, TyperGroup):
         raise TypeError("the program must be a command group")
-    shared = [option for option in root.params if option.name in {"config", "quiet", "traceback"}]
-    _add_options(root, shared, _declared(_account), _declared(_name))
+    root.commands = _Commands([option for option in root.params if option.name in {"config", "quiet", "traceback"}])
     return root
+
+
+class _Commands(UserDict[str, Any]):
+    """The commands and groups by name. Each is imported when it is first looked up."""
+
+    def __init__(self, shared: list[Any]) -> None:
+        super().__init__(dict.fromkeys(COMMANDS))
+        self._options = shared, _declared(_account), _declared(_name)
+
+    def __getitem__(self, name: str) -> Any:
+        if self.data[name] is None:
+            help_text, place = COMMANDS[name]
+            source, _, attribute = place.partition(".")
+            with later.deferred():
+                below: typer.Typer = getattr(import_module(f"musicsvc.cli.{source}"), attribute or "app")
+            for registered in below.registered_commands:
+                registered.cls = Command
+            app = typer.Typer(rich_markup_mode=None)
+            app.add_typer(below, name=name, help=help_text)
+            group: Any = get_group(app).commands[name]
+            _add_options(group, *self._options)
+            self.data[name] = group.commands.get(name, group)  # a module of one command has it in a group of its name
+        return self.data[name]
 
 
 def _declared(function: Callable[..., None]) -> list[Any]:

@@ -1,17 +1,18 @@
 """`FILE.meta.json`: the description of an export, written beside it and read to verify it."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from musicsvc.cli.output import JSON
 from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.errors import Failure
-
-if TYPE_CHECKING:
-    from musicsvc.server.schemas.exports import FileVerification
+from musicsvc.reports import verification
+from musicsvc.server.schemas import exports
 
 SUFFIX = ".meta.json"
 
@@ -30,15 +31,12 @@ def write(out: Path, form: str, verification: Mapping[str, Any], rows: Sequence[
         target.write(json.dumps(meta, ensure_ascii=False, indent=2).encode() + b"\n")
 
 
-def read(file: Path) -> "FileVerification":
+def read(file: Path) -> exports.FileVerification:
     """Return the description of an export, from `FILE.meta.json` or, if that is missing, from inside a JSON export.
 
     Raises Failure if the file has no valid description.
     """
     from pydantic import ValidationError
-
-    from musicsvc.reports import verification
-    from musicsvc.server.schemas.exports import FileVerification
 
     if not file.is_file():
         raise Failure(f"{file}: No such file.")
@@ -51,12 +49,12 @@ def read(file: Path) -> "FileVerification":
         if source == file:
             inside = found["data"]["verification"]
             found = {**inside, "file": {"name": file.name, "format": "json", "sha256": _digest(file)}}
-        return FileVerification.model_validate(found)
+        return exports.FileVerification.model_validate(found)
     except (ValidationError, KeyError, TypeError):
         raise Failure(f"{source} does not describe an export.") from None
 
 
-def is_unchanged(file: Path, meta: "FileVerification") -> bool:
+def is_unchanged(file: Path, meta: exports.FileVerification) -> bool:
     """Return True if the file has the same bytes as when it was exported."""
     return _digest(file) == meta.file.sha256
 

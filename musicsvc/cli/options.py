@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from musicsvc.cli import later
 from musicsvc.cli.session import Session
 from musicsvc.wording import explain_validation
 
@@ -50,6 +51,11 @@ class Command(TyperCommand):
                 with formatter.section(f"{kind.title()}s"):
                     formatter.write_dl(written)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, with all modules that it imported."""
+        later.execute_all()
+        return super().invoke(ctx)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments. Replaces validation errors of pydantic by messages in plain words."""
         try:
@@ -72,9 +78,9 @@ def _names(args: Sequence[str]) -> Iterator[str]:
             yield Name(word.removeprefix("--name=")) if word.startswith("--name=") else word
 
 
-def group(help_text: str, *examples: str) -> typer.Typer:
+def group(*examples: str) -> typer.Typer:
     """Create a command group whose help text ends with these examples."""
-    return typer.Typer(help=help_text, no_args_is_help=True, epilog=show_examples(*examples))
+    return typer.Typer(no_args_is_help=True, epilog=show_examples(*examples))
 
 
 def show_examples(*examples: str) -> str:

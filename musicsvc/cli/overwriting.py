@@ -1,10 +1,9 @@
 """Wait until nothing of erased rows is left in the files of the database."""
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
-if TYPE_CHECKING:
-    from musicsvc.cli.session import Session
-    from musicsvc.store.engine.store import Store
+from musicsvc.cli.session import Session
+from musicsvc.store.engine import store as stores
 
 SECONDS = 120.0
 LEFT = (
@@ -13,7 +12,7 @@ LEFT = (
 )
 
 
-def wait(session: "Session", store: "Store") -> None:
+def wait(session: Session, store: stores.Store) -> None:
     """Wait until the files are overwritten, or warn."""
     if not store.overwritten(SECONDS):
         session.echo(LEFT, always=True)

@@ -1,21 +1,20 @@
 """Print one-time links to set a password. No mail is sent: the operator hands the link over."""
 
+from __future__ import annotations
+
 import sys
-from typing import TYPE_CHECKING
 
 import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
-
-if TYPE_CHECKING:
-    from musicsvc.store.accounts.password_links import NewLink
+from musicsvc.store.accounts import password_links
 
 EVERY_ADDRESS = ("0.0.0.0:", "[::]:")
 
 
-def link_json(session: Session, link: "NewLink | None") -> JSON:
+def link_json(session: Session, link: password_links.NewLink | None) -> JSON:
     """Return the link's address and expiry for the output of `--json`, null if there is no link."""
     return {
         "password_link": link and link.url(session.root()[0]),
@@ -23,7 +22,7 @@ def link_json(session: Session, link: "NewLink | None") -> JSON:
     }
 
 
-def print_link(session: Session, email: str, link: "NewLink") -> None:
+def print_link(session: Session, email: str, link: password_links.NewLink) -> None:
     """Print the address alone on stdout, so that it can be piped. In a terminal, add a hint on stderr."""
     root, found = session.root()
     hints = [] if found else [f"No running server was found: the link has the address of the settings, {root}."]

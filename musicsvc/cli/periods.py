@@ -1,11 +1,14 @@
 """The options `--period`, `--from` and `--to` of commands that show or export figures."""
 
+from __future__ import annotations
+
 from datetime import date
 from typing import Annotated
 
 import typer
 
 from musicsvc.cli.options import option
+from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import Window
 
 PERIOD_HELP = (
@@ -37,13 +40,11 @@ Until = Annotated[
 
 def choose(
     period: str | None, first: date | None, last: date | None, now: int, names: tuple[str, str] = ("--from", "--to")
-) -> "Window":
+) -> Window:
     """Return the window that the options select. Raises BadParameter if they do not go together.
 
     `names`: those of the options for `first` and `last`.
     """
-    from musicsvc.store.plays import periods
-
     if first is None and last is None:
         try:
             return periods.window(periods.DEFAULT if period is None else period, now)

@@ -1,9 +1,11 @@
 """`musicsvc plays`: verify play counts, dump plays, delete old ones, list and withdraw those of an account."""
 
+from __future__ import annotations
+
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,12 +17,12 @@ from musicsvc.cli.output import format_time
 from musicsvc.cli.recounting import EngineName
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
+from musicsvc.store.accounts import users
+from musicsvc.store.engine import store as stores
+from musicsvc.store.plays import retention, verify
+from musicsvc.store.plays.periods import to_date
+from musicsvc.store.plays.reported import account_plays
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.plays.reported.account_plays import Reports, ReportsSummary
-    from musicsvc.store.plays.verify import VerifyReport
 
 Since = Annotated[str | None, option("TIME", f"Only plays reported since this time. {TIME_HELP}")]
 TrackId = Annotated[int | None, row_option("track", "Only plays of this track.", "--track")]
@@ -44,7 +46,6 @@ COUNTED = 1_000_000
 SHOWN_TRACKS = 20
 
 app = group(
-    "Verify the play counts, and dump and delete plays.",
     "plays dump --output plays",
     "plays recount --from plays --kind artist --period 2026-10 --compare",
     "plays withdraw --user eve@example.test --since 2h",
@@ -73,8 +74,6 @@ def recount(
     needs no database, except to --compare, and changes nothing. Periods are as of the time of the dump. All other
     options but --check and --json are for --from.
     """
-    from musicsvc.store.plays import verify
-
     session = Session.from_context(context)
     options = recounting.Options(engine, master, kind, ids or [], period, since, until, compare)
     if folder is not None:
@@ -94,17 +93,13 @@ def recount(
         raise typer.Exit(1)
 
 
-def _shown(report: "VerifyReport", *, check: bool) -> dict[str, Any]:
-    from musicsvc.store.plays.periods import to_date
-
+def _shown(report: verify.VerifyReport, *, check: bool) -> dict[str, Any]:
     kept_from = to_date(report.kept_from).isoformat() if report.kept_from else None
     differences = [difference._asdict() for difference in report.differences]
     return asdict(report) | {"kept_from": kept_from, "differences": differences, "mended": not check}
 
 
-def _draw(session: Session, report: "VerifyReport", *, check: bool) -> None:
-    from musicsvc.store.plays.periods import to_date
-
+def _draw(session: Session, report: verify.VerifyReport, *, check: bool) -> None:
     shown = [
         {
             "row": row,
@@ -133,9 +128,6 @@ app.command()(dumping.dump)
 @app.command()
 def prune(context: typer.Context, json: AsJson = False) -> None:
     """Delete single plays older than plays.keep_days days. Counts of plays and listeners stay."""
-    from musicsvc.store.plays import retention
-    from musicsvc.store.plays.periods import to_date
-
     session = Session.from_context(context)
     keep = session.settings().plays.keep_days
     gone, first = 0, 0
@@ -162,8 +154,6 @@ def list_(
 
     The time of the report is not known of plays that an earlier version stored; --since leaves them out.
     """
-    from musicsvc.store.plays.reported import account_plays
-
     session, now = Session.begin(context)
     reported_since = parse_time(since, now, "--since")
     with session.store() as store:
@@ -200,8 +190,6 @@ def withdraw(
     The command first shows what it will delete, and asks. The client may report deleted plays again. The time of the
     report is not known of plays that an earlier version stored; --since leaves them out.
     """
-    from musicsvc.store.plays.reported import account_plays
-
     session, now = Session.begin(context)
     reported_since = parse_time(since, now, "--since")
     with session.store() as store:
@@ -224,15 +212,12 @@ def withdraw(
         output.print_json(_to_json(summary) | {"withdrawn": done})
 
 
-def _reports(store: "Store", email: str, since: int | None, track: int | None) -> "Reports":
-    from musicsvc.store.accounts import users
-    from musicsvc.store.plays.reported.account_plays import Reports
-
+def _reports(store: stores.Store, email: str, since: int | None, track: int | None) -> account_plays.Reports:
     account = store.read(lambda: int(users.by_email(email).id)).result()
-    return Reports(account, since, track)
+    return account_plays.Reports(account, since, track)
 
 
-def _show(session: Session, summary: "ReportsSummary") -> None:
+def _show(session: Session, summary: account_plays.ReportsSummary) -> None:
     """Print the tracks with the most plays on stdout."""
     if summary.plays:
         rows = [each._asdict() for each in summary.tracks[:SHOWN_TRACKS]]
@@ -241,17 +226,13 @@ def _show(session: Session, summary: "ReportsSummary") -> None:
             session.echo(f"… and {quantity(len(summary.tracks) - SHOWN_TRACKS, 'more track', 'more tracks')}.")
 
 
-def _explain_pruned(session: Session, summary: "ReportsSummary") -> None:
-    from musicsvc.store.plays.periods import to_date
-
+def _explain_pruned(session: Session, summary: account_plays.ReportsSummary) -> None:
     if summary.kept_from:
         first = to_date(summary.kept_from)
         session.echo(f"Plays before {first} cannot be withdrawn: only their counts are kept, not the plays themselves.")
 
 
-def _to_json(summary: "ReportsSummary") -> dict[str, Any]:
-    from musicsvc.store.plays.periods import to_date
-
+def _to_json(summary: account_plays.ReportsSummary) -> dict[str, Any]:
     dates = [to_date(day).isoformat() for day in summary.days]
     return {
         "tracks": [each._asdict() for each in summary.tracks],

@@ -1,7 +1,10 @@
 """`musicsvc export report`: write the report as PDF, Excel, CSV or JSON."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import typer
 
@@ -10,15 +13,16 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.output_file import folder_of, open_output
 from musicsvc.cli.session import Session
 from musicsvc.errors import Invalid
+from musicsvc.reports import report_tables
+from musicsvc.reports import verification as files
 from musicsvc.reports.formats import FORMATS as ALL_FORMATS
-from musicsvc.store.insights.listening import DEFAULT_DAYS, MOST_ALBUMS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from musicsvc.store.insights.overview import Overview
-    from musicsvc.store.insights.scopes import Scope
-    from musicsvc.store.plays.periods import Window
+from musicsvc.server.shapes import columns, envelope, verification
+from musicsvc.server.shapes import exports as shapes
+from musicsvc.store.accounts import users
+from musicsvc.store.insights import overview, scopes
+from musicsvc.store.insights.listening import DEFAULT_DAYS, MOST_ALBUMS, releases
+from musicsvc.store.plays import history
+from musicsvc.store.plays.periods import Window, to_date
 
 FORMATS = {each.id: each for each in ALL_FORMATS.values() if each.reports}
 
@@ -32,13 +36,13 @@ class Wanted(NamedTuple):
 
     user: str | None
     artist: int | None
-    window: "Window"
+    window: Window
     now: int
     albums: tuple[int, ...] | None = None
     days: int = DEFAULT_DAYS
 
 
-def albums(chosen: "Sequence[int] | None") -> tuple[int, ...] | None:
+def albums(chosen: Sequence[int] | None) -> tuple[int, ...] | None:
     """Return the chosen albums without repeats, or None if there are none. Raises BadParameter for too many."""
     if not chosen:
         return None
@@ -48,20 +52,12 @@ def albums(chosen: "Sequence[int] | None") -> tuple[int, ...] | None:
     return found
 
 
-def scope(user: str | None, artist: int | None) -> "Scope":
-    from musicsvc.store.accounts import users
-    from musicsvc.store.insights.scopes import Scope
-
-    return Scope(None if user is None else users.by_email(user).id, artist)
+def scope(user: str | None, artist: int | None) -> scopes.Scope:
+    return scopes.Scope(None if user is None else users.by_email(user).id, artist)
 
 
 def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) -> None:
     """Write the report to `out` in the format `form`, and its description to `FILE.meta.json`."""
-    from musicsvc.reports import verification as files
-    from musicsvc.server.shapes import exports as shapes
-    from musicsvc.server.shapes import verification
-    from musicsvc.store.plays.periods import to_date
-
     with session.store() as store, open_output(out) as file:
         try:
             found_scope, found = store.read(lambda: _read(wanted)).result()
@@ -84,25 +80,18 @@ def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) ->
         session.echo(f"There were no plays in these days. The newest plays are from {to_date(found.last_played)}.")
 
 
-def _read(wanted: Wanted) -> "tuple[Scope, Overview]":
-    from musicsvc.store.insights import overview
-    from musicsvc.store.insights.listening.releases import Compared
-    from musicsvc.store.plays import history
-
+def _read(wanted: Wanted) -> tuple[scopes.Scope, overview.Overview]:
     found = scope(wanted.user, wanted.artist)
-    compared = Compared(wanted.albums, wanted.days)
+    compared = releases.Compared(wanted.albums, wanted.days)
     return found, overview.build_for_print(found, history.adapt(wanted.window), wanted.now, compared)
 
 
-def _pieces(form: str, data: JSON, described: JSON, temporary: Path | None) -> "Iterable[bytes]":
+def _pieces(form: str, data: JSON, described: JSON, temporary: Path | None) -> Iterable[bytes]:
     """Return the pieces of the report as a file in the format `form`: `json`, `csv` or `xlsx`.
 
     `temporary`: the folder for temporary files; None: that of the system.
     """
     import orjson
-
-    from musicsvc.reports import report_tables
-    from musicsvc.server.shapes import columns, envelope
 
     if form == "json":
         return [orjson.dumps(envelope.success(data | {"verification": described}))]

@@ -1,13 +1,16 @@
 """`musicsvc request`: send one request to the API without a server, as an account or as nobody."""
 
+from __future__ import annotations
+
 import json as jsonlib
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from http import HTTPStatus
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
@@ -19,12 +22,15 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.secret_input import read_stdin
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, MethodNotAllowed, NotFound
+from musicsvc.server import in_process
+from musicsvc.server.routes import route as routes
+from musicsvc.server.routes import table
+from musicsvc.store.accounts import tokens, users
+from musicsvc.store.editing import notices
+from musicsvc.store.playlists import playlists
+from musicsvc.store.plays import subjects
+from musicsvc.store.security import security_events
 from musicsvc.wording import escape_controls
-
-if TYPE_CHECKING:
-    from musicsvc.server.in_process import Response
-    from musicsvc.server.routes.route import Route
-    from musicsvc.store.accounts.tokens import Identity
 
 app = typer.Typer()
 PUBLIC, TOKEN, OWNER = TIERS = ("public", "token", "owner")
@@ -150,19 +156,16 @@ class _Asked:
     def writes(self) -> bool:
         return self._route is not None and self._route.writes
 
-    def _find(self) -> "Route | None":
+    def _find(self) -> routes.Route | None:
         """Return the row of the table, or None if the path has none with this method."""
-        from musicsvc.server.routes.route import Family, Router
-        from musicsvc.server.routes.table import ROUTES
-
         path = urlsplit(self._target).path
         try:
-            route, _ = Router(ROUTES).match(self._method, path)
+            route, _ = routes.Router(table.ROUTES).match(self._method, path)
         except MethodNotAllowed:
             return None
         except NotFound:
             raise Failure(f"There is no endpoint {path}. musicsvc openapi lists them.") from None
-        if route.family is Family.PAGE:
+        if route.family is routes.Family.PAGE:
             raise Failure(f"{path} is a page, for browsers. Name an endpoint of the API, such as /api/v1/albums.")
         return route
 
@@ -177,8 +180,6 @@ class _Asked:
         return {name: found[name] for name in names}
 
     def _accounts(self, email: str | None) -> dict[str, str | None]:
-        from musicsvc.store.accounts import users
-
         owners = self._owners()
         owner = users.by_email(email) if email else users.get(min(owners)) if owners else None
         other = users.first_with_access(owners | ({owner.id} if owner else set()))
@@ -186,16 +187,12 @@ class _Asked:
 
     def _owners(self) -> set[int]:
         """Return the managers of the artist, album or track that the path names, or the owner of the playlist."""
-        from musicsvc.store.editing import notices
-        from musicsvc.store.playlists import playlists
-        from musicsvc.store.plays.subjects import KINDS
-
         found = NAMED.search(urlsplit(self._target).path)
         if found is None:
             return set()
         noun, number = found[1], int(found[2])
-        if noun in KINDS:
-            return notices.managers_of(KINDS[noun], number)
+        if noun in subjects.KINDS:
+            return notices.managers_of(subjects.KINDS[noun], number)
         with suppress(NotFound):
             return {playlists.get(number).owner_id}
         return set()
@@ -204,25 +201,19 @@ class _Asked:
         """Send the request as this account or as nobody. Return the response as JSON."""
         import asyncio
 
-        from musicsvc.server.in_process import InProcess, Request
-
         target = self._settings.server.base_path + self._target
         with self._session.store() as store:
             caller = store.read(lambda: self._caller(email)).result()
             if self.writes:
                 store.write(lambda: self._record(caller)).result()
-            app = InProcess(self._settings, store, self._session.clock, caller)
-            response = asyncio.run(app.answer(Request(self._method, target, self._body)))
+            app = in_process.InProcess(self._settings, store, self._session.clock, caller)
+            response = asyncio.run(app.answer(in_process.Request(self._method, target, self._body)))
         return _as_json(response) | {"curl": self._curl(authorized=email is not None)}
 
-    def _caller(self, email: str | None) -> "Identity | None":
-        from musicsvc.store.accounts import tokens, users
-
+    def _caller(self, email: str | None) -> tokens.Identity | None:
         return None if email is None else tokens.identity_of(users.by_email(email))
 
-    def _record(self, caller: "Identity | None") -> None:
-        from musicsvc.store.security import security_events
-
+    def _record(self, caller: tokens.Identity | None) -> None:
         reason = f"{self._method} {urlsplit(self._target).path}"
         account = caller and caller.user_id
         security_events.add(
@@ -236,7 +227,7 @@ class _Asked:
         return curl.command(self._method, url, authorized=authorized, body=body, file=self._curl_file)
 
 
-def _as_json(response: "Response") -> JSON:
+def _as_json(response: in_process.Response) -> JSON:
     """Return the response; a body that is no text is in base64."""
     headers: dict[str, str] = {}
     for name, value in response.headers:
@@ -253,8 +244,6 @@ def _as_json(response: "Response") -> JSON:
 
 def _print(found: JSON) -> None:
     """Print a response: status, headers, body and the line for curl."""
-    from http import HTTPStatus
-
     headers: Mapping[str, str] = found["headers"]
     lines = [f"{found['status']} {HTTPStatus(found['status']).phrase}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]

@@ -1,7 +1,9 @@
 """`musicsvc seed`: create sample data, or a synthetic catalog of any size."""
 
+from __future__ import annotations
+
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -9,10 +11,9 @@ from musicsvc.cli import output, progress
 from musicsvc.cli.options import AsJson, option, show_examples
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.store.seeding import fixtures, synthetic, world
+from musicsvc.store.seeding import plays as seeded_plays
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from musicsvc.store.seeding.world import FixtureSummary
 
 app = typer.Typer()
 WITHOUT_ACCESS = (
@@ -39,8 +40,6 @@ def seed(
     json: AsJson = False,
 ) -> None:
     """Add the sample data of the demo, or a synthetic catalog of any size. Safe to repeat."""
-    from musicsvc.store.seeding import synthetic
-
     session = Session.from_context(context)
     if accounts and scale is not None:
         raise typer.BadParameter("A synthetic catalog has no accounts. Remove --accounts or --scale.")
@@ -57,21 +56,16 @@ def seed(
 
 
 def _add_fixtures(session: Session, *, rights: bool) -> JSON:
-    from musicsvc.store.seeding import fixtures
-    from musicsvc.store.seeding import plays as seeded_plays
-
     now = session.clock.now()
     with session.store() as store:
         if warning := store.read(lambda: fixtures.warning(rights=rights)).result():
             session.echo(f"Warning: {warning}")
-        created: FixtureSummary = store.write(lambda: fixtures.load(now=now, rights=rights)).result()
+        created: world.FixtureSummary = store.write(lambda: fixtures.load(now=now, rights=rights)).result()
         plays = store.write(lambda: seeded_plays.load(now=now)).result()
     counts = {key: number for key, number in asdict(created).items() if key != "tokens"}
     return counts | {"tokens": len(created.tokens), "plays": plays}
 
 
 def _add_synthetic(session: Session, scale: float, random_seed: int) -> JSON:
-    from musicsvc.store.seeding import synthetic
-
     with session.store() as store, progress.bar(session, "tracks") as on_progress:
         return asdict(synthetic.create(store, scale, random_seed, on_progress=on_progress))

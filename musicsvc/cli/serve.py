@@ -7,17 +7,18 @@ import time
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from musicsvc import permissions
+from musicsvc import config, permissions
 from musicsvc.cli.options import option, show_examples
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure, NoDatabase, Unavailable
-
-if TYPE_CHECKING:
-    from musicsvc.config import Settings
+from musicsvc.server import serving
+from musicsvc.store import opening
+from musicsvc.store.engine.url import without_password
+from musicsvc.store.schema import schema
 
 app = typer.Typer()
 INIT = "Create the database if it is missing, also where a setting names it."
@@ -87,8 +88,6 @@ def _import_server() -> None:
 
 
 def _serve(session: Session, options: dict[str, object]) -> None:
-    from musicsvc.server import serving
-
     settings = session.settings(options)
     _wait_for_database(session, settings)
     created: str | None = None
@@ -110,13 +109,11 @@ def _serve(session: Session, options: dict[str, object]) -> None:
     serving.serve(settings, session.clock, announce, partial(session.settings, options), check_database)
 
 
-def _wait_for_database(session: Session, settings: Settings) -> None:
+def _wait_for_database(session: Session, settings: config.Settings) -> None:
     """Wait until the database accepts connections, for at most `database.wait_timeout`.
 
     Raises Unavailable if it does not.
     """
-    from musicsvc.store import opening
-
     clock, seconds = session.clock, settings.database.wait_timeout
     end = clock.monotonic() + seconds
     while seconds:
@@ -133,15 +130,11 @@ def _wait_for_database(session: Session, settings: Settings) -> None:
     return None
 
 
-def _open_or_create(settings: Settings) -> str | None:
+def _open_or_create(settings: config.Settings) -> str | None:
     """Check that the database can be used. Create it if it is missing and may be created; then return its name.
 
     Raises Failure if it cannot be used.
     """
-    from musicsvc.store import opening
-    from musicsvc.store.engine.url import without_password
-    from musicsvc.store.schema import schema
-
     url = settings.store_url
     try:
         opening.connect(url).close()

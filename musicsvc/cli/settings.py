@@ -4,24 +4,18 @@ from json import dumps
 
 import typer
 
+from musicsvc import config
 from musicsvc.cli import output
 from musicsvc.cli.options import AsJson, group
 from musicsvc.cli.session import Session
 from musicsvc.store.engine.url import without_password
 
-app = group("Show the settings.", "config show", "config show --json --config /etc/musicsvc.toml")
-
-
-@app.callback()
-def _group() -> None:
-    """Do nothing. Without a callback, Typer would merge the only command, `show`, into its group."""
+app = group("config show", "config show --json --config /etc/musicsvc.toml")
 
 
 @app.command()
 def show(context: typer.Context, json: AsJson = False) -> None:
     """Show all settings with their values and origins; passwords are masked."""
-    from musicsvc import config
-
     session = Session.from_context(context)
     settings = session.settings()
     origins = config.origins(settings, session.config)

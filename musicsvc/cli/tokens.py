@@ -1,7 +1,9 @@
 """`musicsvc token`: manage personal access tokens."""
 
+from __future__ import annotations
+
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,22 +13,18 @@ from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
 from musicsvc.clock import parse_duration
 from musicsvc.errors import Failure, Forbidden
-
-if TYPE_CHECKING:
-    from musicsvc.store.models import Token
+from musicsvc.store import models
+from musicsvc.store.accounts import tokens, users
 
 app = group(
-    "Create, list and revoke access tokens.",
     "token create ada@example.test --name laptop",
     "token regenerate 7 --overlap 24h",
     'token revoke 7 --reason "laptop lost"',
 )
 
 
-def token_json(token: "Token", now: int) -> JSON:
+def token_json(token: models.Token, now: int) -> JSON:
     """Return a token as JSON for the output of `--json`, without the secret value."""
-    from musicsvc.store.accounts import tokens
-
     return {
         "id": token.id,
         "name": token.name,
@@ -62,12 +60,10 @@ def create(
     json: AsJson = False,
 ) -> None:
     """Create a token, valid for up to 90 days, and print its value. The account needs API access."""
-    from musicsvc.store.accounts import tokens, users
-
     refuse({"--name": tokens.name_fault(name.strip())})
     session, now = Session.begin(context)
 
-    def unit() -> "tuple[Token, str]":
+    def unit() -> tuple[models.Token, str]:
         user = users.by_email(email)
         try:
             return tokens.create(user, name, days=days, scope=scope, now=now)
@@ -90,8 +86,6 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List tokens, oldest first, including expired and revoked ones."""
-    from musicsvc.store.accounts import tokens, users
-
     session, now = Session.begin(context)
     within = None if expiring is None else (now, now + expiring)
     output.print_list(
@@ -111,8 +105,6 @@ def revoke(
     json: AsJson = False,
 ) -> None:
     """Revoke a token: requests with it answer 401 at once."""
-    from musicsvc.store.accounts import tokens
-
     session, now = Session.begin(context)
     token = session.write(lambda: tokens.revoke(token_id, reason, now=now), urgent=True)
     message = f"Token {token.id} of {token.user.email} is revoked."
@@ -122,8 +114,6 @@ def revoke(
 @app.command()
 def reinstate(context: typer.Context, token_id: TokenId, json: AsJson = False) -> None:
     """Undo the revocation of a token."""
-    from musicsvc.store.accounts import tokens
-
     session, now = Session.begin(context)
     token = session.write(lambda: tokens.reinstate(token_id, now=now))
     message = f"Token {token.id} of {token.user.email} is {tokens.state(token, now)}."
@@ -143,8 +133,6 @@ def regenerate(
     json: AsJson = False,
 ) -> None:
     """Give a token a new value, valid for 90 days, and print it. The old value is refused at once, or later."""
-    from musicsvc.store.accounts import tokens
-
     refuse({"--overlap": tokens.LONG_OVERLAP if (overlap or 0) > tokens.LONGEST_OVERLAP else None})
     session, now = Session.begin(context)
     written = session.write(lambda: tokens.regenerate(token_id, overlap=overlap or 0, now=now), urgent=True)
@@ -154,8 +142,6 @@ def regenerate(
 @app.command()
 def inspect(context: typer.Context, json: AsJson = False) -> None:
     """Show the details of a token, and why it is refused. Its value is read from a prompt or from stdin."""
-    from musicsvc.store.accounts import tokens
-
     session = Session.from_context(context)
     value = secret_input.prompt_once("Token") if sys.stdin.isatty() else secret_input.read_stdin("token")
     if not tokens.well_formed(value):
@@ -170,7 +156,7 @@ def inspect(context: typer.Context, json: AsJson = False) -> None:
     output.print_record(token_json(token, now) | {"refused_because": tokens.refusal(token, value, now)}, json=json)
 
 
-def _print_value(session: Session, token: "Token", value: str, *, json: bool) -> None:
+def _print_value(session: Session, token: models.Token, value: str, *, json: bool) -> None:
     """Print the token's secret value alone on stdout, so that it can be piped. In a terminal, add a hint on stderr."""
     if json:
         expires = output.format_time(token.expires_at)

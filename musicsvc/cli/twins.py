@@ -1,29 +1,27 @@
 """Warn before an import if there are artists of the same name with different managers, and say what to do."""
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
+from musicsvc.store.editing import twins
+from musicsvc.store.engine import store as stores
+from musicsvc.store.importing import runner
+from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.files import records
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from musicsvc.store.engine.store import Store
-    from musicsvc.store.importing.files.records import Reader
-    from musicsvc.store.importing.runner import ImportOptions
 
 MOST_MANAGERS = 3
 
 
 def warn_of_catalog(
-    file: "Path", open_file: "Callable[[], Reader]", options: "ImportOptions", store: "Store"
+    file: Path, open_file: Callable[[], records.Reader], options: runner.ImportOptions, store: stores.Store
 ) -> str | None:
     """Return a warning if artists of a catalog file already exist with another manager.
 
     Pipes are skipped, because they can be read only once.
     """
-    from musicsvc.store.importing.catalog import catalog
-
     found = catalog.artists_of_others(open_file, options, store) if file.is_file() else None
     if found is None or not found.names:
         return None
@@ -38,10 +36,8 @@ def warn_of_catalog(
     )
 
 
-def warn_of_plays(store: "Store") -> str | None:
+def warn_of_plays(store: stores.Store) -> str | None:
     """Return a warning if the catalog has artists of the same name with different managers."""
-    from musicsvc.store.editing import twins
-
     names = store.read(twins.under_several).result()
     if not names:
         return None

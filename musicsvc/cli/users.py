@@ -1,31 +1,30 @@
 """`musicsvc user`: manage accounts."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from musicsvc import config
 from musicsvc.cli import deleting, output, secret_input
 from musicsvc.cli.options import AsJson, Email, Limit, PasswordStdin, group, option, refuse, search_option
 from musicsvc.cli.output import JSON
 from musicsvc.cli.password_links import link_json, print_link
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
-
-if TYPE_CHECKING:
-    from musicsvc.config import Settings
-    from musicsvc.store.accounts.password_links import NewLink
-    from musicsvc.store.models import User
+from musicsvc.store import models
+from musicsvc.store.accounts import email_addresses, password_links, passwords, users
 
 app = group(
-    "Create, show, edit, suspend, export and delete accounts.",
     "user create ada@example.test --display-name Ada",
     "user suspend ada@example.test --reason scraping",
     "user delete ada@example.test --artists-to eve@example.test --yes",
 )
 
 
-def user_json(user: "User") -> JSON:
+def user_json(user: models.User) -> JSON:
     """Return an account as JSON for the output of `--json`."""
     return {
         "id": user.id,
@@ -51,14 +50,12 @@ def create(
     json: AsJson = False,
 ) -> None:
     """Create an account. Without --password-stdin, print a one-time link to set its password."""
-    from musicsvc.store.accounts import password_links, users
-
     session = Session.from_context(context)
     _refuse("EMAIL", email, display_name)
     hashed = _hash(secret_input.read_stdin("password"), email, session.settings()) if password_stdin else None
     now = session.clock.now()
 
-    def unit() -> "tuple[User, NewLink | None]":
+    def unit() -> tuple[models.User, password_links.NewLink | None]:
         user = users.create(email, display_name=display_name, password_hash=hashed, admin=admin, now=now)
         return user, None if hashed else password_links.create(user, now=now)
 
@@ -74,8 +71,6 @@ def password(
     context: typer.Context, email: Email = "", password_stdin: PasswordStdin = False, json: AsJson = False
 ) -> None:
     """Set an account's password, from a prompt or from stdin."""
-    from musicsvc.store.accounts import users
-
     session = Session.from_context(context)
     session.read(lambda: users.by_email(email))
     typed = (
@@ -95,11 +90,9 @@ def password_link(context: typer.Context, email: Email = "", json: AsJson = Fals
 
     It is valid for 24 hours, until the next link or until a password is set.
     """
-    from musicsvc.store.accounts import password_links, users
-
     session, now = Session.begin(context)
 
-    def unit() -> "tuple[User, NewLink]":
+    def unit() -> tuple[models.User, password_links.NewLink]:
         user = users.by_email(email)
         if user.suspended_at is not None:
             raise Failure(f"The account is suspended. Run: musicsvc user reinstate {user.email}")
@@ -120,8 +113,6 @@ def list_(
     json: AsJson = False,
 ) -> None:
     """List accounts, oldest first."""
-    from musicsvc.store.accounts import users
-
     columns = ("id", "email", "display_name", "api_access", "suspended_at", "admin", "reports_plays", "created_at")
     session = Session.from_context(context)
     output.print_list(session, lambda: users.list(limit=limit, text=search), user_json, columns, json=json)
@@ -130,8 +121,6 @@ def list_(
 @app.command()
 def show(context: typer.Context, email: Email = "", json: AsJson = False) -> None:
     """Show one account."""
-    from musicsvc.store.accounts import users
-
     output.print_record(user_json(Session.from_context(context).read(lambda: users.by_email(email))), json=json)
 
 
@@ -143,8 +132,6 @@ def suspend(
     json: AsJson = False,
 ) -> None:
     """Suspend an account: requests with its tokens answer 403 at once."""
-    from musicsvc.store.accounts import users
-
     session, now = Session.begin(context)
     user = session.write(change(email, lambda user: users.suspend(user, now=now, reason=reason)), urgent=True)
     output.print_result(session, f"{user.email} is suspended.", user_json(user), json=json)
@@ -153,8 +140,6 @@ def suspend(
 @app.command()
 def reinstate(context: typer.Context, email: Email = "", json: AsJson = False) -> None:
     """End an account's suspension; its tokens work at once."""
-    from musicsvc.store.accounts import users
-
     session, now = Session.begin(context)
     user = session.write(change(email, lambda user: users.reinstate(user, now=now)))
     output.print_result(session, f"{user.email} is no longer suspended.", user_json(user), json=json)
@@ -169,14 +154,12 @@ def edit(
     json: AsJson = False,
 ) -> None:
     """Change an account's email address or display name. A new email address ends its link to set the password."""
-    from musicsvc.store.accounts import users
-
     if new is None and display_name is None:
         raise typer.BadParameter("Name a field to change: --email or --display-name.")
     _refuse("--email", new, display_name)
     session, now = Session.begin(context)
 
-    def unit() -> "User":
+    def unit() -> models.User:
         user = users.by_email(email)
         users.edit(user, email=new, display_name=display_name, now=now)
         return user
@@ -195,8 +178,6 @@ def admin(
     json: AsJson = False,
 ) -> None:
     """Make an account an administrator of the service, or end this right. The last administrator keeps it."""
-    from musicsvc.store.accounts import users
-
     if on is None:
         raise typer.BadParameter("Add --on or --off.")
     session, now = Session.begin(context)
@@ -209,14 +190,13 @@ app.command("export")(deleting.export)
 app.command("delete")(deleting.delete)
 
 
-def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User]":
+def change(email: str, action: Callable[[models.User], object]) -> Callable[[], models.User]:
     """Return a function that loads the account, calls `action` with it and returns it.
 
     Call the function in a transaction.
     """
-    from musicsvc.store.accounts import users
 
-    def unit() -> "User":
+    def unit() -> models.User:
         user = users.by_email(email)
         action(user)
         return user
@@ -226,8 +206,6 @@ def change(email: str, action: "Callable[[User], object]") -> "Callable[[], User
 
 def _refuse(hint: str, email: str | None, display_name: str | None) -> None:
     """Raise BadParameter for an e-mail, which the option `hint` gives, or a display name that no account can have."""
-    from musicsvc.store.accounts import email_addresses, users
-
     refuse(
         {
             hint: None if email is None else email_addresses.problem(email),
@@ -236,9 +214,7 @@ def _refuse(hint: str, email: str | None, display_name: str | None) -> None:
     )
 
 
-def _hash(password: str, email: str, settings: "Settings") -> str:
-    from musicsvc.store.accounts import passwords
-
+def _hash(password: str, email: str, settings: config.Settings) -> str:
     problem = passwords.check(password, email=email, hosted=settings.hosted)
     if problem:
         raise typer.BadParameter(problem, param_hint="password")

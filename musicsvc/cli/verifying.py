@@ -1,10 +1,12 @@
 """`musicsvc export verify`: compare an export file with the database."""
 
+from __future__ import annotations
+
 from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,13 +15,15 @@ from musicsvc.cli.options import AsJson
 from musicsvc.cli.session import Session
 from musicsvc.clock import parse
 from musicsvc.errors import Failure
+from musicsvc.reports import tables
+from musicsvc.reports import verification as files
+from musicsvc.server.schemas import exports
+from musicsvc.server.shapes import columns, verification
+from musicsvc.server.shapes import exports as shapes
+from musicsvc.store.insights import export_rows, overview, scopes
+from musicsvc.store.plays import history, periods
+from musicsvc.store.plays.periods import Window
 from musicsvc.wording import quantity
-
-if TYPE_CHECKING:
-    from musicsvc.reports.verification import Checksum, Difference
-    from musicsvc.server.schemas.exports import FileVerification
-    from musicsvc.store.insights.scopes import Scope
-    from musicsvc.store.plays.periods import Window
 
 COLUMNS = ("row", "figure", "file", "now")
 ALL = "all"  # the row of a difference between checksums
@@ -47,7 +51,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def _summary(meta: "FileVerification", differing: set[str], *, unchanged: bool) -> str:
+def _summary(meta: exports.FileVerification, differing: set[str], *, unchanged: bool) -> str:
     rows, count = quantity(meta.row_count, "row"), len(differing)
     if not differing:
         return f"The file has {rows}, and the database gives the same."
@@ -57,25 +61,20 @@ def _summary(meta: "FileVerification", differing: set[str], *, unchanged: bool) 
     return f"{quantity(count, 'row')} of {rows} {'differs' if count == 1 else 'differ'} now. {cause}"
 
 
-def _differences(file: Path, meta: "FileVerification") -> "Iterator[Difference]":
+def _differences(file: Path, meta: exports.FileVerification) -> Iterator[files.Difference]:
     """Yield the differences between the rows of the file and the rows that the same export would have now."""
-    from musicsvc.reports.verification import Checksum, Difference
-    from musicsvc.store.insights.scopes import Scope
-
-    checksum, same = Checksum(), True
+    checksum, same = files.Checksum(), True
     compare = _compare_report if meta.type == "report" else _compare_table
-    scope = Scope(meta.scope.user_id, meta.scope.artist_id, meta.scope.album_id, meta.scope.track_id)
+    scope = scopes.Scope(meta.scope.user_id, meta.scope.artist_id, meta.scope.album_id, meta.scope.track_id)
     for difference in compare(file, meta, scope, _window(meta), checksum):
         same = False
         yield difference
     if same and checksum.hexdigest() != meta.sha256:
-        yield Difference(ALL, "sha256", meta.sha256, checksum.hexdigest())
+        yield files.Difference(ALL, "sha256", meta.sha256, checksum.hexdigest())
 
 
-def _window(meta: "FileVerification") -> "Window":
+def _window(meta: exports.FileVerification) -> Window:
     """Return the window of the exported figures. Growth compares with the same days as at the time of the export."""
-    from musicsvc.store.plays import history, periods
-
     name = meta.window.name
     try:
         exported_at = parse(meta.generated_at)
@@ -89,45 +88,36 @@ def _window(meta: "FileVerification") -> "Window":
 
 
 def _compare_table(
-    file: Path, meta: "FileVerification", scope: "Scope", days: "Window", checksum: "Checksum"
-) -> "Iterator[Difference]":
-    from musicsvc.reports import tables, verification
-    from musicsvc.server.shapes import columns
-    from musicsvc.store.insights import export_rows
-
+    file: Path, meta: exports.FileVerification, scope: scopes.Scope, days: Window, checksum: files.Checksum
+) -> Iterator[files.Difference]:
     known, keys = columns.of_type(meta.type), export_rows.KEYS[meta.type]
     written = [each for each in known if each.name in meta.definitions or each.name in keys]  # older files have fewer
     names, places = [each.name for each in written], [known.index(each) for each in written]
     with export_rows.cells(meta.type, scope, days) as cells:
         rows = checksum.watch(names, ([row[place] for place in places] for row in cells))
-        if meta.file.format not in verification.READABLE:  # the checksum of the rows says whether any differs
+        if meta.file.format not in files.READABLE:  # the checksum of the rows says whether any differs
             _require_unchanged(file, meta)
             deque(rows, maxlen=0)
             return
         current: Iterable[output.JSON] = (dict(zip(names, row, strict=True)) for row in rows)
         if meta.file.format == "csv":
             current = map(tables.as_read_from_csv, current)
-        yield from verification.differences(verification.rows(file, meta.file.format, written), current, keys)
+        yield from files.differences(files.rows(file, meta.file.format, written), current, keys)
 
 
-def _require_unchanged(file: Path, meta: "FileVerification") -> None:
+def _require_unchanged(file: Path, meta: exports.FileVerification) -> None:
     if not meta_files.is_unchanged(file, meta):
         raise Failure(f"{file} was changed after it was written. The figures in such a file cannot be verified.")
 
 
 def _compare_report(
-    file: Path, meta: "FileVerification", scope: "Scope", days: "Window", checksum: "Checksum"
-) -> "Iterator[Difference]":
-    from musicsvc.reports.verification import differences, document
-    from musicsvc.server.shapes import exports as shapes
-    from musicsvc.server.shapes import verification
-    from musicsvc.store.insights import overview
-
+    file: Path, meta: exports.FileVerification, scope: scopes.Scope, days: Window, checksum: files.Checksum
+) -> Iterator[files.Difference]:
     if meta.rows:
         _require_unchanged(file, meta)
-    written = meta.rows or verification.report_rows(document(file)["data"])
+    written = meta.rows or verification.report_rows(files.document(file)["data"])
     found = overview.build_for_print(scope, days, parse(meta.generated_at), verification.compared(written))
     current = verification.report_rows(shapes.report_file(found, 0, meta.file.format))
     for row in current:
         checksum.add(row)
-    yield from differences(written, current, verification.REPORT_KEYS)
+    yield from files.differences(written, current, verification.REPORT_KEYS)

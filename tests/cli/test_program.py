@@ -13,7 +13,8 @@ import pytest
 from typer.core import TyperCommand, TyperGroup
 
 from musicsvc.cli import stdio
-from musicsvc.cli.main import GROUPS, command
+from musicsvc.cli.main import COMMANDS as COMMANDS_OF_PROGRAM
+from musicsvc.cli.main import command
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import User
 from tests.cli.conftest import Run
@@ -48,6 +49,11 @@ def test_every_command_and_option_has_a_help_text_and_takes_no_secret(name: str)
         assert option.name not in {"token", "password", "secret", "password_hash"}
 
 
+def test_the_help_of_the_program_begins_those_of_its_commands() -> None:
+    for name, (text, _) in COMMANDS_OF_PROGRAM.items():
+        assert " ".join((command().commands[name].help or "").split("\n\n")[0].split()) == text
+
+
 def test_help_costs_little_and_loads_nothing_heavy() -> None:
     probe = f"""
 import sys
@@ -57,13 +63,31 @@ try:
     main()
 except SystemExit:
     pass
-loaded = [name for name in {HEAVY!r} if name in sys.modules]
+loaded = [name for name in {HEAVY!r} if type(sys.modules.get(name)).__name__ not in {{'Later', 'NoneType'}}]
 assert not loaded, loaded
 """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.4
+
+
+def test_a_command_loads_its_own_modules_before_it_runs(bare: Run) -> None:
+    bare("init")
+    probe = """
+import sys
+from musicsvc.cli import later, main
+sys.argv = ["musicsvc", "user", "list"]
+try:
+    main.main()
+finally:
+    print(*(name for name, module in sys.modules.items() if type(module) is later.Later))
+    print("peewee" in sys.modules, "musicsvc.cli.serve" in sys.modules)
+"""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LC_ALL", "C.UTF-8")  # of a new interpreter, which has loaded nothing yet
+        done = subprocess.run([sys.executable, "-c", probe], check=False, capture_output=True, encoding="utf-8")
+    assert (done.returncode, done.stdout.splitlines()[-2:]) == (0, ["", "True False"]), done.stderr
 
 
 def test_a_server_loads_no_package_that_only_some_requests_need() -> None:
@@ -175,8 +199,8 @@ def test_the_version_is_one_line(bare: Run) -> None:
 
 
 def test_a_group_without_a_command_lists_its_commands(bare: Run) -> None:
-    for _, group in GROUPS:
-        if group is not None:
+    for group, below in command().commands.items():
+        if isinstance(below, TyperGroup):
             done = bare(group, expect=2)
             assert f"Usage: musicsvc {group} [OPTIONS] COMMAND" in done.stdout + done.stderr
             assert "Missing command" not in done.stderr, group

@@ -28,7 +28,8 @@ def preload() -> None:
     gc.disable()
     for name in MODULES:
         import_module(name)
-    import_module("musicsvc.cli.main").command()
+    [*import_module("musicsvc.cli.main").command().commands.values()]
+    import_module("musicsvc.cli.later").execute_all()
     gc.freeze()
     assert threading.active_count() == 1, "a fork would lose the other threads"
 
