@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,28 +32,10 @@ class Format:
     first_plays: bool = False  # its rows also have the day of the first play
 
 
-def _csv(table: Table) -> Iterator[bytes]:
-    from musicsvc.reports import tables  # noqa: PLC0415 - loaded when a file is written
-
-    return tables.csv(table)
-
-
-def _json(table: Table) -> Iterator[bytes]:
-    from musicsvc.reports import tables  # noqa: PLC0415 - the same
-
-    return tables.json(table)
-
-
-def _xlsx(table: Table) -> Iterator[bytes]:
-    from musicsvc.reports import xlsx  # noqa: PLC0415 - the same
-
-    return xlsx.xlsx(table)
-
-
-def _parquet(table: Table) -> Iterator[bytes]:
-    from musicsvc.reports import parquet  # noqa: PLC0415 - the same
-
-    return parquet.parquet(table)
+def _write(module: str, name: str, table: Table) -> Iterator[bytes]:
+    """Write a table with a function of a module, which is loaded when a file is written."""
+    written: Iterator[bytes] = getattr(import_module(f"musicsvc.reports.{module}"), name)(table)
+    return written
 
 
 FORMATS = {
@@ -62,14 +46,14 @@ FORMATS = {
             "CSV",
             "A table for spreadsheets: UTF-8, a header row, a row for each track, album, artist or day.",
             "text/csv; charset=utf-8",
-            _csv,
+            partial(_write, "tables", "csv"),
         ),
         Format(
             "json",
             "JSON",
             "The same rows as JSON, for programs.",
             "application/json; charset=utf-8",
-            _json,
+            partial(_write, "tables", "json"),
             attachment=False,
         ),
         Format(
@@ -77,7 +61,7 @@ FORMATS = {
             "Excel",
             "The same rows as a workbook, with numbers and dates in typed cells, and the day of the first play.",
             "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-            _xlsx,
+            partial(_write, "xlsx", "xlsx"),
             listed=False,
             text=False,
             first_plays=True,
@@ -87,7 +71,7 @@ FORMATS = {
             "Parquet",
             "The same rows as Parquet, with typed columns, for databases.",
             "application/vnd.apache.parquet",
-            _parquet,
+            partial(_write, "parquet", "parquet"),
             listed=False,
             text=False,
             reports=False,

@@ -1,7 +1,7 @@
 """Draw cover art from a template, a title and an artist. The same input always gives the same picture."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from io import BytesIO
 from typing import Literal
 
@@ -92,14 +92,7 @@ def _page(template: Template, title: str, artist: str) -> dict[str, object]:
 
 
 def _giant(giant: Giant, title: str) -> dict[str, object]:
-    return {
-        "text": writing.graphemes(title)[0],
-        "x": giant.x,
-        "y": giant.y,
-        "size": giant.size,
-        "fill": giant.fill,
-        "ground": giant.ground,
-    }
+    return {"text": writing.graphemes(title)[0]} | asdict(giant)
 
 
 def _area(area: Area, title: str, artist: str) -> dict[str, object]:
@@ -109,21 +102,10 @@ def _area(area: Area, title: str, artist: str) -> dict[str, object]:
     """
     texts = [_text(style, text) for style, text in ((area.title, title), (area.artist, artist)) if style]
     start = "right" if writing.is_rtl(title) else "left"
-    return {
-        "x": area.x,
-        "y": area.y,
-        "width": area.width,
-        "height": area.height,
+    return asdict(area) | {
         "title": texts[0],
         "artist": texts[1] if len(texts) > 1 else None,
         "across": "center" if area.across == "center" else start,
-        "down": area.down,
-        "share": area.share,
-        "gap": area.gap,
-        "flipped": area.flipped,
-        "rule": area.rule,
-        "plate": area.plate,
-        "inset": area.inset,
     }
 
 
@@ -132,21 +114,15 @@ def _text(style: Style, text: str) -> dict[str, object]:
 
     Scripts with tall letters get more space between lines.
     """
-    lines = wrapping.wrapping(text)
+    language = writing.language(text)
     above, below, leading = (1.0, 0.37, 0.04) if writing.is_tall(text) else (0.78, 0.22, 0.12)
     return {
-        "text": lines.text,
-        "words": lines.words,
-        "broken": lines.broken,
-        "kept": lines.kept,
-        "most": style.most,
-        "comfort": style.comfort,
-        "weight": style.weight,
-        "fill": style.fill,
+        **asdict(wrapping.wrapping(text)),
+        **asdict(style),
         "tracking": style.tracking if writing.may_be_spaced(text) else 0,
         "rtl": writing.is_rtl(text),
-        "language": writing.language(text),
-        "thai": writing.language(text) == "th",
+        "language": language,
+        "thai": language == "th",
         "above": above,
         "below": below,
         "leading": leading,
