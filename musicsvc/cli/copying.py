@@ -17,8 +17,8 @@ from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.copying import compare as comparing
-from musicsvc.store.copying import connecting, side
 from musicsvc.store.copying import copy as copying
+from musicsvc.store.copying import databases
 from musicsvc.store.engine.url import SQLITE, without_password
 from musicsvc.wording import escape_controls, quantity
 
@@ -104,9 +104,9 @@ def compare(context: typer.Context, source: From, target: To, json: AsJson = Fal
 
 
 @contextmanager
-def _side(session: Session, url: str) -> Iterator[side.Side]:
+def _side(session: Session, url: str) -> Iterator[databases.CopiedDatabase]:
     """Open a database that exists, for reading. Raises Failure unless its schema is current."""
-    with connecting.connect(_direct(session, url), _log_file(session, url)) as opened:
+    with copying.connect(_direct(session, url), _log_file(session, url)) as opened:
         opened.require_current()
         yield opened
 

@@ -12,8 +12,8 @@ from musicsvc.errors import Failure
 from musicsvc.store import models, opening
 from musicsvc.store.accounts import user_search
 from musicsvc.store.activity.log import default_file
-from musicsvc.store.copying import connecting
-from musicsvc.store.copying.side import Side
+from musicsvc.store.copying import copy
+from musicsvc.store.copying.databases import CopiedDatabase
 from musicsvc.store.copying.tables import DERIVED, CopiedTable
 from musicsvc.store.engine import name_index
 from musicsvc.store.engine.sql import bound, fetch, is_sqlite, run
@@ -135,7 +135,7 @@ def change() -> None:
 
 def test_compare_finds_one_changed_value_in_every_table(bare: Run, source: str, elsewhere: str) -> None:
     bare("db", "copy", source, elsewhere)
-    with connecting.connect(source, writes=True) as opened:
+    with copy.connect(source, writes=True) as opened:
         with bound(opened.main):
             allow_anything(opened)
         expected = {table.name: damage(table, opened.database(table)) for table in TABLES}
@@ -161,7 +161,7 @@ def test_compare_finds_one_changed_value_in_every_table(bare: Run, source: str, 
     assert "track: id " in text.stdout
 
 
-def allow_anything(opened: Side) -> None:
+def allow_anything(opened: CopiedDatabase) -> None:
     """Let the rows of the current database break its rules."""
     if is_sqlite():
         fetch("PRAGMA ignore_check_constraints = ON")

@@ -23,8 +23,7 @@ from musicsvc.server.logs.throttled_warning import ThrottledWarning
 from musicsvc.server.routes.route import Family, RateLimit, Route
 from musicsvc.store.engine.store import Store
 from musicsvc.store.engine.url import path_of
-from musicsvc.store.rate_limits.leases import Leases
-from musicsvc.store.rate_limits.shared import SharedHitCounter
+from musicsvc.store.rate_limits.shared import Leases, SharedHitCounter
 from musicsvc.store.rate_limits.window import SECOND, Hit, Limit, MemoryHitCounter, Status
 from musicsvc.wording import quantity
 

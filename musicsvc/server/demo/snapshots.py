@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from musicsvc.errors import Conflict, Failure, NotFound, Unavailable
-from musicsvc.store.backups.create import create
-from musicsvc.store.backups.overwrite import overwrite
+from musicsvc.store.backups.create import create, overwrite
 
 MOST_SNAPSHOTS = 100
 START = ""  # the name of the first one, which is not listed

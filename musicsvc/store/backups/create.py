@@ -1,4 +1,4 @@
-"""Create a backup of a SQLite database, which may be in use, and verify it."""
+"""Create a backup of a SQLite database, which may be in use, and verify it. Replace the content of another."""
 
 import os
 import shutil
@@ -13,6 +13,7 @@ from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.backups import verify
 from musicsvc.store.backups.folder import Draft
 from musicsvc.store.backups.verify import Facts, OnProgress
+from musicsvc.store.catalog import changes
 from musicsvc.store.engine.url import path_of
 from musicsvc.store.schema import history
 
@@ -145,3 +146,22 @@ def _failure(error: apsw.Error, path: Path, target: Path) -> Exception:
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
         return Failure(f"The database {path} is damaged, and no backup was created. Run: musicsvc db check")
     return Failure(f"The backup {target} cannot be created: {error}.")
+
+
+def overwrite(path: Path, backup: Path) -> None:
+    """Copy the backup into the open database at `path`, in one transaction, so that connections stay open.
+
+    The backup must be of the same schema. Raises Unavailable if the database stays locked.
+    """
+    source = apsw.Connection(str(backup), flags=apsw.SQLITE_OPEN_READWRITE)
+    target = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        changes.renew_epoch(source)  # cursors may be newer than the backup
+        target.set_busy_timeout(BUSY_MILLISECONDS)
+        with target.backup("main", source, "main") as copying:
+            copying.step()
+    except (apsw.BusyError, apsw.LockedError):
+        raise Unavailable from None
+    finally:
+        target.close()
+        source.close()

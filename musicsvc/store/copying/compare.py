@@ -6,7 +6,7 @@ from hashlib import sha256
 
 import orjson
 
-from musicsvc.store.copying.side import Side
+from musicsvc.store.copying.databases import CopiedDatabase
 from musicsvc.store.copying.tables import CopiedTable, Row, side_by_side, tables
 from musicsvc.store.engine import list_blocks, name_index
 from musicsvc.store.engine.sql import bound
@@ -60,7 +60,9 @@ class Comparison:
         return sum(table.different for table in self.tables)
 
 
-def compare(source: Side, target: Side, on_progress: OnProgress = lambda _done, _total: None) -> Comparison:
+def compare(
+    source: CopiedDatabase, target: CopiedDatabase, on_progress: OnProgress = lambda _done, _total: None
+) -> Comparison:
     """Compare one snapshot of each database, the rows of the activity log and the next ids included."""
     source.begin()
     target.begin()
@@ -114,7 +116,7 @@ def _difference(name: str, columns: list[str], width: int, one: Row | None, othe
     return Difference(name, key, [column for column, value, another in pairs if value != another])
 
 
-def _next_ids(side: Side, compared: list[CopiedTable]) -> Iterator[Row]:
+def _next_ids(side: CopiedDatabase, compared: list[CopiedTable]) -> Iterator[Row]:
     for table in sorted(compared, key=lambda table: table.name):
         database = side.database(table)
         if table.has_ids:
@@ -125,6 +127,6 @@ def _next_ids(side: Side, compared: list[CopiedTable]) -> Iterator[Row]:
             yield table.name, last
 
 
-def _problems(name: str, side: Side) -> Iterator[str]:
+def _problems(name: str, side: CopiedDatabase) -> Iterator[str]:
     with side.translated(), bound(side.main):
         yield from (f"{name}: {line}" for line in (*list_blocks.differences(), *name_index.differences()))

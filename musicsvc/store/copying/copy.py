@@ -13,10 +13,10 @@ from pathlib import Path
 
 from peewee import Database
 
+from musicsvc import extras
 from musicsvc.errors import Failure
 from musicsvc.store.activity import log as activity_log
-from musicsvc.store.copying import connecting
-from musicsvc.store.copying.side import Side
+from musicsvc.store.copying.databases import CopiedDatabase
 from musicsvc.store.copying.tables import CopiedTable, Row, side_by_side, tables
 from musicsvc.store.engine import bulk, list_blocks, name_index
 from musicsvc.store.engine.sql import bound, fetch, run, run_many
@@ -28,7 +28,6 @@ from musicsvc.store.schema.schema import UNFINISHED
 OnProgress = Callable[[float, float], None]
 BATCH_ROWS, BATCH_BYTES = 10_000, 8 << 20  # of one transaction
 FILLED = (Secret, PlayProgress)  # which have rows in a new database
-INSTALLATION = "SELECT value FROM secret WHERE name = 'installation'"
 MARK = f"CREATE TABLE {UNFINISHED} (source TEXT NOT NULL, installation TEXT NOT NULL, suspended TEXT NOT NULL)"
 RESUME = "Everything copied so far is kept: run the same command again to continue."
 
@@ -44,7 +43,10 @@ class Copied:
 
 
 def copy(
-    source: Side, target_url: str, log_file: Path | None = None, on_progress: OnProgress = lambda _done, _total: None
+    source: CopiedDatabase,
+    target_url: str,
+    log_file: Path | None = None,
+    on_progress: OnProgress = lambda _done, _total: None,
 ) -> Copied:
     """Copy all rows of `source` to the database at `target_url`, which is created if it does not exist.
 
@@ -55,7 +57,7 @@ def copy(
         alone = stack.enter_context(source.alone())
         source.begin()
         _create(target_url, log_file)
-        target = stack.enter_context(connecting.connect(target_url, log_file, writes=True))
+        target = stack.enter_context(connect(target_url, log_file, writes=True))
         if not stack.enter_context(target.alone()):
             raise Failure(f"{target.name} is in use by a server or another command. Stop it, then run this again.")
         with bound(target.main), target.translated():
@@ -70,11 +72,22 @@ def copy(
     return copied
 
 
+def connect(url: str, log_file: Path | None = None, *, writes: bool = False) -> CopiedDatabase:
+    """Open the database at `url`. `log_file`: the file of its activity log, if not the default (SQLite only)."""
+    if path := path_of(url):
+        from musicsvc.store.copying.sqlite import CopiedSqliteDatabase  # noqa: PLC0415 - loads the driver only if used
+
+        return CopiedSqliteDatabase(url, path, log_file or activity_log.default_file(path), writes=writes)
+    with extras.required("postgres"):
+        from musicsvc.store.copying.postgres import CopiedPostgresDatabase  # noqa: PLC0415 - the same
+    return CopiedPostgresDatabase(url)
+
+
 def _create(url: str, log_file: Path | None) -> None:
     """Create the database and its activity log if they do not exist. Raises Failure if the schema is not current."""
     path = path_of(url)
     if path is None or path.exists():
-        with connecting.connect(url, log_file) as opened:
+        with connect(url, log_file) as opened:
             with opened.translated(), bound(opened.main):
                 has_tables = bool(schema.applied())
             if has_tables:
@@ -86,11 +99,11 @@ def _create(url: str, log_file: Path | None) -> None:
     activity_log.create(url, log_file)
 
 
-def _mark(source: Side, target: Side) -> None:
+def _mark(source: CopiedDatabase, target: CopiedDatabase) -> None:
     """Mark the target as an unfinished copy. Raises Failure if it has data that is not from the same installation."""
     with bound(source.main), source.translated():
-        ((secret,),) = fetch(INSTALLATION)
-    installation = sha256(bytes(secret)).hexdigest()
+        secret = Secret.get(Secret.name == "installation")
+    installation = sha256(bytes(secret.value)).hexdigest()
     if (other := schema.unfinished_copy()) is not None:
         if fetch(f"SELECT installation FROM {UNFINISHED}")[0][0] != installation:  # noqa: S608 - a constant
             raise Failure(f"{target.name} is an unfinished copy of another database, {other}. Name an empty database.")
@@ -103,7 +116,7 @@ def _mark(source: Side, target: Side) -> None:
         run(f"INSERT INTO {UNFINISHED} VALUES (?, ?, ?)", name, installation, suspended)  # noqa: S608 - a constant
 
 
-def _require_empty(target: Side) -> None:
+def _require_empty(target: CopiedDatabase) -> None:
     for table in tables():
         with bound(target.writer(table)):
             if table.model not in FILLED and not table.is_empty():
@@ -116,7 +129,9 @@ def _require_empty(target: Side) -> None:
 class Copy:
     """A running copy, table by table. Each batch of rows is committed."""
 
-    def __init__(self, source: Side, target: Side, log_file: Path | None, on_progress: OnProgress) -> None:
+    def __init__(
+        self, source: CopiedDatabase, target: CopiedDatabase, log_file: Path | None, on_progress: OnProgress
+    ) -> None:
         self._source, self._target, self._log_file = source, target, log_file
         self._on_progress = on_progress
         self._copied = Copied()
@@ -125,14 +140,14 @@ class Copy:
     def run(self) -> Copied:
         copied = tables()
         self._total = sum(self._source.count(table) for table in copied)
-        with connecting.connect(self._target.url, self._log_file) as before:
+        with connect(self._target.url, self._log_file) as before:
             for table in copied:
                 database = self._target.writer(table)
                 with bound(database):
                     self._copy(table, before, database)
         return self._copied
 
-    def _copy(self, table: CopiedTable, before: Side, database: Database) -> None:
+    def _copy(self, table: CopiedTable, before: CopiedDatabase, database: Database) -> None:
         with self._target.translated():
             empty = table.is_empty()
         if empty:
@@ -195,7 +210,7 @@ def _batches(rows: Iterable[Row]) -> Iterator[Sequence[Row]]:
         yield batch
 
 
-def _finish(source: Side, target: Side) -> None:
+def _finish(source: CopiedDatabase, target: CopiedDatabase) -> None:
     """Compute what is derived from the copied rows, and let the target be used."""
     if target.log is not None and target.log is not target.main:
         _set_next_ids(source, target, target.log)
@@ -210,7 +225,7 @@ def _finish(source: Side, target: Side) -> None:
         target.tidy()
 
 
-def _set_next_ids(source: Side, target: Side, database: Database) -> None:
+def _set_next_ids(source: CopiedDatabase, target: CopiedDatabase, database: Database) -> None:
     """Let new rows of the tables in `database` have the ids that they would have in the source."""
     for table in tables():
         origin = source.database(table)

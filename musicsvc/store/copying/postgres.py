@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from musicsvc.errors import Failure, MissingReference, Unavailable
-from musicsvc.store.copying.side import Side
+from musicsvc.store.copying.databases import CopiedDatabase
 from musicsvc.store.copying.tables import CopiedTable
 from musicsvc.store.engine.postgres import database as engine
 from musicsvc.store.engine.postgres.database import PostgresDatabase, reason, translate
@@ -40,7 +40,7 @@ LAST_ID = "SELECT greatest(coalesce(pg_sequence_last_value({sequence}::regclass)
 SET_LAST_ID = "SELECT setval({sequence}, greatest(?, 1), ? > 0)"
 
 
-class PostgresSide(Side):
+class CopiedPostgresDatabase(CopiedDatabase):
     errors = engine.ERRORS
 
     def __init__(self, url: str) -> None:

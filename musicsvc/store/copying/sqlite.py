@@ -7,9 +7,10 @@ from pathlib import Path
 import apsw
 
 from musicsvc.errors import Failure, Unavailable
-from musicsvc.store.copying.side import Side
+from musicsvc.store.copying.databases import CopiedDatabase
 from musicsvc.store.copying.tables import CopiedTable
-from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.files import SqliteDatabase
 
@@ -20,7 +21,7 @@ SEQUENCE = "SELECT seq FROM sqlite_sequence WHERE name = ?"
 LAST_ID = f"SELECT max(coalesce(({SEQUENCE}), 0), coalesce(max(id), 0)) FROM {{name}}"  # noqa: S608 - a constant
 
 
-class SqliteSide(Side):
+class CopiedSqliteDatabase(CopiedDatabase):
     errors = files.ERRORS
 
     def __init__(self, url: str, path: Path, log_file: Path, *, writes: bool) -> None:
@@ -76,8 +77,7 @@ class SqliteSide(Side):
         return int(fetch(LAST_ID.format(name=table.name), table.name)[0][0])
 
     def set_next_id(self, table: CopiedTable, last: int) -> None:
-        run("DELETE FROM sqlite_sequence WHERE name = ?", table.name)
-        run("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table.name, last)
+        bulk.start_ids(table.model, last)
 
     def tidy(self) -> None:
         """Nothing to do."""

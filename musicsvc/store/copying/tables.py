@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from peewee import BigAutoField, Database, Model
+from peewee import SQL, BigAutoField, Database, Model, fn
 
 from musicsvc.store import models
-from musicsvc.store.engine.sql import bound, fetch, is_sqlite, native
+from musicsvc.store.engine.sql import bound, is_sqlite, native
 
 Row = tuple[Any, ...]
 # Computed from other tables, in another way on each database, and computed again after a copy.
@@ -79,10 +79,10 @@ class CopiedTable:
 
     def count(self) -> int:
         """Return the number of rows in the current database."""
-        return int(fetch(f'SELECT count(*) FROM "{self.name}"')[0][0])  # noqa: S608 - the same
+        return int(self.model.select(fn.COUNT(SQL("*"))).scalar())
 
     def is_empty(self) -> bool:
-        return not fetch(f'SELECT 1 FROM "{self.name}" LIMIT 1')  # noqa: S608 - the same
+        return not self.model.select().exists()
 
 
 def _placeholders(values: Any) -> str:

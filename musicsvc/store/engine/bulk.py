@@ -35,9 +35,11 @@ def ids(table: type[Model], count: int) -> list[int]:
 
 
 def start_ids(table: type[Model], last: int) -> None:
-    """Let the ids of an empty table begin after `last`. For SQLite only."""
+    """Let new rows of the table have ids after `last`. For SQLite only."""
     name = table._meta.table_name  # noqa: SLF001 - Peewee's documented access to a table's names
-    Table("sqlite_sequence").insert({"name": name, "seq": last}).execute(current())
+    sequence: Any = Table("sqlite_sequence", ("name", "seq"))
+    sequence.delete().where(sequence.name == name).execute(current())
+    sequence.insert(name=name, seq=last).execute(current())
 
 
 def insert(table: type[Model], fields: Sequence[str], rows: Collection[Sequence[Any]]) -> None:

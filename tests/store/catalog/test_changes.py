@@ -17,7 +17,7 @@ from musicsvc.store.backups import create, restore
 from musicsvc.store.catalog import changes
 from musicsvc.store.catalog.change_triggers import make_triggers
 from musicsvc.store.catalog.changes import Changed
-from musicsvc.store.copying import connecting, copy
+from musicsvc.store.copying import copy
 from musicsvc.store.engine.sql import current, fetch, is_sqlite, run, savepoint
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Track
@@ -260,7 +260,7 @@ def test_a_copy_refuses_cursors_and_gives_out_its_own(
         add(store, "One", "Two")
         before = cursor(store)
     for target in targets:
-        with connecting.connect(store_url) as source:
+        with copy.connect(store_url) as source:
             assert copy.copy(source, target).complete
         with opening.connect(target) as copied:
             require_refused(copied, before)

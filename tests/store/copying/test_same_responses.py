@@ -18,7 +18,7 @@ from musicsvc.server.routes.route import SAFE, Access, Family, Route
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
-from musicsvc.store.copying import compare, connecting, copy
+from musicsvc.store.copying import compare, copy
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Comment, Listener, Playlist, Track, User
@@ -96,9 +96,9 @@ async def test_responses_are_the_same_on_every_copy(
         second = maker.make(migrated=False)
         third = f"sqlite:///{tmp_path / 'third' / 'musicsvc.db'}"
         for source, target in ((first, second), (second, third)):
-            with connecting.connect(source) as opened:
+            with copy.connect(source) as opened:
                 assert copy.copy(opened, target).complete
-            with connecting.connect(source) as one, connecting.connect(target) as other:
+            with copy.connect(source) as one, copy.connect(target) as other:
                 assert compare.compare(one, other).equal
 
         expected, *copies = [await responses(url, requests, clock) for url in (first, second, third)]

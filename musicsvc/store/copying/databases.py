@@ -16,7 +16,7 @@ from musicsvc.store.models import Activity
 from musicsvc.store.schema import history, schema
 
 
-class Side(ABC):
+class CopiedDatabase(ABC):
     """The connections to a database and to its activity log, for the thread that opened them."""
 
     main: Database
