@@ -21,6 +21,22 @@ def read(
 
     Call inside a transaction. Names in place of ids mean first what the account `manager_id` manages.
     """
+    sent, errors = _parse(noun, texts, manager_id)
+    model, found = check(schema, sent, {"now": now})
+    _add(errors, found | schema.check_against_store(sent, found))
+    return {} if model is None else fields.changes(noun, model.model_dump(exclude_unset=True)), errors
+
+
+def faults(noun: str, texts: Mapping[str, str], schema: type[Body], *, now: int) -> Errors:
+    """Return a message for each field that is invalid whatever the database contains."""
+    ids = {field.name for field in fields.FIELDS[noun] if field.noun is not None}
+    sent, errors = _parse(noun, {name: text for name, text in texts.items() if name not in ids}, None)
+    _add(errors, check(schema, sent, {"now": now})[1])
+    return errors
+
+
+def _parse(noun: str, texts: Mapping[str, str], manager_id: int | None) -> tuple[dict[str, Any], Errors]:
+    """Return the values of the texts that can be parsed, and a message for each other one and each missing value."""
     sent: dict[str, Any] = {}
     errors: Errors = {}
     for field in fields.FIELDS[noun]:
@@ -29,26 +45,11 @@ def read(
                 sent[field.name] = row_texts.find_ids(field, field.parse(texts[field.name]), manager_id)
             except Failure as failure:
                 errors[field.name] = failure.message
-    kept = {field.name for field in fields.FIELDS[noun] if not field.optional}
-    errors |= {name: REQUIRED for name, value in sent.items() if value is None and name in kept}
-    model, found = check(schema, sent, {"now": now})
-    for place, fault in (found | schema.check_against_store(sent, found)).items():
-        errors.setdefault(place.partition(".")[0], fault)
-    return {} if model is None else fields.changes(noun, model.model_dump(exclude_unset=True)), errors
+    missing = [field.name for field in fields.FIELDS[noun] if not field.optional and sent.get(field.name, "") is None]
+    return sent, errors | dict.fromkeys(missing, REQUIRED)
 
 
-def faults(noun: str, texts: Mapping[str, str], schema: type[Body], *, now: int) -> Errors:
-    """Return a message for each field that is invalid whatever the database contains."""
-    sent: dict[str, Any] = {}
-    errors: Errors = {}
-    for field in fields.FIELDS[noun]:
-        if field.name in texts and field.noun is None:
-            try:
-                sent[field.name] = field.parse(texts[field.name])
-            except Failure as failure:
-                errors[field.name] = failure.message
-            else:
-                errors |= {field.name: REQUIRED} if sent[field.name] is None and not field.optional else {}
-    for place, fault in check(schema, sent, {"now": now})[1].items():
+def _add(errors: Errors, found: Errors) -> None:
+    """Add what a schema found, unless the field has an error already. Faults of items count for the whole field."""
+    for place, fault in found.items():
         errors.setdefault(place.partition(".")[0], fault)
-    return errors

@@ -6,15 +6,14 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from musicsvc.server.schemas.exports import SUBJECTS, ScopeFields, TypeName
-from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, MAX_PAGE, SEARCH_NAMES, Input, Query, Text, id_list
+from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_ID, MAX_PAGE, SEARCH_NAMES, Query, Text, id_list
 from musicsvc.server.schemas.pages.form import Form
-from musicsvc.server.schemas.periods import QueryDate, check_dates
+from musicsvc.server.schemas.periods import Period, QueryDate, check_dates
 from musicsvc.store.dashboards import comparisons, tables
 from musicsvc.store.dashboards.tables import Selection
 from musicsvc.store.insights.charts import Interval
 from musicsvc.store.insights.listening import local_hours
 from musicsvc.store.plays import periods
-from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.subjects import KINDS, Subject
 
 SORTS = tuple(f"{sign}{column}" for column in tables.SORTS for sign in ("", "-"))
@@ -28,7 +27,7 @@ def _zone(name: str) -> str:
     return name
 
 
-class PeriodChoice(Input):
+class PeriodChoice(Period):
     """A period of the pages: a name as for `--period` of the command line, or two dates."""
 
     period: str = periods.DEFAULT
@@ -45,11 +44,6 @@ class PeriodChoice(Input):
             except ValueError as error:
                 return {"period": str(error)}
         return found
-
-    def window(self, now: int) -> Window:
-        if self.first is not None and self.last is not None:
-            return periods.between(self.first, self.last, now)
-        return periods.window(self.period, now)
 
 
 class PagePeriod(PeriodChoice, Query):
