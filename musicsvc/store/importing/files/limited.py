@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,8 @@ class Process:
             bufsize=0,
             start_new_session=True,  # Ctrl+C ends this process, which then ends that one
         )
-        self._open.callback(self._end)
+        self._open.callback(self._process.communicate)  # after the next one: the last comes first
+        self._open.callback(self._process.kill)
 
     def steps(self) -> Iterator[Any]:
         """Yield what the process prints, and pauses. Raises Failure for a fault, or if the process ends early."""
@@ -85,7 +86,10 @@ class Process:
             if isinstance(found, dict):
                 if "end" in found:
                     return
-                self._raise(found)
+                if "failure" in found:
+                    raise Failure(found["failure"].replace(PATH, str(self._path)))
+                if "fault" in found:
+                    raise self._failure(found["fault"])
             yield found
             taken += len(line)
             if taken > PIECE:
@@ -116,12 +120,6 @@ class Process:
                     return
                 yield Pause.IDLE
 
-    def _raise(self, found: Mapping[str, Any]) -> None:
-        if "failure" in found:
-            raise Failure(found["failure"].replace(PATH, str(self._path)))
-        if "fault" in found:
-            raise self._failure(found["fault"])
-
     def _failure(self, fault: str) -> Failure:
         if fault == "damaged":
             return Failure(f"{self._path} {DAMAGES.get(self._task, DAMAGED)}")
@@ -131,18 +129,11 @@ class Process:
         """End the process, and delete its temporary files."""
         self._open.close()
 
-    def _end(self) -> None:
-        self._process.kill()
-        self._process.communicate()
-
 
 def ask(task: str, path: Path, limits: Limits = NONE, **options: Any) -> Any:
     """Return the first thing that the limited program prints about a file."""
-    process = Process(task, path, limits, **options)
-    try:
+    with closing(Process(task, path, limits, **options)) as process:
         return _first(process.steps(), limits)
-    finally:
-        process.close()
 
 
 def _first(steps: Iterator[Any], limits: Limits) -> Any:

@@ -48,10 +48,8 @@ class Worker:
     """Works on the tasks of a place, one after the other."""
 
     def __init__(self, store: Store, place: Place, clock: Clock, is_stopping: Callable[[], bool]) -> None:
-        self._store = store
+        self.store, self.clock, self.is_stopping = store, clock, is_stopping
         self._place = place
-        self._clock = clock
-        self._is_stopping = is_stopping
 
     def settle(self) -> None:
         """Stop the tasks that no process works on any more, and delete the files that nobody needs."""
@@ -63,15 +61,15 @@ class Worker:
                 continue
 
     def _settle(self, user: int) -> list[str]:
-        return self._store.write(partial(queue.settle, user, self._place.name, self._clock.now())).result()
+        return self.store.write(partial(queue.settle, user, self._place.name, self.clock.now())).result()
 
     def work(self) -> bool:
         """Do the oldest task that waits and that no other process does. Return False if there is none."""
-        for task in self._store.read(partial(queue.waiting, self._place.name)).result():
+        for task in self.store.read(partial(queue.waiting, self._place.name)).result():
             try:
                 with self._place.locked(task.user) as folder:
-                    if self._store.write(partial(queue.claim, task.id)).result():
-                        _Task(self._store, task, folder, self._clock, self._is_stopping).perform()
+                    if self.store.write(partial(queue.claim, task.id)).result():
+                        _Task(self, task, folder).perform()
                     tidy(folder, self._settle(task.user))
                     return True
             except Conflict:  # another process works for this account
@@ -82,15 +80,13 @@ class Worker:
 class _Task:
     """One running task."""
 
-    def __init__(
-        self, store: Store, task: ImportTask, folder: Path, clock: Clock, is_stopping: Callable[[], bool]
-    ) -> None:
-        self._store = store
+    def __init__(self, worker: Worker, task: ImportTask, folder: Path) -> None:
+        self._store = worker.store
         self._task = task
         self._folder = folder
         self._path = folder / task.stored_as
-        self._now = clock.now()
-        self._is_stopping = is_stopping
+        self._now = worker.clock.now()
+        self._is_stopping = worker.is_stopping
         self._options = queue.options_of(task.options)
         self._sheet = self._options.pop("sheet", None)
         self._run: int | None = task.run
@@ -165,13 +161,9 @@ class _Task:
                 self._store, rows, kind, now=self._now, on_progress=on_progress, pace=SHARED, actor="page"
             )
         finally:
-            self._write_refused(rows)
+            with (self._folder / refused_name(self._task.stored_as)).open("wb") as file:
+                rows.write(file)
         return _result(summary)
-
-    def _write_refused(self, rows: RefusedRows) -> None:
-        target = self._folder / refused_name(self._task.stored_as)
-        with target.open("wb") as file:
-            rows.write(file)
 
     def _check(self) -> Report:
         """Try the first rows without writing them, and return what the page shows of the file."""
