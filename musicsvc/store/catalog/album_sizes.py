@@ -2,32 +2,21 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
+from peewee import SQL, fn
 
 from musicsvc.errors import Invalid
-from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import batches, fetch, lock_rows
-from musicsvc.store.models import Album
+from musicsvc.store.catalog import fields
+from musicsvc.store.engine.sql import batches, compiled, lock_rows
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 
 MOST_TRACKS = 1000
 LARGEST_ALBUM = 768 * 1024  # bytes
 LONGEST_ID = 1_234_567_890  # in place of all ids, so that an import can measure what has none yet
 
-ALBUM_ARTISTS = """
-    SELECT l.album_id, a.name, a.image_small
-    FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE l.album_id {among}
-"""
-TRACKS = """
-    SELECT t.album_id, t.name, t.release_date, COALESCE(t.image, a.image), t.duration, t.description
-    FROM track t JOIN album a ON a.id = t.album_id WHERE t.album_id {among}
-"""
-TRACK_ARTISTS = """
-    SELECT t.album_id, a.name, a.image_small
-    FROM track t JOIN track_artist l ON l.track_id = t.id JOIN artist a ON a.id = l.artist_id WHERE t.album_id {among}
-"""
-ALBUMS = "SELECT id, name, image, release_date, description, upc, label FROM album WHERE id {among}"
+COLUMNS = fields.shown_columns("album")
 
 
 def _frame(keys: Sequence[str], rest: Mapping[str, object]) -> int:
@@ -39,7 +28,7 @@ def _frame(keys: Sequence[str], rest: Mapping[str, object]) -> int:
 ARTIST = _frame(("name", "image_small"), {"id": LONGEST_ID, "verified": False})
 TRACK = _frame(("name", "release_date", "image", "duration", "description"), {"id": LONGEST_ID, "artists": []})
 ALBUM = _frame(
-    ("name", "image", "release_date", "description", "upc", "label"),
+    COLUMNS,
     {
         "id": LONGEST_ID,
         "tracks": [],
@@ -49,14 +38,7 @@ ALBUM = _frame(
         "created_at": "2026-01-31T12:00:00.000000Z",
     },
 )
-PARTS = ((ALBUMS, ALBUM), (ALBUM_ARTISTS, ARTIST), (TRACKS, TRACK), (TRACK_ARTISTS, ARTIST))
-
-# The albums whose JSON contains an artist.
-WITH_ARTIST = """
-    SELECT album_id FROM album_artist WHERE artist_id = ? UNION
-    SELECT t.album_id FROM track_artist l JOIN track t ON t.id = l.track_id
-    WHERE l.artist_id = ? AND t.album_id IS NOT NULL ORDER BY 1
-"""
+EMPTY_ALBUM = ALBUM + len(orjson.dumps([None] * len(COLUMNS)))
 
 
 class AlbumSize(NamedTuple):
@@ -77,13 +59,43 @@ class AlbumSize(NamedTuple):
 
 def measure(album_ids: Collection[int]) -> dict[int, AlbumSize]:
     """Encode albums as the API shows them to callers with a token, and return the size of each by id."""
-    among, values = sql.in_list(album_ids)
     tracks, size = Counter[int](), Counter[int]()
-    for statement, frame in PARTS:
-        for album_id, *row in fetch(statement.format(among=among), values):
+    for load, frame in ((_albums, ALBUM), (_album_artists, ARTIST), (_tracks, TRACK), (_track_artists, ARTIST)):
+        for album_id, *row in load(album_ids):
             size[album_id] += frame + len(orjson.dumps(row))
-            tracks[album_id] += statement is TRACKS
+            tracks[album_id] += load is _tracks
     return {album_id: AlbumSize(tracks[album_id], size[album_id]) for album_id in size}
+
+
+@compiled
+def _albums(ids: Collection[int]) -> Any:
+    return Album.select(Album.id, *(getattr(Album, name) for name in COLUMNS)).where(Album.id.in_(ids))
+
+
+@compiled
+def _album_artists(ids: Collection[int]) -> Any:
+    query = AlbumArtist.select(AlbumArtist.album, Artist.name, Artist.image_small)
+    return query.join(Artist).where(AlbumArtist.album.in_(ids))
+
+
+@compiled
+def _tracks(ids: Collection[int]) -> Any:
+    row = Track.name, Track.release_date, fn.COALESCE(Track.image, Album.image), Track.duration, Track.description
+    return Track.select(Track.album, *row).join(Album).where(Track.album.in_(ids))
+
+
+@compiled
+def _track_artists(ids: Collection[int]) -> Any:
+    query = Track.select(Track.album, Artist.name, Artist.image_small).join(TrackArtist).join(Artist)
+    return query.where(Track.album.in_(ids))
+
+
+@compiled
+def _with_artist(artist_id: int) -> Any:
+    """Return a query for the albums whose JSON contains an artist."""
+    own = AlbumArtist.select(AlbumArtist.album).where(AlbumArtist.artist == artist_id)
+    of_tracks = TrackArtist.select(Track.album).join(Track).where(TrackArtist.artist == artist_id)
+    return own.union(of_tracks.where(Track.album.is_null(is_null=False))).order_by(SQL("1"))
 
 
 def of_artist(name: str, image_small: str | None) -> int:
@@ -92,13 +104,8 @@ def of_artist(name: str, image_small: str | None) -> int:
 
 
 def of_track(*values: object) -> int:
-    """Return the bytes of a track without its artists in the JSON of an album. `values`: those of TRACKS."""
+    """Return the bytes of a track without its artists in the JSON of an album. `values`: as in `_tracks`."""
     return TRACK + len(orjson.dumps(values))
-
-
-def of_album(*values: object) -> int:
-    """Return the bytes of an album without its artists and tracks. `values`: those of ALBUMS."""
-    return ALBUM + len(orjson.dumps(values))
 
 
 def lock_album(album_id: int) -> None:
@@ -114,7 +121,7 @@ def require_within_limits(album_id: int, field: str) -> None:
 
 def excess_with_artist(artist_id: int) -> str:
     """Return an error message if an album with the artist has too many tracks or JSON bytes, else an empty string."""
-    for some in batches([album for (album,) in fetch(WITH_ARTIST, artist_id, artist_id)]):
+    for some in batches([album for (album,) in _with_artist(artist_id)]):
         for album, size in measure(some).items():
             if size.excess:
                 return f"Album {album}: {size.excess}"

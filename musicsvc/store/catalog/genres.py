@@ -5,12 +5,12 @@ The display name of a genre is the spelling with which it was created.
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.errors import Invalid
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, paginate
-from musicsvc.store.engine.sql import fetch, in_list
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Genre, Tag
 
 
@@ -66,9 +66,12 @@ def _ensure(table: type[Genre | Tag], rows: Mapping[str, Mapping[str, str]]) -> 
 
 def find(names: Sequence[str], table: type[Genre | Tag] = Genre) -> dict[str, int]:
     """Return slug → id of the genres, or name → id of the tags, that exist. Other names are omitted."""
-    among, values = in_list(names)
-    statement = f"SELECT name, id FROM {'genre' if table is Genre else 'tag'} WHERE name {among}"  # noqa: S608 - our own names
-    return dict(fetch(statement, values)) if names else {}
+    return dict(_find(names, table=table)) if names else {}
+
+
+@compiled
+def _find(names: Sequence[str], *, table: type[Genre | Tag]) -> Any:
+    return table.select(table.name, table.id).where(table.name.in_(names))
 
 
 def list_all(page: Page) -> Listing[GenreRow]:

@@ -2,28 +2,21 @@
 
 import re
 from collections.abc import Collection
+from typing import Any
+
+from peewee import SQL, Select, fn
 
 from musicsvc.errors import Invalid
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import compiled, current
+from musicsvc.store.models import Artist, Merged, Track, TrackArtist
 
 LOCK = 0x49535243  # "ISRC"
 MOST_TRACKS, MOST_DISCS = 9_999, 999
 ISRC = re.compile(r"[A-Z]{2}-?[A-Z0-9]{3}-?[0-9]{2}-?[0-9]{5}", re.ASCII | re.IGNORECASE)
 UPC_DIGITS = 12
 UPC = re.compile(r"[0-9]{12,13}")
-# The tracks of artists with one manager; NULL is the manager of the artists without one. With EXISTS, PostgreSQL might
-# read all artists.
-OWNERS = """
-    SELECT coded.isrc, coded.id FROM (
-        SELECT isrc, id, 0 AS former FROM track WHERE isrc {among}
-        UNION ALL SELECT code, into_id, 1 FROM merged WHERE kind = 1 AND code {among}
-    ) AS coded WHERE 0 < (
-        SELECT count(*) FROM track_artist l JOIN artist a ON a.id = l.artist_id
-        WHERE l.track_id = coded.id AND a.manager_id IS NOT DISTINCT FROM ?
-    ) AND coded.id <> ? ORDER BY coded.former DESC, coded.id DESC
-"""
 IN_USE = "Another of your tracks has this ISRC."
 
 
@@ -64,8 +57,22 @@ def tracks_by_isrc(codes: Collection[str], manager: int | None, *, besides: int 
     """
     if not codes:
         return {}
-    among, values = sql.in_list(codes)
-    return dict(fetch(OWNERS.format(among=among), values, values, manager, besides))
+    return dict(_owned(codes, manager or 0, besides, managed=manager is not None))
+
+
+@compiled
+def _owned(codes: Collection[str], manager: int, besides: int, *, managed: bool) -> Any:
+    """Return a query for the ISRCs and ids of tracks of artists with the manager, or of those without one."""
+    own = Track.select(Track.isrc.alias("code"), Track.id.alias("track"), SQL("0").alias("former"))
+    former = Merged.select(Merged.code, Merged.into, SQL("1")).where(Merged.kind == SQL("1"), Merged.code.in_(codes))
+    coded = own.where(Track.isrc.in_(codes)).union_all(former).alias("coded")
+    of_manager = Artist.manager == manager if managed else Artist.manager.is_null()
+    # With EXISTS, PostgreSQL might read all artists.
+    credit = TrackArtist.select(fn.COUNT(SQL("*"))).join(Artist).where(TrackArtist.track == coded.c.track, of_manager)
+    query = Select([coded], [coded.c.code, coded.c.track]).bind(current())
+    return query.where(SQL("0") < credit, coded.c.track != besides).order_by(
+        coded.c.former.desc(), coded.c.track.desc()
+    )
 
 
 def lock() -> None:

@@ -4,28 +4,12 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-from musicsvc.store.engine.sql import fetch, in_list, run
-from musicsvc.store.models import Merged, MergedCredit
+from peewee import JOIN, Value
+
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.models import Album, Artist, Merged, MergedCredit
 
 TRACK, ALBUM, ARTIST = 1, 2, 3  # as in store/plays/subjects.py
-FOLLOW = "UPDATE merged SET into_id = ? WHERE kind = ? AND into_id = ?"
-ALBUMS = "UPDATE merged SET album_id = ? WHERE kind = 1 AND album_id = ?"
-CREDITS = """
-    INSERT INTO merged_credit (merged_id, artist_id)
-    SELECT merged_id, CAST(? AS BIGINT) FROM merged_credit WHERE artist_id = ? ON CONFLICT DO NOTHING
-"""
-NO_CREDITS = "DELETE FROM merged_credit WHERE artist_id = ?"
-FIND = """
-    SELECT m.id, m.into_id, m.name, m.code, m.external_id, m.imported_for, m.album_id, a.name
-    FROM merged m LEFT JOIN album a ON a.id = m.album_id WHERE m.kind = ? AND m.{column} {among}
-"""
-ARTISTS = """
-    SELECT c.merged_id, a.id, a.name FROM merged_credit c JOIN artist a ON a.id = c.artist_id WHERE c.merged_id {among}
-"""
-ARTIST_NAMES = """
-    SELECT m.name, a.name FROM merged m JOIN artist a ON a.id = m.into_id
-    WHERE m.kind = 3 AND m.name {among} ORDER BY m.id
-"""
 
 
 class Former(NamedTuple):
@@ -52,22 +36,37 @@ def find(
     found: dict[int, Former] = {}
     for column, values in (("name", name), ("external_id", external_id), ("code", code)):
         if values:
-            among, chosen = in_list(values)
-            rows = fetch(FIND.format(column=column, among=among), kind, chosen)
-            found |= {row[0]: Former(*row) for row in rows}
+            found |= {row[0]: Former(*row) for row in _find(kind, values, column=column)}
     if not found:
         return []
     credited: dict[int, dict[int, str]] = defaultdict(dict)
-    among, chosen = in_list([*found])
-    for former, artist, called in fetch(ARTISTS.format(among=among), chosen):
+    for former, artist, called in _artists([*found]):
         credited[former][artist] = called
     return [found[each]._replace(artists=credited[each]) for each in sorted(found, reverse=True)]
 
 
 def artist_names(names: Collection[str]) -> dict[str, str]:
     """Return the names of the artists into which those with these names were merged, by former name."""
-    among, values = in_list(names)
-    return dict(fetch(ARTIST_NAMES.format(among=among), values)) if names else {}
+    return dict(_artist_names(names)) if names else {}
+
+
+@compiled
+def _find(kind: int, values: Collection[str], *, column: str) -> Any:
+    row = Merged.id, Merged.into, Merged.name, Merged.code, Merged.external_id, Merged.imported_for, Merged.album
+    query = Merged.select(*row, Album.name).join(Album, JOIN.LEFT_OUTER, on=(Album.id == Merged.album))
+    return query.where(Merged.kind == kind, getattr(Merged, column).in_(values))
+
+
+@compiled
+def _artists(ids: Collection[int]) -> Any:
+    query = MergedCredit.select(MergedCredit.merged, Artist.id, Artist.name)
+    return query.join(Artist, on=(Artist.id == MergedCredit.artist)).where(MergedCredit.merged.in_(ids))
+
+
+@compiled
+def _artist_names(names: Collection[str]) -> Any:
+    query = Merged.select(Merged.name, Artist.name).join(Artist, on=(Artist.id == Merged.into))
+    return query.where(Merged.kind == ARTIST, Merged.name.in_(names)).order_by(Merged.id)
 
 
 def add(kind: int, former: int, into: int, values: dict[str, Any], artists: Collection[int] = ()) -> None:
@@ -76,15 +75,16 @@ def add(kind: int, former: int, into: int, values: dict[str, Any], artists: Coll
     `values`: its name and its codes. `artists`: the artists of a track, or the first artist of an album. With `former`
     equal to `into`, the row is also found as it was before.
     """
-    run(FOLLOW, into, kind, former)
+    Merged.update(into=into).where(Merged.kind == kind, Merged.into == former).execute()
     number = Merged.insert(kind=kind, former=former, into=into, **values).execute()
     if artists:
         MergedCredit.insert_many([{"merged": number, "artist": artist} for artist in artists]).execute()
     if kind == ALBUM:
-        run(ALBUMS, into, former)
+        Merged.update(album=into).where(Merged.kind == TRACK, Merged.album == former).execute()
     if kind == ARTIST:
-        run(CREDITS, into, former)
-        run(NO_CREDITS, former)
+        credited = MergedCredit.select(MergedCredit.merged, Value(into)).where(MergedCredit.artist == former)
+        MergedCredit.insert_from(credited, [MergedCredit.merged, MergedCredit.artist]).on_conflict_ignore().execute()
+        MergedCredit.delete().where(MergedCredit.artist == former).execute()
 
 
 def forget(kind: int, into: int) -> None:

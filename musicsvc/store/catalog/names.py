@@ -1,17 +1,19 @@
 """Find artists, albums and tracks by what people type in place of an id."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.name_index import INDEXES
-from musicsvc.store.engine.sql import fetch, in_list
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track
 
 LARGEST_ID = 2**63 - 1
 SUGGESTED = 500  # names to choose from; others can be typed
 LONGEST = 300  # characters of a name with its id
 ALIKE = 50  # names that are compared; equal ones are the best matches
 WITH_ID = re.compile(r"(.+) \(([0-9]{1,18})\)")
-NAMES = "SELECT id, name FROM {noun} WHERE id {among} ORDER BY id"
+TABLES: Mapping[str, Any] = {"artist": Artist, "album": Album, "track": Track}
 # Whether an account manages the artist, album or track {id}.
 MANAGED = {
     "artist": "EXISTS (SELECT 1 FROM artist a WHERE a.id = {id} AND a.manager_id = ?)",
@@ -20,13 +22,6 @@ MANAGED = {
                           WHERE l.{noun}_id = {{id}} AND a.manager_id = ?)"""  # noqa: S608 - our own nouns
         for noun in ("album", "track")
     },
-}
-MANAGED_NAMES = {
-    "artist": "SELECT name, id FROM artist WHERE manager_id = ? ORDER BY name, id LIMIT ?",
-    "album": """
-        SELECT DISTINCT t.name, t.id FROM artist a JOIN album_artist l ON l.artist_id = a.id
-        JOIN album t ON t.id = l.album_id WHERE a.manager_id = ? ORDER BY t.name, t.id LIMIT ?
-    """,
 }
 
 
@@ -37,7 +32,10 @@ def with_id(name: str, row_id: int) -> str:
 
 def managed(noun: str, user_id: int) -> list[str]:
     """Return names with ids (`with_id`) of artists or albums that the account manages, SUGGESTED at most."""
-    return [with_id(*row) for row in fetch(MANAGED_NAMES[noun], user_id, SUGGESTED)]
+    table = TABLES[noun]
+    query = table.select(table.name, table.id).distinct().order_by(table.name, table.id).limit(SUGGESTED)
+    query = query if noun == "artist" else query.join(AlbumArtist).join(Artist)
+    return [with_id(*row) for row in query.where(Artist.manager == user_id).tuples().iterator()]
 
 
 def find_id(noun: str, text: str, *, manager_id: int | None = None, digits: bool = True) -> int:
@@ -65,6 +63,6 @@ def _named(noun: str, text: str, manager_id: int | None = None) -> list[int]:
     alike = INDEXES[noun].find(text, ALIKE, condition)
     found = WITH_ID.fullmatch(text)
     name, number = (found[1], int(found[2])) if found else (text, 0)
-    among, ids = in_list([*alike, number])
-    rows = fetch(NAMES.format(noun=noun, among=among), ids)
-    return [each for each, named in rows if named == text or (each, named) == (number, name)]
+    table = TABLES[noun]
+    rows = table.select(table.id, table.name).where(table.id.in_([*alike, number])).order_by(table.id)
+    return [each for each, named in rows.tuples().iterator() if named == text or (each, named) == (number, name)]

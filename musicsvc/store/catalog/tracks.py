@@ -10,9 +10,9 @@ from musicsvc.errors import Conflict, Forbidden, NotFound
 from musicsvc.store.accounts.callers import Caller
 from musicsvc.store.catalog import album_sizes, artists, fields, genres, identifiers
 from musicsvc.store.catalog.artists import ArtistRow
-from musicsvc.store.engine import list_blocks, sql
+from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.pagination import Listing, ListQuery, Page, columns, paginate
-from musicsvc.store.engine.sql import compiled, fetch, lock_rows
+from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.models import Album, Genre, Tag, Track, TrackArtist, TrackGenre, TrackPlays, TrackRank, TrackTag
 
 
@@ -203,9 +203,12 @@ def create(
 
 
 def missing(ids: Collection[int]) -> set[int]:
-    condition, values = sql.in_list(ids)
-    rows = fetch(f"SELECT id FROM track WHERE id {condition}", values)  # noqa: S608 - built by sql.in_list
-    return set(ids) - {row[0] for row in rows}
+    return set(ids) - {found for (found,) in _known(ids)}
+
+
+@compiled
+def _known(ids: Collection[int]) -> Any:
+    return Track.select(Track.id).where(Track.id.in_(ids))
 
 
 FINGERPRINT_TRANSITIONS: dict[str, tuple[str, ...]] = {

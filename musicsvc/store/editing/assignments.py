@@ -1,26 +1,19 @@
 """Assign artists to the accounts that manage them."""
 
+from typing import Any
+
+from peewee import fn
+
 from musicsvc.errors import Failure
 from musicsvc.store.catalog import artists
 from musicsvc.store.catalog.artists import ArtistRow
-from musicsvc.store.engine.sql import lock_rows, run
-from musicsvc.store.models import Artist, User
+from musicsvc.store.engine.sql import lock_rows
+from musicsvc.store.models import Album, AlbumArtist, Artist, Merged, Track, TrackArtist, User
 from musicsvc.store.plays import reattribution, subjects
-from musicsvc.store.plays.subjects import ACCOUNT, ARTIST
+from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, TRACK
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor
 from musicsvc.wording import quantity
-
-# Of tracks and albums, and of those that were merged into them.
-MOVE_EXTERNAL_IDS = tuple(
-    f"""
-    UPDATE {table} SET imported_for = ? WHERE {which} AND imported_for = ? AND external_id IS NOT NULL AND {id_} IN (
-        SELECT l.{noun}_id FROM {noun}_artist l JOIN artist a ON a.id = l.artist_id WHERE a.manager_id = ?
-    ) AND NOT EXISTS (SELECT 1 FROM {noun} o WHERE o.external_id = {table}.external_id AND o.imported_for = ?)
-    """  # noqa: S608 - our own names
-    for noun, kind in (("track", 1), ("album", 2))
-    for table, id_, which in ((noun, "id", "TRUE"), ("merged", "into_id", f"kind = {kind}"))
-)
 
 
 def assign(artist_id: int, user: User, *, now: int, actor: Actor = "cli") -> ArtistRow:
@@ -43,13 +36,24 @@ def assign_all(former: User, user: User, *, now: int, actor: Actor = "cli") -> i
     if former.id == user.id:
         raise Failure(f"Both accounts are {user.email}. Name two accounts.")
     lock_rows(Artist.select(Artist.id).where(Artist.manager == former.id).order_by(Artist.id)).execute()
-    for statement in MOVE_EXTERNAL_IDS:
-        run(statement, user.id, former.id, former.id, user.id)
+    _move_external_ids(TRACK, Track, TrackArtist.track, former.id, user.id)
+    _move_external_ids(ALBUM, Album, AlbumArtist.album, former.id, user.id)
     with reattribution.rebuilding(subjects.tracks_of(ACCOUNT, [former.id])):
         moved: int = Artist.update(manager=user.id).where(Artist.manager == former.id).execute()
     if moved:
         _log_move(f"all {quantity(moved, 'artist')}", former.id, user.id, now=now, actor=actor)
     return moved
+
+
+def _move_external_ids(kind: int, table: Any, credited: Any, former: int, user: int) -> None:
+    """Let imports for `user` find tracks or albums, and what was merged into them, unless others have these ids."""
+    managed = credited.model.select(credited).join(Artist).where(Artist.manager == former)
+    other = table.alias()
+    for model, row_id, of_kind in ((table, table.id, True), (Merged, Merged.into, Merged.kind == kind)):
+        taken = other.select(other.id).where(other.external_id == model.external_id, other.imported_for == user)
+        imported = (model.imported_for == former) & model.external_id.is_null(is_null=False)
+        chosen = imported & row_id.in_(managed) & ~fn.EXISTS(taken) & of_kind
+        model.update(imported_for=user).where(chosen).execute()
 
 
 def _log_move(about: str, former: int | None, manager: int, *, now: int, actor: Actor) -> None:

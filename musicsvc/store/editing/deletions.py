@@ -7,6 +7,8 @@ change. Likes and reposts end with it, since figures count those that still stan
 from collections.abc import Mapping
 from typing import Any
 
+from peewee import Tuple, fn
+
 from musicsvc.errors import Conflict
 from musicsvc.store.catalog import merged
 from musicsvc.store.catalog.albums import AlbumRow
@@ -14,45 +16,47 @@ from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.editing import notices
 from musicsvc.store.engagement import engagement_days
-from musicsvc.store.engine.sql import compiled, fetch, is_sqlite, run
-from musicsvc.store.models import Album, Artist, Comment, DeletedTrack, Track, TrackPlays
+from musicsvc.store.engine.sql import compiled, is_sqlite
+from musicsvc.store.models import (
+    Album,
+    AlbumArtist,
+    Artist,
+    CollectionTrack,
+    Comment,
+    DeletedTrack,
+    PlaylistTrack,
+    Track,
+    TrackArtist,
+    TrackLike,
+    TrackPlays,
+    TrackRepost,
+)
 from musicsvc.store.plays import counting, reattribution, subjects
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 from musicsvc.store.security.security_events import Actor
 from musicsvc.wording import quantity
 
-FORGET = "DELETE FROM deleted_track WHERE kind = ? AND subject = ?"
-ONLY_ARTIST = """
-    SELECT count(*) FROM track_artist l WHERE l.artist_id = ?
-    AND NOT EXISTS (SELECT 1 FROM track_artist o WHERE o.track_id = l.track_id AND o.artist_id <> l.artist_id)
-"""
-FIRST_ARTIST = """
-    SELECT count(*) FROM album_artist l WHERE l.artist_id = ? AND NOT EXISTS (
-        SELECT 1 FROM album_artist o WHERE o.album_id = l.album_id AND o.artist_id <> l.artist_id
-        AND (o.position, o.artist_id) < (l.position, l.artist_id)
-    )
-"""
-# Numbers of what a deletion concerns, by noun.
-CONCERNED: Mapping[str, Mapping[str, str]] = {
+# Rows that a deletion concerns, by noun: their column that refers to the deleted row, and the one to count.
+CONCERNED: Mapping[str, Mapping[str, tuple[Any, Any]]] = {
     "track": {
-        "comment": "SELECT count(*) FROM comment WHERE track_id = ?",
-        "like": "SELECT count(*) FROM track_like WHERE track_id = ?",
-        "repost": "SELECT count(*) FROM track_repost WHERE track_id = ?",
-        "playlist": "SELECT count(DISTINCT playlist_id) FROM playlist_track WHERE track_id = ?",
-        "collection": "SELECT count(DISTINCT collection_id) FROM collection_track WHERE track_id = ?",
+        "comment": (Comment.track, Comment.id),
+        "like": (TrackLike.track, TrackLike.user),
+        "repost": (TrackRepost.track, TrackRepost.user),
+        "playlist": (PlaylistTrack.track, PlaylistTrack.playlist),
+        "collection": (CollectionTrack.track, CollectionTrack.collection),
     },
-    "album": {"track": "SELECT count(*) FROM track WHERE album_id = ?"},
-    "artist": {
-        "track": "SELECT count(*) FROM track_artist WHERE artist_id = ?",
-        "album": "SELECT count(*) FROM album_artist WHERE artist_id = ?",
-    },
+    "album": {"track": (Track.album, Track.id)},
+    "artist": {"track": (TrackArtist.artist, TrackArtist.track), "album": (AlbumArtist.artist, AlbumArtist.album)},
 }
 
 
 def count_concerned(noun: str, row_id: int) -> dict[str, str]:
     """Return the quantities of what the deletion of an artist, album or track concerns, and of its `plays`."""
-    found = {each: fetch(query, row_id)[0][0] for each, query in CONCERNED[noun].items()}
+    found: dict[str, int] = {
+        each: owner.model.select(fn.COUNT(fn.DISTINCT(counted))).where(owner == row_id).scalar()
+        for each, (owner, counted) in CONCERNED[noun].items()
+    }
     found["play"] = reader.all_time_plays(subjects.KINDS[noun], [row_id]).get(row_id, 0)
     return {f"{each}s": quantity(number, each) for each, number in found.items()}
 
@@ -89,7 +93,7 @@ def delete_album(album: AlbumRow, *, now: int, account: int | None, actor: Actor
     """Delete an album. Its tracks stay, without an album. `account`: the account that acts, None for the operator."""
     managers = notices.managers_of(ALBUM, album.id)
     with reattribution.rebuilding(subjects.tracks_of(ALBUM, [album.id])):
-        run(FORGET, ALBUM, album.id)
+        _forget(ALBUM, album.id)
         Album.delete().where(Album.id == album.id).execute()
         merged.forget(ALBUM, album.id)
     about = f"album {album.id} ({album.name})"
@@ -103,11 +107,12 @@ def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Ac
     """
     counting.lock()
     if not is_sqlite():  # tracks and albums of this artist are added before or never
-        fetch("SELECT id FROM artist WHERE id = ? FOR UPDATE", artist.id)
+        row: Any = Artist.select(Artist.id).where(Artist.id == artist.id)
+        row.for_update("FOR UPDATE").execute()
     require_unneeded(artist)
     managers = notices.managers_of(ARTIST, artist.id)
     with reattribution.rebuilding(subjects.tracks_of(ARTIST, [artist.id])):
-        run(FORGET, ARTIST, artist.id)
+        _forget(ARTIST, artist.id)
         Artist.delete().where(Artist.id == artist.id).execute()
         merged.forget(ARTIST, artist.id)
     about = f"artist {artist.id} ({artist.name})"
@@ -116,11 +121,22 @@ def delete_artist(artist: ArtistRow, *, now: int, account: int | None, actor: Ac
 
 def require_unneeded(artist: ArtistRow) -> None:
     """Raise Conflict for the only artist of a track and for the first artist of an album."""
-    ((only,),), ((first,),) = fetch(ONLY_ARTIST, artist.id), fetch(FIRST_ARTIST, artist.id)
+    beside = TrackArtist.alias()
+    others = beside.select(beside.artist).where(beside.track == TrackArtist.track, beside.artist != artist.id)
+    only = TrackArtist.select().where(TrackArtist.artist == artist.id, ~fn.EXISTS(others)).count()
+    before = AlbumArtist.alias()
+    is_before = Tuple(before.position, before.artist) < Tuple(AlbumArtist.position, AlbumArtist.artist)
+    earlier = before.select(before.artist).where(before.album == AlbumArtist.album, is_before)
+    first = AlbumArtist.select().where(AlbumArtist.artist == artist.id, ~fn.EXISTS(earlier)).count()
     if only or first:
         needed = [f"the only artist of {quantity(only, 'track')}"] if only else []
         needed += [f"the first artist of {quantity(first, 'album')}"] if first else []
         raise Conflict(f"{artist.name} is {' and '.join(needed)}. Delete these first, or give them to other artists.")
+
+
+def _forget(kind: int, subject: int) -> None:
+    """Forget which deleted tracks counted for an album or artist."""
+    DeletedTrack.delete().where(DeletedTrack.kind == kind, DeletedTrack.subject == subject).execute()
 
 
 @compiled

@@ -1,140 +1,159 @@
 """Let what refers to a track, album or artist refer to another one, into which it is merged."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from musicsvc.store.engine.sql import fetch, run
+from peewee import SQL, Value, fn
+
+from musicsvc.store.models import (
+    AlbumArtist,
+    AlbumTag,
+    CollectionTrack,
+    DeletedTrack,
+    PlaylistTrack,
+    ReportLink,
+    ReportLinkSubject,
+    Track,
+    TrackArtist,
+    TrackGenre,
+    TrackLike,
+    TrackRepost,
+    TrackTag,
+)
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
 
 MOST_TAGS = 20  # of a track or album
-PARAMETER = re.compile(":(source|target)")
-# On something that has both, the other takes the earlier position.
-CREDITS = (
-    """
-    UPDATE {noun}_artist SET position = (
-        SELECT o.position FROM {noun}_artist o WHERE o.{noun}_id = {noun}_artist.{noun}_id AND o.artist_id = :source
-    ) WHERE artist_id = :target AND position > (
-        SELECT o.position FROM {noun}_artist o WHERE o.{noun}_id = {noun}_artist.{noun}_id AND o.artist_id = :source
-    )
-    """,
-    """
-    INSERT INTO {noun}_artist ({noun}_id, artist_id, position)
-    SELECT {noun}_id, :target, position FROM {noun}_artist WHERE artist_id = :source ON CONFLICT DO NOTHING
-    """,
-)
-DELETED = (
-    """
-    INSERT INTO deleted_track (kind, subject, track_id, duration)
-    SELECT kind, :target, track_id, duration FROM deleted_track WHERE kind = {kind} AND subject = :source
-    ON CONFLICT DO NOTHING
-    """,
-    "DELETE FROM deleted_track WHERE kind = {kind} AND subject = :source",
-)
-# A share link that shows both shows the other once.
-SHARED = (
-    """
-    DELETE FROM report_link_subject WHERE subject = :source
-    AND report_link_id IN (SELECT id FROM report_link WHERE kind = {kind})
-    AND report_link_id IN (SELECT report_link_id FROM report_link_subject WHERE subject = :target)
-    """,
-    """
-    UPDATE report_link_subject SET subject = :target WHERE subject = :source
-    AND report_link_id IN (SELECT id FROM report_link WHERE kind = {kind})
-    """,
-)
-LACKS = """
-    FROM {table} f WHERE f.{owner} = :source
-    AND NOT EXISTS (SELECT 1 FROM {table} o WHERE o.{owner} = :target AND o.{member} = f.{member})
-"""
-TAGS = f"""
-    INSERT INTO {{table}} ({{owner}}, {{member}}) SELECT :target, f.{{member}} {LACKS}
-    ORDER BY f.{{member}} LIMIT {MOST_TAGS} - (SELECT count(*) FROM {{table}} WHERE {{owner}} = :target)
-"""  # noqa: S608 - our own names
-ALBUM_ARTISTS = """
-    INSERT INTO album_artist (album_id, artist_id, position)
-    SELECT :target, f.artist_id, f.position + (
-        SELECT coalesce(max(position), -1) + 1 FROM album_artist WHERE album_id = :target
-    )
-""" + LACKS.format(table="album_artist", owner="album_id", member="artist_id")  # noqa: S608 - our own names
-GENRES = "INSERT INTO track_genre (track_id, genre_id) SELECT :target, f.genre_id " + LACKS.format(
-    table="track_genre", owner="track_id", member="genre_id"
-)
-GIVEN = """
-    UPDATE {table} SET track_id = :target WHERE track_id = :source
-    AND user_id NOT IN (SELECT user_id FROM {table} WHERE track_id = :target)
-"""
-ENTRIES = "UPDATE {table} SET track_id = :target WHERE track_id = :source"
-COUNTED = """
-    UPDATE track SET likes_count = (SELECT count(*) FROM track_like WHERE track_id = :target),
-        reposts_count = (SELECT count(*) FROM track_repost WHERE track_id = :target)
-    WHERE id = :target
-"""
 
 
 class Link(NamedTuple):
-    """Rows that move: their name, the SQL after SELECT … for them, and the statements that move them."""
+    """Rows that move from `source` to `target`: their name, the query for them, and the function that moves them."""
 
     name: str
-    rows: str
-    moves: Sequence[str]
+    rows: Callable[[int, int], Any]
+    move: Callable[[int, int], None]
 
 
-def _all_of(table: str, owner: str) -> str:
-    return f"FROM {table} WHERE {owner} = :source"
+def _lacking(owner: Any, member: Any, source: int, target: int) -> Any:
+    """Return the query for the rows of a table of links of `source` that have a member which `target` lacks."""
+    table = owner.model
+    return table.select().where(owner == source, member.not_in(table.select(member).where(owner == target)))
 
 
-def _tags(noun: str) -> Link:
-    names = {"table": f"{noun}_tag", "owner": f"{noun}_id", "member": "tag_id"}
-    return Link("tags", LACKS.format(**names), [TAGS.format(**names)])
+def _entries(name: str, owner: Any) -> Link:
+    """Return the link of rows that move, all of them."""
+
+    def move(source: int, target: int) -> None:
+        owner.model.update({owner: target}).where(owner == source).execute()
+
+    return Link(name, lambda source, _: owner.model.select().where(owner == source), move)
 
 
-def _credits(noun: str) -> Link:
-    moves = [each.format(noun=noun) for each in CREDITS]
-    return Link(f"{noun}s", _all_of(f"{noun}_artist", "artist_id"), moves)
+def _given(name: str, table: Any) -> Link:
+    """Return the link of likes or reposts, of which an account has one of each track."""
+
+    def move(source: int, target: int) -> None:
+        others = table.select(table.user).where(table.track == target)
+        table.update(track=target).where(table.track == source, table.user.not_in(others)).execute()
+
+    return Link(name, lambda source, target: _lacking(table.track, table.user, source, target), move)
 
 
-def _given(name: str, table: str) -> Link:
-    lacks = LACKS.format(table=table, owner="track_id", member="user_id")
-    return Link(name, lacks, [GIVEN.format(table=table)])
+def _labels(name: str, owner: Any, member: Any, most: int | None = None) -> Link:
+    """Return the link of genres or tags, of which a row has at most `most`."""
+
+    def move(source: int, target: int) -> None:
+        fresh = _lacking(owner, member, source, target).select(Value(target), member).order_by(member)
+        room = None if most is None else most - owner.model.select().where(owner == target).count()
+        if room is None or room > 0:
+            owner.model.insert_from(fresh.limit(room), [owner, member]).execute()
+
+    return Link(name, lambda source, target: _lacking(owner, member, source, target), move)
 
 
-def _entries(name: str, table: str) -> Link:
-    return Link(name, _all_of(table, "track_id"), [ENTRIES.format(table=table)])
+def _credits(name: str, owner: Any) -> Link:
+    """Return the link of what credits an artist. On something that has both, the other takes the earlier position."""
+    table = owner.model
+
+    def move(source: int, target: int) -> None:
+        beside = table.alias()
+        of_source = beside.select(beside.position).where(getattr(beside, owner.name) == owner, beside.artist == source)
+        later = (table.artist == target) & (table.position > of_source)
+        table.update(position=of_source).where(later).execute()
+        rows = table.select(owner, Value(target), table.position).where(table.artist == source)
+        table.insert_from(rows, [owner, table.artist, table.position]).on_conflict_ignore().execute()
+
+    return Link(name, lambda source, _: table.select().where(table.artist == source), move)
+
+
+def _move_album_artists(source: int, target: int) -> None:
+    last = AlbumArtist.select(fn.MAX(AlbumArtist.position)).where(AlbumArtist.album == target).scalar()
+    position = AlbumArtist.position + (0 if last is None else last + 1)
+    rows = _lacking(AlbumArtist.album, AlbumArtist.artist, source, target)
+    rows = rows.select(Value(target), AlbumArtist.artist, position)
+    AlbumArtist.insert_from(rows, [AlbumArtist.album, AlbumArtist.artist, AlbumArtist.position]).execute()
 
 
 LINKS: Mapping[int, Sequence[Link]] = {
-    ARTIST: [_credits("track"), _credits("album")],
+    ARTIST: [_credits("tracks", TrackArtist.track), _credits("albums", AlbumArtist.album)],
     ALBUM: [
-        Link("tracks", _all_of("track", "album_id"), ["UPDATE track SET album_id = :target WHERE album_id = :source"]),
-        Link("artists", LACKS.format(table="album_artist", owner="album_id", member="artist_id"), [ALBUM_ARTISTS]),
-        _tags("album"),
+        _entries("tracks", Track.album),
+        Link(
+            "artists",
+            lambda source, target: _lacking(AlbumArtist.album, AlbumArtist.artist, source, target),
+            _move_album_artists,
+        ),
+        _labels("tags", AlbumTag.album, AlbumTag.tag, MOST_TAGS),
     ],
     TRACK: [
-        _given("likes", "track_like"),
-        _given("reposts", "track_repost"),
-        _entries("playlist_entries", "playlist_track"),
-        _entries("collection_entries", "collection_track"),
-        Link("genres", LACKS.format(table="track_genre", owner="track_id", member="genre_id"), [GENRES]),
-        _tags("track"),
+        _given("likes", TrackLike),
+        _given("reposts", TrackRepost),
+        _entries("playlist_entries", PlaylistTrack.track),
+        _entries("collection_entries", CollectionTrack.track),
+        _labels("genres", TrackGenre.track, TrackGenre.genre),
+        _labels("tags", TrackTag.track, TrackTag.tag, MOST_TAGS),
     ],
 }
-AFTER: Mapping[int, Sequence[str]] = {ARTIST: DELETED, ALBUM: DELETED, TRACK: [COUNTED]}
 
 
 def count(kind: int, source: int, target: int) -> dict[str, int]:
     """Return how many rows move, by their names. Those without rows are left out."""
-    found = {link.name: _perform(f"SELECT count(*) {link.rows}", source, target, fetch) for link in LINKS[kind]}
-    return {name: rows[0][0] for name, rows in found.items() if rows[0][0]}
+    found = {link.name: link.rows(source, target).count() for link in LINKS[kind]}
+    return {name: number for name, number in found.items() if number}
 
 
 def move(kind: int, source: int, target: int) -> None:
     """Move all rows that refer to `source` to `target`. Rows that `target` has already stay behind."""
-    for statement in (*(move for link in LINKS[kind] for move in link.moves), *AFTER[kind], *SHARED):
-        _perform(statement.format(kind=kind), source, target, run)
+    for link in LINKS[kind]:
+        link.move(source, target)
+    if kind == TRACK:
+        _count_given(target)
+    else:
+        _move_deleted(kind, source, target)
+    _move_shared(kind, source, target)
 
 
-def _perform(statement: str, source: int, target: int, by: Any) -> Any:
-    ids = {"source": source, "target": target}
-    values = [ids[name] for name in PARAMETER.findall(statement)]
-    return by(PARAMETER.sub("?", statement), *values)
+def _count_given(track: int) -> None:
+    """Count the likes and reposts of a track again."""
+    likes, reposts = (
+        table.select(fn.COUNT(SQL("*"))).where(table.track == track) for table in (TrackLike, TrackRepost)
+    )
+    Track.update(likes_count=likes, reposts_count=reposts).where(Track.id == track).execute()
+
+
+def _move_deleted(kind: int, source: int, target: int) -> None:
+    """Let the plays of deleted tracks that count for the one count for the other."""
+    of_source = (DeletedTrack.kind == kind) & (DeletedTrack.subject == source)
+    columns = [DeletedTrack.kind, DeletedTrack.subject, DeletedTrack.track, DeletedTrack.duration]
+    rows = DeletedTrack.select(columns[0], Value(target), *columns[2:]).where(of_source)
+    DeletedTrack.insert_from(rows, columns).on_conflict_ignore().execute()
+    DeletedTrack.delete().where(of_source).execute()
+
+
+def _move_shared(kind: int, source: int, target: int) -> None:
+    """Let share links show the other; one that shows both shows it once."""
+    link = ReportLinkSubject.report_link
+    links = ReportLink.select(ReportLink.id).where(ReportLink.kind == kind)
+    of_source = (ReportLinkSubject.subject == source) & link.in_(links)
+    both = ReportLinkSubject.select(link).where(ReportLinkSubject.subject == target)
+    ReportLinkSubject.delete().where(of_source, link.in_(both)).execute()
+    ReportLinkSubject.update(subject=target).where(of_source).execute()

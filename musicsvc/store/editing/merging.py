@@ -13,8 +13,8 @@ from musicsvc.store.catalog.fields import ALL
 from musicsvc.store.catalog.import_lock import lock_imports
 from musicsvc.store.editing import links, notices
 from musicsvc.store.engagement import comments, engagement_days
-from musicsvc.store.engine.sql import fetch, is_sqlite
-from musicsvc.store.models import Album, Artist, Track
+from musicsvc.store.engine.sql import is_sqlite
+from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 from musicsvc.store.plays import counting, moving, reattribution, subjects
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK
@@ -25,11 +25,6 @@ Noun = Literal["artist", "album", "track"]
 NO_UNDO = "There is no undo."
 TABLES: Mapping[int, Any] = {TRACK: Track, ALBUM: Album, ARTIST: Artist}
 EVENTS: Mapping[int, Kind] = {TRACK: "track.merged", ALBUM: "album.merged", ARTIST: "artist.merged"}
-# The artists by which imports find a row: all of a track, the first of an album.
-CREDITS = {
-    ALBUM: "SELECT artist_id FROM album_artist WHERE album_id = ? ORDER BY position, artist_id LIMIT 1",
-    TRACK: "SELECT artist_id FROM track_artist WHERE track_id = ?",
-}
 
 
 class MergePreview(NamedTuple):
@@ -192,14 +187,21 @@ def _merge_artists(pair: _Pair, now: int) -> None:
 def _replace(pair: _Pair, now: int, **codes: Any) -> None:
     """Delete the one row, whose references have moved, and let the other be found by its name and codes, too."""
     (source, target), table = pair.ids, TABLES[pair.kind]
-    taken, artists = (
-        _taken(pair),
-        [each for (each,) in fetch(CREDITS[pair.kind], source)] if pair.kind in CREDITS else [],
-    )
+    taken, artists = _taken(pair), _credited(pair.kind, source)
     table.delete().where(table.id == source).execute()
     table.update(**taken, edited_at=now).where(table.id == target).execute()
     values = {name: pair.source.get(name) for name in ("name", "external_id", "imported_for")}
     merged.add(pair.kind, source, target, values | codes, artists)
     if "album_id" in taken:  # a row of a file that names no album still finds it
         before = {"name": pair.target["name"], "code": pair.target["isrc"], "imported_for": 0}
-        merged.add(pair.kind, target, target, before, [each for (each,) in fetch(CREDITS[TRACK], target)])
+        merged.add(pair.kind, target, target, before, _credited(TRACK, target))
+
+
+def _credited(kind: int, row_id: int) -> list[int]:
+    """Return the artists by which imports find a row: all of a track, the first of an album."""
+    if kind == ARTIST:
+        return []
+    first = AlbumArtist.select(AlbumArtist.artist).order_by(AlbumArtist.position, AlbumArtist.artist).limit(1)
+    all_ = TrackArtist.select(TrackArtist.artist)
+    rows: Any = first.where(AlbumArtist.album == row_id) if kind == ALBUM else all_.where(TrackArtist.track == row_id)
+    return [artist for (artist,) in rows.tuples().iterator()]

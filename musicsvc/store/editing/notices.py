@@ -4,29 +4,18 @@ An event goes to each manager, so that a person who shares a track with others l
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from peewee import JOIN
 
 from musicsvc.clock import DAY
-from musicsvc.store.engine.sql import fetch, in_list
-from musicsvc.store.models import SecurityEvent, User
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.models import AlbumArtist, Artist, ImportRun, SecurityEvent, Track, TrackArtist, User
+from musicsvc.store.plays.subjects import ALBUM, ARTIST
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor, Administrator, Kind
 from musicsvc.wording import quantity
 
-MANAGERS = {
-    ARTIST: "SELECT manager_id FROM artist WHERE id = ?",
-    ALBUM: "SELECT a.manager_id FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE l.album_id = ?",
-    TRACK: "SELECT a.manager_id FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE l.track_id = ?",
-}
-ARTISTS = "SELECT name, manager_id FROM artist WHERE id {among} ORDER BY id"
-SHARED = """
-    SELECT DISTINCT a.manager_id, t.id, t.name FROM track t JOIN track_artist l ON l.track_id = t.id
-    JOIN artist a ON a.id = l.artist_id WHERE t.id {among} AND a.manager_id IS NOT NULL
-    AND a.manager_id IS DISTINCT FROM (SELECT user_id FROM import_run WHERE id = ?) ORDER BY 1, 2
-"""
 # What the person who acted has done, before the reason of the event.
 VERBS: Mapping[str, str] = {
     **{f"{noun}.deleted": "deleted" for noun in ("artist", "album", "track")},
@@ -58,7 +47,14 @@ class Notice(NamedTuple):
 
 def managers_of(kind: int, number: int) -> set[int]:
     """Return the accounts that manage an artist, or the artists of an album or track."""
-    return {manager for (manager,) in fetch(MANAGERS[kind], number) if manager is not None}
+    query = Artist.select(Artist.manager).where(Artist.manager.is_null(is_null=False))
+    if kind == ARTIST:
+        query = query.where(Artist.id == number)
+    elif kind == ALBUM:
+        query = query.join(AlbumArtist).where(AlbumArtist.album == number)
+    else:
+        query = query.join(TrackArtist).where(TrackArtist.track == number)
+    return {manager for (manager,) in query.tuples().iterator()}
 
 
 def log(kind: Kind, about: str, managers: Collection[int], *, account: int | None, now: int, actor: Actor) -> None:
@@ -76,8 +72,7 @@ def log_uncredited(
 ) -> None:
     """Log that artists are no longer credited on an album or track, for each of their managers who did not do it."""
     lost: dict[int, list[str]] = {}
-    among, ids = in_list(artists)
-    for name, manager in fetch(ARTISTS.format(among=among), ids) if artists else ():
+    for name, manager in _managed(artists) if artists else ():
         if manager not in {None, account}:
             lost.setdefault(manager, []).append(name)
     kind: Kind = "album.uncredited" if noun == "album" else "track.uncredited"
@@ -90,15 +85,28 @@ def log_uncredited(
 def log_undone(tracks: Collection[int], import_id: int, *, now: int, actor: Actor) -> None:
     """Log that the undo of an import deletes tracks, for each of their managers but the account of the import."""
     gone: dict[int, list[tuple[int, str]]] = {}
-    among, ids = in_list(tracks)
-    for manager, number, name in fetch(SHARED.format(among=among), ids, import_id):
-        gone.setdefault(manager, []).append((number, name))
+    account: int | None = ImportRun.select(ImportRun.user).where(ImportRun.id == import_id).scalar()
+    for manager, number, name in _shared(tracks):
+        if manager != account:
+            gone.setdefault(manager, []).append((number, name))
     for manager, ((number, name), *others) in gone.items():
         more = f" and {quantity(len(others), 'more track')}" if others else ""
         about = f"track {number} ({name}){more} (undo of import {import_id})"
-        ((account,),) = fetch("SELECT user_id FROM import_run WHERE id = ?", import_id)
         by = account if actor == "page" else None  # on pages, the account itself undoes the import
         _add("track.deleted", about, manager, account=by, now=now, actor=actor)
+
+
+@compiled
+def _managed(artists: Collection[int]) -> Any:
+    return Artist.select(Artist.name, Artist.manager).where(Artist.id.in_(artists)).order_by(Artist.id)
+
+
+@compiled
+def _shared(tracks: Collection[int]) -> Any:
+    """Return a query for each manager of these tracks, with the tracks."""
+    query = Artist.select(Artist.manager, Track.id, Track.name).distinct().join(TrackArtist).join(Track)
+    managed = query.where(Track.id.in_(tracks), Artist.manager.is_null(is_null=False))
+    return managed.order_by(Artist.manager, Track.id)
 
 
 def _add(kind: Kind, about: str, concerned: int | None, *, account: int | None, now: int, actor: Actor) -> None:

@@ -21,7 +21,6 @@ OF_ROW = ("release_date", "image", *OF_ALBUM)
 FIELDS = ("name", *OF_ROW)
 LED = 1 << 29  # a bit of Item.given: a row has named the artists that come first on the album
 COLUMNS = [getattr(Album, name) for name in ("id", "external_id", *FIELDS)]
-EMPTY = album_sizes.of_album(*[None] * 6)  # bytes
 
 
 class AlbumOffer(NamedTuple):
@@ -90,7 +89,9 @@ class Albums(Index):
             return AlbumOffer(other, UNCHANGED, {}, former=True)
         if album is None:
             values = dict.fromkeys(FIELDS) | {"artists": {}}
-            album = Item(next(self._ids), values, row.album_external_id, new=True, size=Size(bytes=EMPTY))
+            album = Item(
+                next(self._ids), values, row.album_external_id, new=True, size=Size(bytes=album_sizes.EMPTY_ALBUM)
+            )
         offer = album.compare(zip(FIELDS, (row.album, *map(row.values.get, OF_ROW)), strict=True))
         return AlbumOffer(album, offer, album.lacks("artists", dict.fromkeys(self._artists.of(row.album_credits))))
 
