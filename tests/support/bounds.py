@@ -35,7 +35,7 @@ CONSTANTS = {
     "largest_album": "store.catalog.album_sizes.LARGEST_ALBUM",
     "most_tracks": "store.catalog.album_sizes.MOST_TRACKS",
     "few_names": "store.dashboards.catalog_search.FEW",
-    "most_names": "store.dashboards.containing.MOST_NAMES",
+    "most_names": "store.dashboards.dashboards.MOST_NAMES",
     "comment_gap": "store.engagement.comments.GAP",
     "comment_last": "store.engagement.comments.LAST",
     "idle_seconds": "store.engine.postgres.connections.IDLE_SECONDS",

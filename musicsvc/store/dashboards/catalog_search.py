@@ -1,41 +1,20 @@
 """Search for tracks, albums and artists by name, ISRC or UPC, among those that an account manages."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.store.catalog import identifiers, names
-from musicsvc.store.engine import sql
 from musicsvc.store.engine.name_index import ALBUMS, ARTISTS, TRACKS, NameIndex, rank
-from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights import export_rows
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.insights import belonging, export_rows
+from musicsvc.store.models import Artist, Merged
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
-from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, NOUNS, TRACK, Subject
 
 PER_PAGE = 20  # results of each kind
 MOST = 100_000  # results of a table
 FEW = 1000  # names of an account that are compared one by one, whatever the catalogs of others contain
-MANAGED = {KINDS[noun]: condition for noun, condition in names.MANAGED.items()}
-NAMES = {
-    ARTIST: "SELECT id, name FROM artist WHERE manager_id = ? LIMIT ?",
-    **{
-        kind: f"""
-            SELECT t.id, t.name FROM artist a JOIN {noun}_artist l ON l.artist_id = a.id
-            JOIN {noun} t ON t.id = l.{noun}_id WHERE a.manager_id = ? LIMIT ?
-        """  # noqa: S608 - our own nouns
-        for noun, kind in (("album", ALBUM), ("track", TRACK))
-    },
-}
-# Rows with a code, or into which one with the code was merged.
-BY_CODE = {
-    kind: f"""
-        SELECT t.id FROM {noun} t WHERE t.id IN (
-            SELECT id FROM {noun} WHERE {code} {{among}}
-            UNION ALL SELECT into_id FROM merged WHERE kind = {kind} AND code {{among}}
-        ) AND {{managed}} ORDER BY t.id DESC LIMIT ?
-    """  # noqa: S608 - our own nouns
-    for kind, noun, code in ((ALBUM, "album", "upc"), (TRACK, "track", "isrc"))
-}
 INDEXES: dict[int, NameIndex] = {ARTIST: ARTISTS, ALBUM: ALBUMS, TRACK: TRACKS}
 
 
@@ -79,12 +58,12 @@ def matching(kind: int, text: str, user_id: int) -> list[int]:
 
 
 def _ids(kind: int, text: str, user_id: int, limit: int) -> list[int]:
-    few = fetch(NAMES[kind], user_id, FEW + 1)
+    few = _names(user_id, kind=kind)
     if len(few) <= FEW:
         ranked = ((rank(name, text), each) for each, name in set(few))  # credits of several artists repeat
         named = [each for _, each in sorted((place, each) for place, each in ranked if place is not None)]
     else:
-        named = INDEXES[kind].find(text, limit, (MANAGED[kind], user_id))
+        named = INDEXES[kind].find(text, limit, (names.MANAGED[NOUNS[kind]], user_id))
     return list(dict.fromkeys(_by_code(kind, text.strip(), user_id, limit) + named))[:limit]
 
 
@@ -94,9 +73,28 @@ def _by_code(kind: int, text: str, user_id: int, limit: int) -> list[int]:
     codes = {ALBUM: identifiers.spellings_of_upc(text), TRACK: [code] if code else []}.get(kind)
     if not codes:
         return []
-    among, value = sql.in_list(codes)
-    query = BY_CODE[kind].format(among=among, managed=MANAGED[kind].format(id="t.id"))
-    return [each for (each,) in fetch(query, value, value, user_id, limit)]
+    return [each for (each,) in _with_code(codes, user_id, limit, kind=kind)]
+
+
+@compiled
+def _names(user_id: int, *, kind: int) -> Any:
+    """Select ids and names of what the account manages; credits of several artists repeat."""
+    if kind == ARTIST:
+        return Artist.select(Artist.id, Artist.name).where(Artist.manager == user_id).limit(FEW + 1)
+    row, credited = belonging.ROWS[kind], belonging.CREDITED[kind]
+    query = credited.model.select(row.id, row.name).join(Artist).switch(credited.model).join(row)
+    return query.where(Artist.manager == user_id).limit(FEW + 1)
+
+
+@compiled
+def _with_code(codes: Sequence[str], user_id: int, limit: int, *, kind: int) -> Any:
+    """Select the albums or tracks with a code, or into which one with the code was merged."""
+    row = belonging.ROWS[kind]
+    code = row.upc if kind == ALBUM else row.isrc
+    merged = Merged.select(Merged.into).where(Merged.kind == kind, Merged.code.in_(codes))
+    found = row.id.in_(row.select(row.id).where(code.in_(codes)).union_all(merged))
+    query = row.select(row.id).where(found, belonging.is_managed(kind, row.id, user_id))
+    return query.order_by(row.id.desc()).limit(limit)
 
 
 def _results(kind: int, ids: Sequence[int], window: Window) -> list[Result]:

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from musicsvc.store.insights import export_rows, figures
+from musicsvc.store.insights import charts, export_rows, figures
 from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.listening import first_plays
 from musicsvc.store.plays.periods import Window
-from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import Subject
 
 MOST = 5  # subjects, each with a line in one chart
@@ -46,13 +45,8 @@ def build(subjects: Sequence[Subject], window: Window) -> list[ComparedSubject]:
             names[each.id],
             tuple(artists.get(each.id, ())),
             of[each.id],
-            _days(each, window),
+            charts.by_day(each, window.numbers),
             first_plays.instead_of_growth(window, first.get(each.id)),
         )
         for each in subjects
     ]
-
-
-def _days(subject: Subject, window: Window) -> list[tuple[int, int]]:
-    found = reader.counts_by_day(*subject, window.numbers)
-    return [found.get(day, (0, 0)) for day in window.numbers]

@@ -1,12 +1,12 @@
 """Contents of the figures page of a track, album or artist, with the same figures as in the API."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from musicsvc.store.dashboards import containing
-from musicsvc.store.dashboards.containing import Containing
-from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights import charts, collaborations, export_rows, figures, rankings, realtime
+from peewee import JOIN, Select, fn
+
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.insights import belonging, charts, collaborations, export_rows, figures, rankings, realtime
 from musicsvc.store.insights.charts import CurvePoint, Interval
 from musicsvc.store.insights.collaborations import Collaborations
 from musicsvc.store.insights.figures import ArtistCounts, Figures
@@ -17,32 +17,13 @@ from musicsvc.store.insights.listening.milestones import Milestones
 from musicsvc.store.insights.listening.releases import Release
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.insights.realtime import Realtime
+from musicsvc.store.models import Album, AlbumArtist, Artist, CollectionTrack, Playlist, PlaylistTrack, Track
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import Reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
-# The artists of a track or album that an account manages, and the album of a track.
-MANAGED_ARTISTS = """
-    SELECT a.id, a.name FROM {kind}_artist l JOIN artist a ON a.id = l.artist_id
-    WHERE l.{kind}_id = ? AND a.manager_id = ? ORDER BY l.position
-"""
-IMAGES = {
-    TRACK: "SELECT COALESCE(t.image, a.image) FROM track t LEFT JOIN album a ON a.id = t.album_id WHERE t.id = ?",
-    ALBUM: "SELECT image FROM album WHERE id = ?",
-    ARTIST: "SELECT image_small FROM artist WHERE id = ?",
-}
-ALBUM_OF_TRACK = """
-    SELECT b.id, b.name FROM track t JOIN album b ON b.id = t.album_id WHERE t.id = ? AND EXISTS (
-        SELECT 1 FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE l.album_id = b.id AND a.manager_id = ?
-    )
-"""
-# The newest other albums, by release date, of those artists of an album that an account manages.
-OTHER_ALBUMS = """
-    SELECT DISTINCT b.id, b.release_date FROM album_artist mine JOIN artist a ON a.id = mine.artist_id
-    JOIN album_artist l ON l.artist_id = a.id JOIN album b ON b.id = l.album_id
-    WHERE mine.album_id = ? AND a.manager_id = ? AND b.id <> mine.album_id AND b.release_date IS NOT NULL
-    ORDER BY b.release_date DESC, b.id DESC LIMIT 3
-"""
+MOST_NAMES = 20
+OTHER_ALBUMS = 3  # that the releases of an album are compared with
 
 
 class Related(NamedTuple):
@@ -51,6 +32,20 @@ class Related(NamedTuple):
     subject: Subject
     name: str
     artists: Sequence[str] = ()
+
+
+class Containing(NamedTuple):
+    """Numbers of playlists, of public ones among them, of collections, and of likes that were not withdrawn.
+
+    Of an album or artist, all that contain one of its tracks. `names`: those of the newest public playlists that
+    contain a track; of others nothing but their number is shown.
+    """
+
+    playlists: int
+    public: int
+    collections: int
+    likes: int
+    names: tuple[str, ...] = ()
 
 
 class Dashboard(NamedTuple):
@@ -97,7 +92,10 @@ def report(subject: Subject, window: Window, interval: Interval | None = None) -
         figures.figures(subject, window),
         interval,
         charts.curve(subject, window, interval),
-        charts.plays_by_day(subject, range(before.first, min(before.first + window.days, window.first))),
+        [
+            plays
+            for plays, _ in charts.by_day(subject, range(before.first, min(before.first + window.days, window.first)))
+        ],
         heard,
         LocalHours(hours),
         first_plays.instead_of_growth(window, first_plays.of_subject(subject)),
@@ -131,7 +129,7 @@ def build(
     found = report(subject, window, interval)._replace(
         milestones=milestones.build(subject),
         own_plays=own,
-        containing=containing.load(subject),
+        containing=containing(subject),
         image=_image(subject),
     )
     if zone != IN_UTC:
@@ -141,22 +139,80 @@ def build(
     found = found._replace(related=_related(subject, user_id))
     if subject.kind == TRACK:
         return found._replace(realtime=realtime.load(subject, now))
-    others = [each for each, _ in fetch(OTHER_ALBUMS, subject.id, user_id)]
+    others = [each for each, _ in _other_albums(subject.id, user_id)]
     return found._replace(releases=releases.build([subject.id, *others], DEFAULT_DAYS, now))
+
+
+def containing(subject: Subject) -> Containing:
+    """Return what contains a track, album or artist."""
+    ((playlists, public, collections, likes),) = _containing(subject.id, kind=subject.kind)
+    found = Containing(playlists, public, collections, int(likes))
+    if subject.kind != TRACK:
+        return found
+    return found._replace(names=tuple(name for (name,) in _public(subject.id, MOST_NAMES)))
+
+
+@compiled
+def _containing(subject: int, *, kind: int) -> Any:
+    tracks = belonging.members(subject, kind, TRACK)
+    playlists = PlaylistTrack.select(fn.COUNT(PlaylistTrack.playlist.distinct())).where(PlaylistTrack.track.in_(tracks))
+    listed = CollectionTrack.select(fn.COUNT(CollectionTrack.collection.distinct()))
+    likes = Track.select(fn.COALESCE(fn.SUM(Track.likes_count), 0)).where(Track.id.in_(tracks))
+    public = playlists.join(Playlist).where(Playlist.public)
+    return Select(columns=[playlists, public, listed.where(CollectionTrack.track.in_(tracks)), likes])
+
+
+@compiled
+def _public(track: int, most: int) -> Any:
+    """Select the names of the newest public playlists that contain a track."""
+    listed = PlaylistTrack.select(PlaylistTrack.playlist).where(PlaylistTrack.track == track)
+    query = Playlist.select(Playlist.name).where(Playlist.public, Playlist.id.in_(listed))
+    return query.order_by(Playlist.id.desc()).limit(most)
 
 
 def _image(subject: Subject) -> str | None:
     """Return the address of the picture that was given for a track, album or artist. A track has that of its album."""
-    for (image,) in fetch(IMAGES[subject.kind], subject.id):
+    for (image,) in _images(subject.id, kind=subject.kind):
         return None if image is None else str(image)
     return None
 
 
+@compiled
+def _images(subject: int, *, kind: int) -> Any:
+    if kind == TRACK:
+        query = Track.select(fn.COALESCE(Track.image, Album.image)).join(Album, JOIN.LEFT_OUTER)
+        return query.where(Track.id == subject)
+    row = belonging.ROWS[kind]
+    return row.select(row.image if kind == ALBUM else row.image_small).where(row.id == subject)
+
+
 def _related(subject: Subject, user_id: int) -> list[Related]:
     """Return those artists of a track or album, and the album of a track, that the account manages."""
-    query = MANAGED_ARTISTS.format(kind=figures.noun(subject))
-    found = [Related(Subject(ARTIST, each), name) for each, name in fetch(query, subject.id, user_id)]
+    found = [Related(Subject(ARTIST, each), name) for each, name in _artists(subject.id, user_id, kind=subject.kind)]
     if subject.kind == TRACK:
-        albums = fetch(ALBUM_OF_TRACK, subject.id, user_id)
-        found += [Related(Subject(ALBUM, each), name) for each, name in albums]
+        found += [Related(Subject(ALBUM, each), name) for each, name in _album_of_track(subject.id, user_id)]
     return found
+
+
+@compiled
+def _artists(subject: int, user_id: int, *, kind: int) -> Any:
+    """Select the artists of a track or album that the account manages."""
+    credited = belonging.CREDITED[kind]
+    query = credited.model.select(Artist.id, Artist.name).join(Artist)
+    return query.where(credited == subject, Artist.manager == user_id).order_by(credited.model.position)
+
+
+@compiled
+def _album_of_track(track: int, user_id: int) -> Any:
+    query = Track.select(Album.id, Album.name).join(Album)
+    return query.where(Track.id == track, belonging.is_managed(ALBUM, Album.id, user_id))
+
+
+@compiled
+def _other_albums(album: int, user_id: int) -> Any:
+    """Select the newest other albums, by release date, of those artists of an album that an account manages."""
+    mine = AlbumArtist.alias()
+    artists = mine.select(mine.artist).join(Artist).where(mine.album == album, Artist.manager == user_id)
+    query = AlbumArtist.select(Album.id, Album.release_date).distinct().join(Album)
+    query = query.where(AlbumArtist.artist.in_(artists), Album.id != album, ~Album.release_date.is_null())
+    return query.order_by(Album.release_date.desc(), Album.id.desc()).limit(OTHER_ALBUMS)

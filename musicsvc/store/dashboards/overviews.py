@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from musicsvc.store.dashboards import changes
-from musicsvc.store.dashboards.catalog_search import MANAGED
-from musicsvc.store.dashboards.changes import Change
+from peewee import Select
+
+from musicsvc.store.dashboards import trends
 from musicsvc.store.dashboards.dashboards import Dashboard
-from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights import export_rows, figures, realtime
+from musicsvc.store.dashboards.trends import Change
+from musicsvc.store.engine.sql import compiled, fetch
+from musicsvc.store.insights import belonging, export_rows, figures, realtime
 from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.listening import milestones
+from musicsvc.store.models import Album, AlbumArtist, Artist, Play
 from musicsvc.store.plays import subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, Window, day_of, to_date
 from musicsvc.store.plays.rollups.reader import Reader
@@ -20,16 +22,6 @@ from musicsvc.store.plays.subjects import ALBUM, TRACK, Subject
 SHOWN = 5  # movers in each direction
 MOST = 10  # releases, milestones, plays
 LOOKED_AT = 200  # plays of everybody, among which the latest of a large label are
-RELEASED = """
-    SELECT DISTINCT b.id, b.release_date FROM artist a
-    JOIN album_artist l ON l.artist_id = a.id JOIN album b ON b.id = l.album_id
-    WHERE a.manager_id = ? AND b.release_date >= ? AND b.release_date < ? ORDER BY b.release_date DESC, b.id DESC
-"""
-LATEST = f"""
-    SELECT p.played_at, p.track_id FROM (
-        SELECT played_at, track_id, slot FROM play ORDER BY slot DESC, track_id DESC LIMIT {LOOKED_AT}
-    ) AS p WHERE {MANAGED[TRACK].format(id="p.track_id")} ORDER BY p.slot DESC, p.played_at DESC, p.track_id
-"""  # noqa: S608 - our own numbers
 NEWEST = f"""
     SELECT p.played_at, p.track_id FROM {{plays}} AND p.slot / {SLOTS_PER_DAY} = ?
     ORDER BY p.slot DESC, p.played_at DESC, p.track_id LIMIT ?
@@ -96,20 +88,28 @@ class AccountOverview(NamedTuple):
 def build(dashboard: Dashboard, now: int) -> AccountOverview:
     """Return the overview of an account whose figures are given. Call in a transaction."""
     account, window = dashboard.subject, dashboard.figures.window
-    changed = changes.read(account.id, window, now, MOST)
+    found = trends.read(account.id, window, now, MOST)
     month = to_date(window.end - 1).replace(day=1)
     after = (month + timedelta(days=31)).replace(day=1)
-    released = fetch(RELEASED, account.id, month.isoformat(), after.isoformat())
+    released = _released(account.id, month.isoformat(), after.isoformat())
     return AccountOverview(
         dashboard,
-        _movers(changed.up[:SHOWN]),
-        _movers(changed.down[:SHOWN]),
+        _movers(found.up[:SHOWN]),
+        _movers(found.down[:SHOWN]),
         month,
         len(released),
         _releases(released[:MOST], window),
-        _milestones(account, changed.passed, dashboard.figures, day_of(now)),
+        _milestones(account, found.passed, dashboard.figures, day_of(now)),
         _newest(account),
     )
+
+
+@compiled
+def _released(user_id: int, first: str, end: str) -> Any:
+    """Select the albums that the account manages and that were released on these days, with the date, newest first."""
+    query = AlbumArtist.select(Album.id, Album.release_date).distinct().join(Artist).switch(AlbumArtist).join(Album)
+    query = query.where(Artist.manager == user_id, Album.release_date >= first, Album.release_date < end)
+    return query.order_by(Album.release_date.desc(), Album.id.desc())
 
 
 def _movers(some: Sequence[Change]) -> list[Mover]:
@@ -138,7 +138,7 @@ def _milestones(account: Subject, tracks: Sequence[int], found: Figures, today: 
 
 def _newest(account: Subject) -> list[NewPlay]:
     """Return the latest plays of all tracks."""
-    found: list[tuple[int, int]] = fetch(LATEST, account.id)[:MOST]
+    found: list[tuple[int, int]] = _latest(account.id)[:MOST]
     if len(found) < MOST:  # of a small part of all plays
         found = []
         plays = subjects.plays(account.kind, [account.id])[1].format(among="= ?")
@@ -148,6 +148,16 @@ def _newest(account: Subject) -> list[NewPlay]:
                 break
     titled = _titled(TRACK, [track for _, track in found])
     return [NewPlay(titled.get(track), at) for at, track in found]
+
+
+@compiled
+def _latest(user_id: int) -> Any:
+    """Select the plays of the account's tracks among the latest of everybody."""
+    columns = Play.played_at, Play.track, Play.slot
+    plays = Play.select(*columns).order_by(Play.slot.desc(), Play.track.desc()).limit(LOOKED_AT).alias("plays")
+    query = Select([plays], [plays.c.played_at, plays.c.track_id])
+    query = query.where(belonging.is_managed(TRACK, plays.c.track_id, user_id))
+    return query.order_by(plays.c.slot.desc(), plays.c.played_at.desc(), plays.c.track_id)
 
 
 def _titled(kind: int, ids: Sequence[int]) -> dict[int, Titled]:

@@ -6,12 +6,11 @@ created the link may read its figures; a link that shows nothing any more does n
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.clock import DAY
 from musicsvc.errors import Conflict, Forbidden, Invalid, NotFound
-from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import fetch, lock_rows
+from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.insights import export_rows, figures
 from musicsvc.store.models import ReportLink, ReportLinkSubject, User
 from musicsvc.store.plays import history
@@ -25,12 +24,6 @@ LIFETIME = 30 * DAY
 MOST = 100  # links of an account that have not expired
 MOST_DAYS = 3_660  # of a shared report
 GONE = "This link does not work. It may have expired, or its owner has ended it. Ask the person who sent it."
-OPEN = """
-    SELECT l.kind, l.first_day, l.end_day, l.user_id, l.expires_at, a.display_name
-    FROM report_link l JOIN account a ON a.id = l.user_id
-    WHERE l.id = ? AND l.created_at = ? AND l.expires_at > ? AND a.suspended_at IS NULL
-"""
-SUBJECTS = "SELECT report_link_id, subject FROM report_link_subject WHERE report_link_id {among} ORDER BY position"
 
 
 class SharedReport(NamedTuple):
@@ -98,7 +91,7 @@ def create(
 
 def open(link_id: int, created_at: int, *, now: int) -> SharedReport:  # noqa: A001 - the module is the namespace
     """Return the report of a link. Raises NotFound if the link has ended or its owner may not read the report."""
-    for kind, first, end, user_id, expires_at, owner in fetch(OPEN, link_id, created_at, now):
+    for kind, first, end, user_id, expires_at, owner in _open(link_id, created_at, now):
         all_subjects = _subjects([link_id], kind)[link_id]
         subjects = tuple(each for each in all_subjects if _may_read(each, user_id))
         if not subjects:
@@ -108,6 +101,15 @@ def open(link_id: int, created_at: int, *, now: int) -> SharedReport:  # noqa: A
         days = _between(shown, end, now)
         return SharedReport(subjects, len(all_subjects) > 1, days, expires_at, owner, earlier)
     raise NotFound(GONE)
+
+
+@compiled
+def _open(link_id: int, created_at: int, now: int) -> Any:
+    """Select the link if it has not ended and its owner is not suspended."""
+    row = ReportLink
+    query = row.select(row.kind, row.first_day, row.end_day, row.user, row.expires_at, User.display_name).join(User)
+    valid = row.id == link_id, row.created_at == created_at, row.expires_at > now
+    return query.where(*valid, User.suspended_at.is_null())
 
 
 def _may_read(subject: Subject, user_id: int) -> bool:
@@ -149,10 +151,15 @@ def _rows(links: Sequence[ReportLink]) -> Sequence[LinkRow]:
 def _subjects(links: Sequence[int], kind: int) -> dict[int, tuple[Subject, ...]]:
     """Return the subjects of links to this kind, by the link's id."""
     found: dict[int, tuple[Subject, ...]] = defaultdict(tuple)
-    among, value = sql.in_list(links)
-    for link, subject in fetch(SUBJECTS.format(among=among), value):
+    for link, subject in _links(links):
         found[link] += (Subject(kind, subject),)
     return found
+
+
+@compiled
+def _links(ids: Sequence[int]) -> Any:
+    row = ReportLinkSubject
+    return row.select(row.report_link, row.subject).where(row.report_link.in_(ids)).order_by(row.position)
 
 
 def get_own(link_id: int, *, actor: SessionIdentity) -> ReportLink:

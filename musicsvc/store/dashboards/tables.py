@@ -117,7 +117,7 @@ def _figure(kind: int, ids: Sequence[int], window: Window, column: str) -> Value
     field = attrgetter(next(each.key for each in figures.FIGURES if each.name == column))
     reader, found = Reader(window, window.before), dict[int, Any]()
     for some in scopes.batches(sorted(ids), export_rows.SUBJECTS_PER_BATCH):
-        found |= {each: field(of) for each, of in figures.stream(kind, some, window, reader).items()}
+        found |= {each: field(of) for each, of in figures.of_several(kind, some, window, reader).items()}
     return found
 
 

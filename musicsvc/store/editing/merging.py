@@ -15,7 +15,7 @@ from musicsvc.store.editing import links, notices
 from musicsvc.store.engagement import comments, engagement_days
 from musicsvc.store.engine.sql import is_sqlite
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
-from musicsvc.store.plays import counting, moving, reattribution, subjects
+from musicsvc.store.plays import counting, reattribution, subjects, transfer
 from musicsvc.store.plays.rollups import reader
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK
 from musicsvc.store.security.security_events import Actor, Kind
@@ -115,7 +115,7 @@ def _describe(pair: _Pair) -> MergePreview:
     repeated = []
     if pair.kind == TRACK:
         moved["comments"] = comments.count(source)
-        repeated = moving.repeated(source, target)
+        repeated = transfer.repeated(source, target)
     moved["plays"] = plays - sum(play.track == source for play in repeated)
     names = pair.source["name"], pair.target["name"]
     shown = {name: number for name, number in moved.items() if number}
@@ -154,10 +154,10 @@ def _merge_tracks(pair: _Pair, now: int) -> None:
             album_sizes.lock_album(album)
         links.move(TRACK, source, target)
         comments.move(source, target)
-        days = moving.move(source, target)
+        days = transfer.move(source, target)
         _replace(pair, now, code=pair.source["isrc"], album=pair.source["album_id"])
         others = {*before[source], *before[target]}
-        moving.renew(days, others | {*subjects.of_tracks([target]).subjects()[target]})
+        transfer.renew(days, others | {*subjects.of_tracks([target]).subjects()[target]})
         engagement_days.rebuild(others)
     if album is not None and (excess := album_sizes.measure([album])[album].excess):
         raise Conflict(excess)

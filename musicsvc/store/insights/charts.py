@@ -69,14 +69,14 @@ def _begins(day: int, interval: Interval) -> bool:
 def build(subject: Subject, window: Window) -> Chart:
     """Return the chart of a track, album or artist over a range of days, including days without plays."""
     given = engagement.by_day(subject.kind, [subject.id], window)
-    days = reader.counts_by_day(*subject, window.numbers)
-    points = [Point(*days.get(day, (0, 0)), given.likes[day], given.reposts[day]) for day in window.numbers]
+    days = zip(window.numbers, by_day(subject, window.numbers), strict=True)
+    points = [Point(*heard, given.likes[day], given.reposts[day]) for day, heard in days]
     ((whole,),) = Reader(window, all_time=False).read(subject.kind, [subject.id]).values()
     totals = Point(whole.plays, len(whole.listeners), given.likes.total(), given.reposts.total())
     return Chart(window, points, totals)
 
 
-def plays_by_day(subject: Subject, days: range) -> list[int]:
-    """Return the plays of a track, album or artist on each of the days, including days without plays."""
+def by_day(subject: Subject, days: range) -> list[tuple[int, int]]:
+    """Return the plays and listeners of a track, album or artist on each of the days, including days without plays."""
     found = reader.counts_by_day(*subject, days)
-    return [found.get(day, (0, 0))[0] for day in days]
+    return [found.get(day, (0, 0)) for day in days]

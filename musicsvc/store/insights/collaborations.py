@@ -1,28 +1,13 @@
 """Find the tracks that an artist shares with other artists, and those other artists."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from musicsvc.store.engine.sql import fetch
+from peewee import JOIN, fn
+
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.models import Artist, Track, TrackArtist, TrackPlays
 
 LIMIT = 100  # rows of each list
-SHARED = """
-    SELECT l.track_id FROM track_artist l WHERE l.artist_id = ?
-    AND EXISTS (SELECT 1 FROM track_artist o WHERE o.track_id = l.track_id AND o.artist_id <> l.artist_id)
-"""
-COUNT = f"SELECT COUNT(*) FROM ({SHARED}) AS shared"  # noqa: S608 - constants
-PARTNERS = f"""
-    SELECT a.id, a.name, a.image_small, a.verified, COUNT(*) AS tracks,
-           CAST(COALESCE(SUM(p.plays), 0) AS BIGINT) AS plays
-    FROM track_artist mine JOIN track_artist o ON o.track_id = mine.track_id AND o.artist_id <> mine.artist_id
-    JOIN artist a ON a.id = o.artist_id
-    LEFT JOIN track_plays p ON p.track_id = mine.track_id
-    WHERE mine.artist_id = ? GROUP BY a.id, a.name, a.image_small, a.verified
-    ORDER BY tracks DESC, plays DESC, a.id DESC LIMIT {LIMIT}
-"""  # noqa: S608 - constants
-MOST_PLAYED = f"""
-    SELECT t.id FROM track t LEFT JOIN track_plays p ON p.track_id = t.id
-    WHERE t.id IN ({SHARED}) ORDER BY COALESCE(p.plays, 0) DESC, t.id DESC LIMIT {LIMIT}
-"""  # noqa: S608 - constants
 
 
 class Collaborator(NamedTuple):
@@ -49,7 +34,39 @@ class Collaborations(NamedTuple):
 
 def load(artist_id: int) -> Collaborations:
     """Return the tracks that the artist shares with others, and these other artists; at most a hundred of each."""
-    ((total,),) = fetch(COUNT, artist_id)
-    order = [track_id for (track_id,) in fetch(MOST_PLAYED, artist_id)]
-    partners = [Collaborator._make(row) for row in fetch(PARTNERS, artist_id)]
+    ((total,),) = _count(artist_id)
+    order = [track_id for (track_id,) in _most_played(artist_id)]
+    partners = [Collaborator._make(row) for row in _partners(artist_id)]
     return Collaborations(total, partners, order)
+
+
+def _shared(artist_id: int, columns: Any = TrackArtist.track) -> Any:
+    other = TrackArtist.alias()
+    others = other.select(other.track).where(other.track == TrackArtist.track, other.artist != TrackArtist.artist)
+    return TrackArtist.select(columns).where(TrackArtist.artist == artist_id, fn.EXISTS(others))
+
+
+@compiled
+def _count(artist_id: int) -> Any:
+    return _shared(artist_id, fn.COUNT(TrackArtist.track))
+
+
+@compiled
+def _most_played(artist_id: int) -> Any:
+    query = Track.select(Track.id).join(TrackPlays, JOIN.LEFT_OUTER, on=TrackPlays.track == Track.id)
+    plays = fn.COALESCE(TrackPlays.plays, 0)
+    return query.where(Track.id.in_(_shared(artist_id))).order_by(plays.desc(), Track.id.desc()).limit(LIMIT)
+
+
+@compiled
+def _partners(artist_id: int) -> Any:
+    mine, other = TrackArtist.alias(), TrackArtist.alias()
+    tracks, plays = fn.COUNT(other.track), fn.COALESCE(fn.SUM(TrackPlays.plays), 0).cast("BIGINT")
+    columns = Artist.id, Artist.name, Artist.image_small, Artist.verified
+    query = mine.select(*columns, tracks, plays).join(
+        other, on=(other.track == mine.track) & (other.artist != mine.artist)
+    )
+    query = query.join(Artist, on=Artist.id == other.artist)
+    query = query.switch(mine).join(TrackPlays, JOIN.LEFT_OUTER, on=TrackPlays.track == mine.track)
+    query = query.where(mine.artist == artist_id).group_by(*columns)
+    return query.order_by(tracks.desc(), plays.desc(), Artist.id.desc()).limit(LIMIT)

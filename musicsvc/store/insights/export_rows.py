@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from peewee import JOIN, fn
 from pyroaring import BitMap64
 
 from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights import figures, scopes
+from musicsvc.store.engine.sql import compiled, fetch
+from musicsvc.store.insights import belonging, figures, scopes
 from musicsvc.store.insights.figures import Figures
 from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.models import Album, Artist, Track
 from musicsvc.store.plays.periods import Window, to_date
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.rollups.listeners import count
@@ -42,21 +44,6 @@ BETWEEN_ARTISTS = "; "
 OF_DELETED = "(deleted tracks)"  # in place of a name
 SUBJECTS_PER_BATCH = 256
 TRACKS_PER_BATCH = 10_000
-NAMED = {  # id, name, and the values of OF_TRACK or OF_ALBUM
-    TRACK: """
-        SELECT t.id, t.name, t.isrc, a.upc, a.name, a.label, COALESCE(t.release_date, a.release_date)
-        FROM track t LEFT JOIN album a ON a.id = t.album_id WHERE t.id {among}
-    """,
-    ALBUM: "SELECT id, name, upc, label, release_date FROM album WHERE id {among}",
-    ARTIST: "SELECT id, name FROM artist WHERE id {among}",
-}
-CREDITS = {
-    kind: f"""
-        SELECT l.{noun}_id, a.name FROM {noun}_artist l JOIN artist a ON a.id = l.artist_id
-        WHERE l.{noun}_id {{among}} ORDER BY l.{noun}_id, l.position
-    """  # noqa: S608 - our own names
-    for noun, kind in (("track", TRACK), ("album", ALBUM))
-}
 ANY = f"SELECT 1 FROM play_count WHERE {counts.IN_SPAN} LIMIT 1"  # noqa: S608 - our own names
 PLAYS_OF_DAY = f"SELECT {counts.SUBJECT}, plays, listeners FROM {{rows}} ORDER BY key"  # noqa: S608 - our own names
 
@@ -123,14 +110,25 @@ def rows(kind: int, scope: Scope, window: Window) -> Iterator[ExportRow]:
 def read_batch(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> Iterator[ExportRow]:
     """Yield the rows of some hundreds of tracks, albums or artists. `ids` must be in ascending order."""
     known, credited = named(kind, ids), authors(kind, ids)
-    for each, found in figures.stream(kind, ids, window, reader).items():
+    for each, found in figures.of_several(kind, ids, window, reader).items():
         yield ExportRow(each, known[each], tuple(credited.get(each, ())), found)
 
 
 def named(kind: int, ids: Sequence[int]) -> dict[int, Named]:
     """Return the names of tracks, albums or artists, and their codes, by id."""
-    condition, value = sql.in_list(ids)
-    return {each: Named(name, tuple(codes)) for each, name, *codes in fetch(NAMED[kind].format(among=condition), value)}
+    return {each: Named(name, tuple(codes)) for each, name, *codes in _named(ids, kind=kind)}
+
+
+@compiled
+def _named(ids: Sequence[int], *, kind: int) -> Any:
+    """Select ids and names with the values of OF_TRACK or OF_ALBUM."""
+    if kind == TRACK:
+        released = fn.COALESCE(Track.release_date, Album.release_date)
+        columns = Track.id, Track.name, Track.isrc, Album.upc, Album.name, Album.label, released
+        return Track.select(*columns).join(Album, JOIN.LEFT_OUTER).where(Track.id.in_(ids))
+    if kind == ALBUM:
+        return Album.select(Album.id, Album.name, Album.upc, Album.label, Album.release_date).where(Album.id.in_(ids))
+    return Artist.select(Artist.id, Artist.name).where(Artist.id.in_(ids))
 
 
 def names(kind: int, ids: Sequence[int]) -> dict[int, str]:
@@ -141,11 +139,16 @@ def names(kind: int, ids: Sequence[int]) -> dict[int, str]:
 def authors(kind: int, ids: Sequence[int]) -> dict[int, list[str]]:
     """Return lists of artist names, in credited order, by track or album id. Empty if `ids` are ids of artists."""
     found: dict[int, list[str]] = defaultdict(list)
-    if kind in CREDITS:
-        condition, value = sql.in_list(ids)
-        for subject, name in fetch(CREDITS[kind].format(among=condition), value):
-            found[subject].append(name)
+    for subject, name in _credits(ids, kind=kind) if kind in belonging.CREDITED else ():
+        found[subject].append(name)
     return found
+
+
+@compiled
+def _credits(ids: Sequence[int], *, kind: int) -> Any:
+    credited = belonging.CREDITED[kind]
+    query = credited.model.select(credited, Artist.name).join(Artist).where(credited.in_(ids))
+    return query.order_by(credited, credited.model.position)
 
 
 def cells_of(kind: int, row: ExportRow) -> tuple[Any, ...]:

@@ -5,43 +5,20 @@ The figures are always current: the transaction that stores a play also updates 
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from peewee import SQL, fn
 
 from musicsvc.errors import Forbidden, NotFound
 from musicsvc.store.accounts.tokens import Identity
-from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights import engagement
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.insights import belonging, engagement
+from musicsvc.store.models import AlbumArtist, Artist, Follow, TrackArtist, User
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import PlayStats, Reader
-from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, KINDS, NOUNS, TRACK, Subject
+from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, NOUNS, TRACK, Subject
 
 NOT_YOURS = "These are another account's figures."
-# Whether the account manages the subject; no row if the subject does not exist.
-MANAGED = {
-    TRACK: """
-        SELECT EXISTS (SELECT 1 FROM track_artist l JOIN artist a ON a.id = l.artist_id
-                       WHERE l.track_id = t.id AND a.manager_id = ?) FROM track t WHERE t.id = ?
-    """,
-    ALBUM: """
-        SELECT EXISTS (SELECT 1 FROM album_artist l JOIN artist a ON a.id = l.artist_id
-                       WHERE l.album_id = t.id AND a.manager_id = ?) FROM album t WHERE t.id = ?
-    """,
-    ARTIST: "SELECT manager_id = ? FROM artist WHERE id = ?",
-}
-MANAGED_ALBUMS = """
-    SELECT count(*) FROM album t WHERE t.id {among}
-    AND EXISTS (SELECT 1 FROM album_artist l JOIN artist a ON a.id = l.artist_id
-                WHERE l.album_id = t.id AND a.manager_id = ?)
-"""
-NAMES = {kind: f"SELECT name FROM {noun} WHERE id = ?" for noun, kind in KINDS.items()}  # noqa: S608 - our own nouns
-NAMES[ACCOUNT] = "SELECT display_name FROM account WHERE id = ?"
-ARTIST_COUNTS = """
-    SELECT (SELECT COUNT(*) FROM follow f WHERE f.followed_id = a.manager_id),
-           (SELECT COUNT(*) FROM track_artist l WHERE l.artist_id = a.id),
-           (SELECT COUNT(*) FROM album_artist l WHERE l.artist_id = a.id)
-    FROM artist a WHERE a.id = ?
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +117,22 @@ def _managed(subject: Subject, actor: Identity) -> Subject:
 
 def check_manager(subject: Subject, user_id: int) -> None:
     """Raise NotFound if the track, album or artist does not exist, Forbidden if the account does not manage it."""
-    for (managed,) in fetch(MANAGED[subject.kind], user_id, subject.id):
+    for (managed,) in _managed_one(subject.id, user_id, kind=subject.kind):
         if managed:
             return
         raise Forbidden(NOT_YOURS)
     raise NotFound(f"There is no such {noun(subject)}.")
 
 
+@compiled
+def _managed_one(subject: int, user_id: int, *, kind: int) -> Any:
+    row = belonging.ROWS[kind]
+    return row.select(belonging.is_managed(kind, row.id, user_id)).where(row.id == subject)
+
+
 def check_albums(ids: Collection[int], *, actor: Identity) -> None:
     """Raise Forbidden if `actor` manages no artist of one of these albums. `ids` must be distinct."""
-    among, value = sql.in_list(ids)
-    ((managed,),) = fetch(MANAGED_ALBUMS.format(among=among), value, actor.user_id)
-    if managed < len(ids):
+    if len(belonging.managed(ids, actor.user_id, kind=ALBUM)) < len(ids):
         raise Forbidden(NOT_YOURS)
 
 
@@ -162,9 +143,15 @@ def noun(subject: Subject) -> str:
 
 def name(subject: Subject) -> str:
     """Return the name of a track, album, artist or account. Raises NotFound if it does not exist."""
-    for (found,) in fetch(NAMES[subject.kind], subject.id):
+    for (found,) in _names(subject.id, kind=subject.kind):
         return str(found)
     raise NotFound(f"There is no {noun(subject)} {subject.id}.")
+
+
+@compiled
+def _names(subject: int, *, kind: int) -> Any:
+    row, name = (User, User.display_name) if kind == ACCOUNT else (belonging.ROWS[kind], belonging.ROWS[kind].name)
+    return row.select(name).where(row.id == subject)
 
 
 def figures(subject: Subject, window: Window) -> Figures:
@@ -172,20 +159,13 @@ def figures(subject: Subject, window: Window) -> Figures:
     return of_several(subject.kind, [subject.id], window)[subject.id]
 
 
-def of_several(kind: int, ids: Sequence[int], window: Window) -> dict[int, Figures]:
-    """Return the figures of some tracks, albums or artists in the window, by id."""
-    stats = Reader(window, window.before).read(kind, ids)
-    given = engagement.by_subject(kind, ids, window)
-    return {each: build(window, stats[each], given.likes[each], given.reposts[each]) for each in ids}
+def of_several(kind: int, ids: Sequence[int], window: Window, reader: Reader | None = None) -> dict[int, Figures]:
+    """Return the figures of some tracks, albums or artists in the window, by id.
 
-
-def stream(kind: int, ids: Sequence[int], window: Window, reader: Reader) -> dict[int, Figures]:
-    """Return the figures of tracks, albums or artists in `window`, by id. `ids` must be in ascending order.
-
-    `reader` must be a `Reader(window, window.before)`.
+    With `reader`, a `Reader(window, window.before)`, not all rows are in memory, and `ids` must be in ascending order.
     """
     given = engagement.by_subject(kind, ids, window)
-    stats = reader.stream(kind, ids)
+    stats = reader.stream(kind, ids) if reader else Reader(window, window.before).read(kind, ids)
     return {each: build(window, stats[each], given.likes[each], given.reposts[each]) for each in ids}
 
 
@@ -228,4 +208,13 @@ def change_formula(now: int, before: int) -> str:
 
 
 def artist_counts(artist_id: int) -> ArtistCounts:
-    return ArtistCounts._make(fetch(ARTIST_COUNTS, artist_id)[0])
+    return ArtistCounts._make(_artist_counts(artist_id)[0])
+
+
+@compiled
+def _artist_counts(artist_id: int) -> Any:
+    return Artist.select(
+        Follow.select(fn.COUNT(SQL("*"))).where(Follow.followed == Artist.manager),
+        TrackArtist.select(fn.COUNT(SQL("*"))).where(TrackArtist.artist == Artist.id),
+        AlbumArtist.select(fn.COUNT(SQL("*"))).where(AlbumArtist.artist == Artist.id),
+    ).where(Artist.id == artist_id)

@@ -23,7 +23,6 @@ from musicsvc.store.plays.rollups import counts, reader
 from musicsvc.store.plays.rollups.reader import Reader, all_time_plays
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
-NEWEST_DAY = f"SELECT {counts.OF_DAY} FROM {{rows}} ORDER BY key DESC LIMIT 1"  # noqa: S608 - our own names
 TOP = {TRACK: 10, ALBUM: 5, ARTIST: 5}
 WITH_MILESTONES = 5  # of each kind
 
@@ -205,8 +204,8 @@ def _last_played(part: Part) -> int | None:
 
 def _newest_day(kind: int, ids: list[int]) -> int | None:
     for days, some in reversed(reader.spans(kind, ids)):
-        for (newest,) in counts.fetch_rows(NEWEST_DAY, counts.starts(days), kind, some):
-            return int(newest)
+        if played := counts.days_stored(days, kind, some):
+            return played[-1]
     return None
 
 

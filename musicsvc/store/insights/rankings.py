@@ -3,19 +3,17 @@
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights import scopes
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.insights import belonging, scopes
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.reader import NO_PLAYS, Reader, all_time_plays
-from musicsvc.store.plays.subjects import ALBUM, TRACK
+from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
 
 TOP = 10
 SUBJECTS_PER_BATCH = 2000
 FIRST_READ = 16  # subjects
-TRACKS_OF_ALBUM = "SELECT id, name FROM track WHERE album_id = ?"
-TRACKS_OF_ARTIST = "SELECT t.id, t.name FROM track_artist l JOIN track t ON t.id = l.track_id WHERE l.artist_id = ?"
-ALBUMS_OF_ARTIST = "SELECT t.id, t.name FROM album_artist l JOIN album t ON t.id = l.album_id WHERE l.artist_id = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +29,17 @@ class Ranked:
 
 def tracks_of_album(album_id: int, window: Window) -> list[Ranked]:
     """Return all tracks of the album, most played in the window first."""
-    return _ranked(TRACK, TRACKS_OF_ALBUM, album_id, window)
+    return _ranked(TRACK, Subject(ALBUM, album_id), window)
 
 
 def tracks_of_artist(artist_id: int, window: Window) -> list[Ranked]:
     """Return the artist's ten most played tracks in the window."""
-    return _ranked(TRACK, TRACKS_OF_ARTIST, artist_id, window, TOP)
+    return _ranked(TRACK, Subject(ARTIST, artist_id), window, TOP)
 
 
 def albums_of_artist(artist_id: int, window: Window) -> list[Ranked]:
     """Return the artist's ten most played albums in the window."""
-    return _ranked(ALBUM, ALBUMS_OF_ARTIST, artist_id, window, TOP)
+    return _ranked(ALBUM, Subject(ARTIST, artist_id), window, TOP)
 
 
 def most_played(kind: int, ids: Iterable[int], window: Window, count: int) -> list[int]:
@@ -55,8 +53,8 @@ def most_played(kind: int, ids: Iterable[int], window: Window, count: int) -> li
     return [each for plays, _, each in best if plays]
 
 
-def _ranked(kind: int, members: str, owner: int, window: Window, top: int | None = None) -> list[Ranked]:
-    names = dict(fetch(members, owner))
+def _ranked(kind: int, owner: Subject, window: Window, top: int | None = None) -> list[Ranked]:
+    names = dict(_members(owner.id, kind=owner.kind, of=kind))
     ever = all_time_plays(kind, names)
     reader = Reader(window, all_time=False)
     plays = _plays(kind, ever, reader, top or len(names))
@@ -67,6 +65,12 @@ def _ranked(kind: int, members: str, owner: int, window: Window, top: int | None
     return [
         Ranked(each, names[each], ever.get(each, 0), some.plays, len(some.listeners)) for each, some in shown.items()
     ]
+
+
+@compiled
+def _members(owner: int, *, kind: int, of: int) -> Any:
+    row = belonging.ROWS[of]
+    return row.select(row.id, row.name).where(row.id.in_(belonging.members(owner, kind, of)))
 
 
 def _plays(kind: int, ever: Mapping[int, int], reader: Reader, count: int, least: int = 0) -> dict[int, int]:

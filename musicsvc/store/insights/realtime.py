@@ -1,24 +1,18 @@
 """Current listeners and latest plays of a track, read from the database, so that all server processes agree."""
 
 import hmac
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from musicsvc.clock import MINUTE
 from musicsvc.store import security
-from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.models import Listener, Play
 from musicsvc.store.plays.ingest import AHEAD
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import counts, reader
 from musicsvc.store.plays.subjects import TRACK, Subject
 
-PLAYS = """
-    SELECT p.played_at, l.key FROM play p JOIN listener l ON l.id = p.listener_id
-    WHERE p.slot {slots} AND p.track_id = ?
-    ORDER BY p.slot DESC, p.played_at DESC, p.listener_id, p.client_key
-"""
-DAYS = f"SELECT {counts.OF_DAY} FROM {{rows}} ORDER BY key DESC"  # noqa: S608 - our own names
 ACTIVE = 5 * MINUTE
 HOUR = 60 * MINUTE
 RECENT = 20
@@ -70,15 +64,20 @@ def newest(track: int, limit: int) -> list[LoggedPlay]:
 
 def between(track: int, first: int, end: int) -> list[LoggedPlay]:
     """Return a track's plays in slots `first` to `end` - 1 (numbers of 30 seconds since 1970), newest first."""
-    slots, values = sql.in_list(range(first, end))
-    return [LoggedPlay(*row) for row in fetch(PLAYS.format(slots=slots), values, track)]
+    return [LoggedPlay(*row) for row in _plays(range(first, end), track)]
+
+
+@compiled
+def _plays(slots: Sequence[int], track: int) -> Any:
+    query = Play.select(Play.played_at, Listener.key).join(Listener, on=Listener.id == Play.listener)
+    query = query.where(Play.slot.in_(slots), Play.track == track)
+    return query.order_by(Play.slot.desc(), Play.played_at.desc(), Play.listener, Play.client_key)
 
 
 def days_played(subject: Subject) -> Iterator[int]:
     """Yield the days (since 1970-01-01) on which a track or all of an account was played, newest first."""
     for days, some in reversed(reader.spans(subject.kind, [subject.id])):
-        for (day,) in counts.fetch_rows(DAYS, counts.starts(days), subject.kind, some):
-            yield day
+        yield from reversed(counts.days_stored(days, subject.kind, some))
 
 
 def _hash(secret: bytes, listener: str) -> str:

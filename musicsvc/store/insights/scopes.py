@@ -7,46 +7,17 @@ from datetime import date
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
+from peewee import JOIN, SQL, Case, fn
 from pyroaring import BitMap64
 
 from musicsvc.store.accounts import users
 from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights import figures
+from musicsvc.store.insights import belonging, figures
+from musicsvc.store.models import Album, Artist, DeletedTrack, Track, TrackArtist
 from musicsvc.store.plays.subjects import ACCOUNT, ALBUM, ARTIST, TRACK, Subject
 
 T = TypeVar("T")
 DELETED = -1  # in place of a kind: deleted tracks, whose plays still count
-EVERY = {
-    TRACK: "SELECT id FROM track",
-    ALBUM: "SELECT id FROM album",
-    ARTIST: "SELECT id FROM artist",
-    DELETED: "SELECT DISTINCT track_id FROM deleted_track",
-}
-SOME = {
-    TRACK: "SELECT l.track_id FROM track_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
-    ALBUM: "SELECT l.album_id FROM album_artist l JOIN artist a ON a.id = l.artist_id WHERE {which}",
-    ARTIST: "SELECT a.id FROM artist a WHERE {which}",
-    DELETED: "SELECT d.track_id FROM deleted_track d JOIN artist a ON d.kind = 3 AND a.id = d.subject WHERE {which}",
-}
-# What belongs to an album or a track: nothing that has other plays too. So an album has no artists, a track no album.
-WITHIN = {
-    (ALBUM, ALBUM): "SELECT id FROM album WHERE id = ?",
-    (ALBUM, TRACK): "SELECT id FROM track WHERE album_id = ?",
-    (ALBUM, DELETED): "SELECT track_id FROM deleted_track WHERE kind = 2 AND subject = ?",
-    (TRACK, TRACK): "SELECT id FROM track WHERE id = ?",
-}
-NONE = "SELECT id FROM track WHERE FALSE"
-# Tracks with several artists, or without any; deleted ones too.
-UNEVEN = """
-    SELECT t.id, COUNT(l.artist_id) FROM track t LEFT JOIN track_artist l ON l.track_id = t.id
-    GROUP BY t.id HAVING COUNT(l.artist_id) <> 1
-    UNION ALL SELECT track_id, COUNT(CASE kind WHEN 3 THEN 1 END) FROM deleted_track
-    GROUP BY track_id HAVING COUNT(CASE kind WHEN 3 THEN 1 END) <> 1 ORDER BY 1
-"""
-NEWEST_ALBUMS = """
-    SELECT id FROM album WHERE {which} release_date <= ? ORDER BY release_date DESC, id DESC LIMIT ?
-"""
 IDS_PER_BATCH = 10_000
 FEW_TRACKS = 256  # of a small scope
 
@@ -76,39 +47,56 @@ class Scope(NamedTuple):
         """
         if self.subject is not None:
             figures.name(self.subject)
-        rows = sql.stream_rows(*self._select(kind))
         found = BitMap64()
         # In batches, since BitMap64 would first create a list of all ids.
-        while some := [row[0] for row in islice(rows, IDS_PER_BATCH)]:
-            found.update(some)
+        for some in batches(_stream(self._select(kind)), IDS_PER_BATCH):
+            found.update([row[0] for row in some])
         return found
 
     def is_small(self) -> bool:
         """Return whether the scope has at most FEW_TRACKS tracks."""
-        statement, *values = self._select(TRACK)
-        several = f"SELECT DISTINCT * FROM ({statement}) AS tracks LIMIT ?"  # noqa: S608 - our own statement
-        return len(fetch(several, *values, FEW_TRACKS + 1)) <= FEW_TRACKS
+        return bool(self._select(TRACK).distinct().limit(FEW_TRACKS + 1).count() <= FEW_TRACKS)
 
     def newest_albums(self, until: date, count: int) -> list[int]:
         """Return the ids of the newest albums that were released on this day or before it, newest first."""
-        statement, *values = self._select(ALBUM)
-        which = "" if statement == EVERY[ALBUM] else f"id IN ({statement}) AND"
-        return [row[0] for row in fetch(NEWEST_ALBUMS.format(which=which), *values, until.isoformat(), count)]
+        mine = Album.id.in_(self._select(ALBUM))
+        query = Album.select(Album.id).where(mine, Album.release_date <= until.isoformat())
+        order = query.order_by(Album.release_date.desc(), Album.id.desc())
+        return [row.id for row in order.limit(count)]
 
-    def _select(self, kind: int) -> list[Any]:
-        """Return SQL, and its parameters, for the ids of the tracks, albums or artists in the scope."""
-        if self.subject is None or self.subject.kind == ARTIST:
-            return self._query(SOME[kind], EVERY[kind])
-        within = WITHIN.get((self.subject.kind, kind))
-        return [NONE] if within is None else [within, self.subject.id]
+    def _select(self, kind: int) -> Any:
+        """Return a query for the ids of the tracks, albums, artists or deleted tracks in the scope.
 
-    def _query(self, some: str, every: str) -> list[Any]:
-        """Return SQL and its parameters: `some` with the scope's conditions, or `every` for the whole catalog."""
-        bounds = {"a.manager_id = ?": self.manager, "a.id = ?": self.artist}
-        given = {condition: value for condition, value in bounds.items() if value is not None}
-        if not given:
-            return [every]
-        return [some.format(which=" AND ".join(given)), *[*given.values()] * some.count("{which}")]
+        To an album or a track nothing belongs that has other plays too: to an album no artists, to a track no album.
+        """
+        of = self.subject
+        if of is None or of.kind == ARTIST:
+            return self._of_artists(kind)
+        if kind == DELETED:
+            deleted = DeletedTrack.select(DeletedTrack.track)
+            return deleted.where(DeletedTrack.kind == of.kind, DeletedTrack.subject == of.id)
+        if (of.kind, kind) in belonging.MEMBERS:
+            return belonging.members(of.id, of.kind, kind)
+        return Track.select(Track.id).where(SQL("FALSE"))
+
+    def _of_artists(self, kind: int) -> Any:
+        """Return the query for a scope that is limited to the manager or id of artists, or not at all."""
+        bounds = ((Artist.manager, self.manager), (Artist.id, self.artist))
+        given = [field == value for field, value in bounds if value is not None]
+        if kind == DELETED:
+            found = DeletedTrack.select(DeletedTrack.track)
+            artists = (DeletedTrack.kind == ARTIST) & (DeletedTrack.subject == Artist.id)
+            return found.join(Artist, on=artists).where(*given) if given else found.distinct()
+        row = belonging.ROWS[kind]
+        if not given or kind == ARTIST:
+            return row.select(row.id).where(*given) if given else row.select(row.id)
+        credited = belonging.CREDITED[kind]
+        return credited.model.select(credited).join(Artist).where(*given)
+
+
+def _stream(query: Any) -> Iterator[Any]:
+    statement, values = query.sql()
+    return sql.stream_rows(statement, *values)
 
 
 class Part(NamedTuple):
@@ -140,8 +128,13 @@ def parts(scope: Scope, artists: BitMap64) -> Iterator[Part]:
 def _uneven() -> dict[int, BitMap64]:
     """Return the ids of tracks with several artists, or with none, by the number of artists."""
     found: dict[int, BitMap64] = defaultdict(BitMap64)
-    for track, count in sql.stream_rows(UNEVEN):
-        found[count].add(track)
+    links = fn.COUNT(TrackArtist.artist)
+    existing = Track.select(Track.id, links).join(TrackArtist, JOIN.LEFT_OUTER).group_by(Track.id).having(links != 1)
+    links = fn.COUNT(Case(None, [(DeletedTrack.kind == ARTIST, 1)]))
+    deleted = DeletedTrack.select(DeletedTrack.track, links).group_by(DeletedTrack.track).having(links != 1)
+    for query in (existing, deleted):
+        for track, count in _stream(query):
+            found[count].add(track)
     return found
 
 
@@ -167,11 +160,6 @@ def limited_memory(scope: Scope) -> Iterator[None]:
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Yield the items in lists of `size`; the last may be shorter."""
-    piece: list[T] = []
-    for each in items:
-        piece.append(each)
-        if len(piece) == size:
-            yield piece
-            piece = []
-    if piece:
+    rest = iter(items)
+    while piece := list(islice(rest, size)):
         yield piece

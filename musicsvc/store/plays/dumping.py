@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from peewee import fn
+
 from musicsvc.store.engine.sql import fetch, stream_rows
+from musicsvc.store.models import Play, TrackPlays
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks
 
 PLAYS_PER_PART = 2_000_000  # of a day that has more; takes a few seconds to write
 PLAYS_PER_READ = 20_000  # about 1.6 MB
-NEXT = "SELECT min(slot) FROM play WHERE slot >= ?"
-COUNT = "SELECT count(*) FROM play WHERE slot >= ? AND slot < ?"
-LAST = "SELECT max(played_at) FROM play WHERE slot = (SELECT max(slot) FROM play)"
-EXPECTED = "SELECT CAST(coalesce(sum(plays), 0) AS BIGINT) FROM track_plays"
 # In the order of the primary key, which needs no sorting.
 LINES = """
     SELECT count(*), string_agg(
@@ -27,10 +26,11 @@ LINES = """
         SELECT * FROM play WHERE slot >= ? AND slot < ? ORDER BY slot, track_id, listener_id, client_key
     ) AS plays
 """
-# Of tables, by name. Deleted tracks are those whose plays still count, for their album and artists too.
+# Of tables, by name, with the columns of a dump. Deleted tracks are those whose plays still count, for their album and
+# artists too.
 TABLES = {
     "tracks": """
-        SELECT id, name, duration, album_id FROM track
+        SELECT id AS track_id, name, duration AS duration_ms, album_id FROM track
         UNION ALL SELECT track_id, NULL, max(duration), max(CASE kind WHEN 2 THEN subject END)
         FROM deleted_track GROUP BY track_id ORDER BY 1
     """,
@@ -38,9 +38,9 @@ TABLES = {
         SELECT track_id, artist_id, position FROM track_artist
         UNION ALL SELECT track_id, subject, NULL FROM deleted_track WHERE kind = 3 ORDER BY 1, 2
     """,
-    "albums": "SELECT id, name, release_date FROM album ORDER BY id",
+    "albums": "SELECT id AS album_id, name, release_date FROM album ORDER BY id",
     "album_artists": "SELECT album_id, artist_id, position FROM album_artist ORDER BY album_id, artist_id",
-    "artists": "SELECT id, name FROM artist ORDER BY id",
+    "artists": "SELECT id AS artist_id, name FROM artist ORDER BY id",
 }
 
 
@@ -65,8 +65,10 @@ class Part(NamedTuple):
 
 
 def summarize() -> Summary:
-    ((last,),), ((expected,),) = fetch(LAST), fetch(EXPECTED)
-    return Summary(last, blocks.progress().kept_from, expected)
+    newest = Play.select(fn.MAX(Play.slot))
+    last = Play.select(fn.MAX(Play.played_at)).where(Play.slot == newest).scalar()
+    expected = TrackPlays.select(fn.SUM(TrackPlays.plays)).scalar()
+    return Summary(last, blocks.progress().kept_from, int(expected or 0))
 
 
 def parts(kept_from: int) -> Iterator[Part]:
@@ -75,10 +77,10 @@ def parts(kept_from: int) -> Iterator[Part]:
     The parts depend on nothing but the plays of the day.
     """
     slot = kept_from * SLOTS_PER_DAY
-    while (following := fetch(NEXT, slot)[0][0]) is not None:
+    while (following := Play.select(fn.MIN(Play.slot)).where(Play.slot >= slot).scalar()) is not None:
         day = following // SLOTS_PER_DAY
         first, slot = day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY
-        ((count,),) = fetch(COUNT, first, slot)
+        count = Play.select().where(Play.slot >= first, Play.slot < slot).count()
         several = -(-count // PLAYS_PER_PART)
         cuts = [first + SLOTS_PER_DAY * number // several for number in range(several + 1)]
         for number, ends in enumerate(pairwise(cuts)):

@@ -1,11 +1,11 @@
 """Adapt the windows (ranges of days) of figures to the plays in the database."""
 
-from musicsvc.store.engine.sql import fetch
+from peewee import fn
+
+from musicsvc.store.models import EngagementDay
 from musicsvc.store.plays.periods import ALL, Window
 from musicsvc.store.plays.rollups import blocks
 from musicsvc.store.plays.subjects import TRACK
-
-FIRST_GIVEN = "SELECT min(day) FROM engagement_day WHERE kind = ?"
 
 
 def adapt(window: Window) -> Window:
@@ -19,6 +19,6 @@ def adapt(window: Window) -> Window:
     done = blocks.progress()
     if window.compared_with is not None:
         return window._replace(compared_with=window.compared_with.countable(done.kept_from))
-    ((first_given,),) = fetch(FIRST_GIVEN, TRACK)
+    first_given = EngagementDay.select(fn.MIN(EngagementDay.day)).where(EngagementDay.kind == TRACK).scalar()
     first = min(day for day in (done.first, first_given, window.end - 1) if day is not None)
     return window._replace(first=first)

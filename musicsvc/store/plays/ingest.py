@@ -13,7 +13,7 @@ from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import tracks
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import is_sqlite
-from musicsvc.store.plays import counting, moving
+from musicsvc.store.plays import counting, transfer
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.reported import own_plays
 from musicsvc.store.plays.rollups import blocks, listeners
@@ -106,7 +106,7 @@ def report(
     ids = listeners.ensure(keys.values())
     rows = [_row(play, ids[keys[play.listener]], actor, now) for play in valid]
     own = ids[keys[None]] if None in keys else None
-    dropped = moving.dropped({row.client_key for row in rows if row.client_key})
+    dropped = transfer.dropped({row.client_key for row in rows if row.client_key})
     if own is not None:
         own_plays.lock(own)
     rows, surplus = (rows, {}) if own is None else own_plays.select(rows, own, dropped, daily=own_daily)

@@ -3,16 +3,14 @@
 from collections.abc import Callable
 from functools import partial
 
-from musicsvc.store.engine.sql import fetch, run
+from peewee import fn
+
 from musicsvc.store.engine.store import Store
+from musicsvc.store.models import OwnPlayDay, Play, PlayProgress
 from musicsvc.store.plays import counting
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, day_of, to_date
-from musicsvc.store.plays.reported import own_plays
 from musicsvc.store.security import security_events
 from musicsvc.wording import quantity
-
-COUNT = "SELECT count(*) FROM play WHERE slot < ?"
-OLDEST = "SELECT min(slot) FROM play"
 
 
 def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int, int], None]) -> tuple[int, int]:
@@ -23,7 +21,7 @@ def prune(store: Store, keep_days: int, *, now: int, on_progress: Callable[[int,
     `on_progress` is called with the number of finished days and the number of all days.
     """
     first = day_of(now) - keep_days
-    count = store.read(lambda: fetch(COUNT, first * SLOTS_PER_DAY)[0][0]).result()
+    count = store.read(Play.select().where(Play.slot < first * SLOTS_PER_DAY).count).result()
     oldest = store.write(partial(_begin, first, count, now)).result()
     deleted = 0
     for day in range(oldest, first):
@@ -41,14 +39,13 @@ def _begin(first: int, count: int, now: int) -> int:
     if count:
         about = f"{quantity(count, 'play')} before {to_date(first)}"
         security_events.add("plays.pruned", reason=about, now=now, actor="cli")
-    run("UPDATE play_progress SET kept_from = ? WHERE kept_from < ?", first, first)
-    ((slot,),) = fetch(OLDEST)
+    PlayProgress.update(kept_from=first).where(PlayProgress.kept_from < first).execute()
+    slot = Play.select(fn.MIN(Play.slot)).scalar()
     return first if slot is None else int(slot) // SLOTS_PER_DAY
 
 
 def _delete(day: int) -> int:
-    slots = day * SLOTS_PER_DAY, (day + 1) * SLOTS_PER_DAY
-    ((count,),) = fetch("SELECT count(*) FROM play WHERE slot >= ? AND slot < ?", *slots)
-    run("DELETE FROM play WHERE slot >= ? AND slot < ?", *slots)
-    own_plays.forget(day)
-    return int(count)
+    of_day = Play.slot >= day * SLOTS_PER_DAY, Play.slot < (day + 1) * SLOTS_PER_DAY
+    deleted: int = Play.delete().where(*of_day).execute()
+    OwnPlayDay.delete().where(OwnPlayDay.day == day).execute()
+    return deleted

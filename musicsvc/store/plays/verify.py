@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from musicsvc.store.engagement import engagement_days
-from musicsvc.store.engine.sql import fetch, run_many
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.engine.store import Store
 from musicsvc.store.plays import counting, ranks
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, to_date
@@ -187,14 +187,7 @@ def compare_totals() -> Comparison:
     """Compare the all-time plays of tracks with the counts of their days. Correct ones are not counted as rows."""
     rows = fetch(WRONG_TOTALS)
     wrong = [Difference(f"track {track}, all time", (was or 0, 0), (now or 0, 0)) for track, was, now in rows]
-    return Comparison(len(wrong), wrong, partial(_replace_totals, {track: now for track, _, now in rows}))
-
-
-def _replace_totals(right: Mapping[int, int | None]) -> None:
-    with ranks.moving(right):
-        run_many("DELETE FROM track_plays WHERE track_id = ?", [(track,) for track in right])
-        kept = [(track, plays) for track, plays in right.items() if plays is not None]
-        run_many("INSERT INTO track_plays (track_id, plays) VALUES (?, ?)", kept)
+    return Comparison(len(wrong), wrong, partial(ranks.replace, {track: now for track, _, now in rows}))
 
 
 def compare_engagement() -> Comparison:

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from musicsvc.store.dashboards import containing
-from musicsvc.store.dashboards.containing import Containing
+from musicsvc.store.dashboards import dashboards
+from musicsvc.store.dashboards.dashboards import Containing
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Artist
 from musicsvc.store.playlists import collections, playlists
@@ -39,7 +39,7 @@ def prefilled(store: Store) -> Catalog:
 
 
 def load(store: Store, kind: int, each: int) -> Containing:
-    return store.read(partial(containing.load, Subject(kind, each))).result()
+    return store.read(partial(dashboards.containing, Subject(kind, each))).result()
 
 
 def test_lists_are_counted_once_and_only_public_ones_of_a_track_are_named(store: Store, made: Catalog) -> None:

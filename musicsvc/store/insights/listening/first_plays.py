@@ -4,7 +4,6 @@ The day is read from the counts of blocks and days, so it is also known if the s
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 from musicsvc.store.insights import scopes
@@ -59,8 +58,7 @@ def _first(days: range, kind: int, ids: Collection[int]) -> dict[int, int]:
 
 def with_dates(kind: int, rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
     """Yield rows that begin with the id of a track, album or artist, each with the date of its first play added."""
-    rest = iter(rows)
-    while batch := list(islice(rest, SUBJECTS_PER_BATCH)):
+    for batch in scopes.batches(rows, SUBJECTS_PER_BATCH):
         found = by_id(kind, [row[0] for row in batch if row[0] is not None])
         for row in batch:
             yield *row, to_date(found[row[0]]).isoformat() if row[0] in found else None

@@ -2,24 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyroaring import BitMap
 
 from musicsvc.errors import Invalid
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.catalog import albums
-from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import compiled
 from musicsvc.store.insights import figures
 from musicsvc.store.insights.listening import DEFAULT_DAYS
 from musicsvc.store.insights.scopes import Scope
+from musicsvc.store.models import Album
 from musicsvc.store.plays.periods import Window, day_of, to_date, to_day
 from musicsvc.store.plays.rollups import counts, listeners
 from musicsvc.store.plays.subjects import ALBUM, Subject
 
 DAYS = f"SELECT {counts.SUBJECT}, {counts.OF_DAY}, plays, listeners FROM {{rows}}"  # noqa: S608 - our own names
-ALBUMS = "SELECT id, name, release_date FROM album WHERE id {among}"
 NO_PLAYS = 0, b""
 MOST_CHOSEN = 4  # albums that a report compares by itself
 
@@ -53,14 +52,18 @@ class Release(NamedTuple):
 
 def build(ids: Sequence[int], days: int, now: int) -> list[Release]:
     """Return each album with its plays and listeners on the first `days` days since its release, up to `now`."""
-    among, values = sql.in_list(ids)
-    found = {each: (each, name, released) for each, name, released in fetch(ALBUMS.format(among=among), values)}
+    found = {each: (each, name, released) for each, name, released in _albums(ids)}
     numbers = {each: _numbers(released, days, now) for each, _, released in found.values()}
     played: dict[int, dict[int, tuple[int, bytes]]] = {each: {} for each in ids}
     keys = [counts.key(counts.DAY, day, ALBUM, each) for each, of_album in numbers.items() for day in of_album]
     for each, day, plays, packed in counts.fetch_keys(DAYS, keys):
         played[each][day] = plays, packed
     return [Release(*found[each], _points(numbers[each], played[each])) for each in ids]
+
+
+@compiled
+def _albums(ids: Sequence[int]) -> Any:
+    return Album.select(Album.id, Album.name, Album.release_date).where(Album.id.in_(ids))
 
 
 def compare(scope: Scope, window: Window, now: int, compared: Compared) -> list[Release]:

@@ -9,7 +9,8 @@ from typing import Any, Protocol, TypeVar
 
 from musicsvc.clock import DAY
 from musicsvc.store.engine import bulk, sql
-from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.models import OwnPlayDay, Play
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 
 R = TypeVar("R", bound="Row")
@@ -30,23 +31,15 @@ TURNED_OFF = (
     "This service does not accept plays of an account's own listening."
     " To report plays of listeners, ask its operator for the permission."
 )
-IN_SLOTS = """
-    SELECT play.slot, play.track_id FROM {slots} CROSS JOIN play
-    WHERE play.slot = given.value AND play.listener_id = ?
-"""
 KNOWN = """
     WITH asked (client_key) AS ({rows})
     SELECT play.client_key FROM asked CROSS JOIN play
     WHERE play.client_key = asked.client_key AND length(play.client_key) > 0
 """
-
-COUNTED = "SELECT o.day, o.plays FROM {days} CROSS JOIN own_play_day o WHERE o.day = given.value AND o.listener_id = ?"
 ADD = """
     INSERT INTO own_play_day (day, listener_id, plays) {rows}
     ON CONFLICT (day, listener_id) DO UPDATE SET plays = own_play_day.plays + excluded.plays
 """
-SUBTRACT = "UPDATE own_play_day SET plays = plays - ? WHERE day = ? AND listener_id = ?"
-FORGET = "DELETE FROM own_play_day WHERE day = ?"
 
 
 class Row(Protocol):
@@ -86,7 +79,7 @@ def select(
     """
     own = [row for row in rows if row.listener == listener]
     tracks = _tracks(own, listener)
-    counted = _counted(own, listener)
+    counted = Counter(dict(_numbers({row.slot // SLOTS_PER_DAY for row in own}, listener)))
     repeats = {*known, *_known(row.client_key for row in own if row.client_key)}
     kept: list[R] = []
     refused: dict[int, str] = {}
@@ -107,10 +100,11 @@ def select(
     return kept, refused
 
 
-def _counted(own: Iterable[Row], listener: int) -> Counter[int]:
-    """Return the numbers of own plays of this listener by day, of the days of these rows."""
-    given, days = sql.table_of(sorted({row.slot // SLOTS_PER_DAY for row in own}))
-    return Counter(dict(fetch(COUNTED.format(days=given), days, listener)))
+@compiled
+def _numbers(days: Collection[int], listener: int) -> Any:
+    """Select the numbers of own plays of this listener on these days, with the day."""
+    row = OwnPlayDay
+    return row.select(row.day, row.plays).where(row.day.in_(days), row.listener == listener)
 
 
 def count(new: Iterable[Sequence[Any]], listener: int) -> None:
@@ -123,21 +117,21 @@ def count(new: Iterable[Sequence[Any]], listener: int) -> None:
 def give_back(day: int, listener: int, plays: int) -> None:
     """Subtract own plays that were withdrawn."""
     if plays:
-        run(SUBTRACT, plays, day, listener)
-
-
-def forget(day: int) -> None:
-    """Delete the counts of a day whose single plays are deleted."""
-    run(FORGET, day)
+        of_day = OwnPlayDay.day == day, OwnPlayDay.listener == listener
+        OwnPlayDay.update(plays=OwnPlayDay.plays - plays).where(*of_day).execute()
 
 
 def _tracks(own: Iterable[Row], listener: int) -> dict[int, set[int]]:
     """Return the tracks that are stored as plays of this listener in the half minutes of the rows, by half minute."""
-    given, slots = sql.table_of(sorted({row.slot for row in own}))
     found: dict[int, set[int]] = defaultdict(set)
-    for slot, track in fetch(IN_SLOTS.format(slots=given), slots, listener):
+    for slot, track in _in_slots({row.slot for row in own}, listener):
         found[slot].add(track)
     return found
+
+
+@compiled
+def _in_slots(slots: Collection[int], listener: int) -> Any:
+    return Play.select(Play.slot, Play.track).where(Play.slot.in_(slots), Play.listener == listener)
 
 
 def _known(client_keys: Iterable[bytes]) -> set[bytes]:

@@ -41,10 +41,9 @@ IN_SPAN = "key >= ? AND key < ?"  # a condition, whose values `span` returns
 COLUMNS = "plays, own, listeners, histogram"
 ROWS = f"SELECT key, {COLUMNS} FROM {{rows}}"  # noqa: S608 - our own names
 TYPES = ("bigint", "bigint", "bigint", "bytea", "bytea")
-INSERT = f"""
-    INSERT INTO play_count (key, {COLUMNS}) {{{{rows}}}}
-    ON CONFLICT (key) DO UPDATE
-    SET plays = {{plays}}, own = {{own}}, listeners = {{listeners}}, histogram = {{histogram}}
+REPLACE = f"""
+    INSERT INTO play_count (key, {COLUMNS}) {{rows}} ON CONFLICT (key) DO UPDATE
+    SET plays = excluded.plays, own = excluded.own, listeners = excluded.listeners, histogram = excluded.histogram
 """  # noqa: S608 - constants
 PACKED_PLAY = Struct("<IBB")  # a new play: its listener's id, its hour of the week, its completion
 PLAY = PACKED_PLAY.size
@@ -133,6 +132,11 @@ def fetch_rows(query: str, periods: Collection[int], kind: int, ids: Collection[
     return fetch(query.format(rows=source), *values)
 
 
+def days_stored(days: Iterable[int], kind: int, ids: Collection[int]) -> list[int]:
+    """Return those of the days on which some of the tracks, albums or artists (`kind`) have rows, ascending."""
+    return sorted({first_day(each) for (each,) in fetch_rows("SELECT key FROM {rows}", starts(days), kind, ids)})
+
+
 def fetch_keys(query: str, keys: Collection[int]) -> list[Any]:
     """Run a query with `{rows}` after FROM for the rows with these keys."""
     if not keys:
@@ -161,9 +165,13 @@ def split(new: bytes) -> tuple[int, bytes, bytes]:
 
 def add(new: Mapping[int, bytes], own: Mapping[int, int]) -> None:
     """Add packed new plays to the rows with these keys, and create those that do not exist. `own`: how many are own."""
-    joined = {name: sql.concat_blob(f"play_count.{name}", f"excluded.{name}") for name in ("listeners", "histogram")}
-    total = bulk.sum_noting("play_count.plays", "excluded.plays", COMPACT_EVERY, ["play_count.key"])
-    statement = INSERT.format(plays=total, own="play_count.own + excluded.own", **joined)
+    statement = f"""
+        INSERT INTO play_count (key, {COLUMNS}) {{rows}} ON CONFLICT (key) DO UPDATE
+        SET plays = {bulk.sum_noting("play_count.plays", "excluded.plays", COMPACT_EVERY, ["play_count.key"])},
+            own = play_count.own + excluded.own,
+            listeners = {sql.concat_blob("play_count.listeners", "excluded.listeners")},
+            histogram = {sql.concat_blob("play_count.histogram", "excluded.histogram")}
+    """  # noqa: S608 - our own SQL
     inserted: list[tuple[Any, ...]] = []
     for each in sorted(new):
         packed = new[each]
@@ -189,9 +197,8 @@ def _compact(of: int) -> None:
 def replace(keys: Iterable[int], right: Mapping[int, Counts]) -> None:
     """Write the rows with these keys. Those that are not in `right` have no plays and are deleted."""
     wanted = sorted(keys)
-    statement = INSERT.format(**{name: f"excluded.{name}" for name in COLUMNS.split(", ")})
     run_many("DELETE FROM play_count WHERE key = ?", [(each,) for each in wanted if each not in right])
-    bulk.insert_many(statement, TYPES, [(each, *right[each]) for each in wanted if each in right])
+    bulk.insert_many(REPLACE, TYPES, [(each, *right[each]) for each in wanted if each in right])
 
 
 def add_up(rows: Iterable[tuple[Any, ...]]) -> dict[int, Counts]:

@@ -9,11 +9,13 @@ import secrets
 import sys
 from array import array
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from pyroaring import BitMap
 
-from musicsvc.store.engine import bulk, sql
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine import bulk
+from musicsvc.store.engine.sql import compiled
+from musicsvc.store.models import Listener
 
 INTEGERS = "I" if array("I").itemsize == 4 else "L"  # noqa: PLR2004 - bytes
 WIDTH = 4
@@ -43,8 +45,10 @@ def erase(key: str) -> int | None:
     Plays and sets of listeners refer to the id, so all figures stay. The same key is a new listener from then on.
     """
     marked = ERASED + (ACCOUNT if key.startswith(ACCOUNT) else "") + secrets.token_urlsafe(ERASED_BYTES)
-    rows = fetch("UPDATE listener SET key = ? WHERE key = ? RETURNING id", marked, key)
-    return int(rows[0][0]) if rows else None
+    found = find([key]).get(key)
+    if found is not None:
+        Listener.update(key=marked).where(Listener.id == found).execute()
+    return found
 
 
 def pack(some: Iterable[int]) -> bytes:
@@ -126,5 +130,9 @@ def ensure(keys: Iterable[str]) -> dict[str, int]:
 
 def find(keys: Sequence[str]) -> dict[str, int]:
     """Return the listener's id for each key, such as `account:7`. Keys without a listener are absent."""
-    condition, values = sql.in_list(keys)
-    return dict(fetch(f"SELECT key, id FROM listener WHERE key {condition}", values))  # noqa: S608 - a condition of ours
+    return dict(_ids(keys))
+
+
+@compiled
+def _ids(keys: Sequence[str]) -> Any:
+    return Listener.select(Listener.key, Listener.id).where(Listener.key.in_(keys))

@@ -21,8 +21,7 @@ from musicsvc.store.plays.rollups.counts import BLOCK8, BLOCK32, DAY
 from musicsvc.store.plays.rollups.histograms import Histogram
 from musicsvc.store.plays.subjects import TRACK
 
-COUNTED = f"SELECT {counts.SUBJECT}, {counts.PERIOD}, {{columns}} FROM {{{{rows}}}}"  # noqa: S608 - our own names
-SETS = COUNTED.format(columns="plays, listeners")
+SETS = f"SELECT {counts.SUBJECT}, {counts.PERIOD}, plays, listeners FROM {{rows}}"  # noqa: S608 - our own names
 STORED = f"SELECT {counts.SUBJECT}, {counts.PERIOD} FROM {{rows}}"  # noqa: S608 - our own names
 SUMS = f"SELECT {counts.SUBJECT}, CAST(SUM(plays) AS BIGINT) FROM {{rows}} GROUP BY 1"  # noqa: S608 - our own names
 MANY_IDS = 2000  # whose plays are added up in the database
@@ -103,24 +102,32 @@ class Reader:
         self._windows = [window.countable(done.kept_from) for window in windows]
         self._all_time = all_time
         self._open = counts.start(DAY, done.open_day) >> counts.REST_BITS
-        days = {*done.open_days} if all_time else set[int]()
-        complete = _blocks(done)
-        months = {*complete} if all_time else set[int]()
-        for window in self._windows if done.newest is not None else ():
-            whole, others = _split(window, done)
-            months.update(day for day in complete if day in whole)
-            days.update(others)
-        cuts = {bound for window in self._windows for bound in (window.first, window.end)}
-        eights = [
-            day
-            for day in range(done.open_day8 - blocks.KEPT * LENGTH8, done.open_day8, LENGTH8)
-            if days.issuperset(range(day, day + LENGTH8)) and not cuts.intersection(range(day + 1, day + LENGTH8))
-        ]
+        months, days = self._cover(done)
+        eights = self._blocks_of_8(days, done)
         in_eights = {day for first in eights for day in range(first, first + LENGTH8)}
         self._eights = self._places(eights, BLOCK8)
         self._in_eights = self._places(in_eights, DAY)
         self._others = self._places(months, BLOCK32) | self._places(days - in_eights, DAY)
         self._place = self._eights | self._in_eights | self._others
+
+    def _cover(self, done: blocks.Progress) -> tuple[set[int], set[int]]:
+        """Return the first days of the complete blocks of 32 days that are needed, and the other days."""
+        complete = _blocks(done)
+        months, days = ({*complete}, {*done.open_days}) if self._all_time else (set[int](), set[int]())
+        for window in self._windows if done.newest is not None else ():
+            whole, others = _split(window, done)
+            months.update(day for day in complete if day in whole)
+            days.update(others)
+        return months, days
+
+    def _blocks_of_8(self, days: set[int], done: blocks.Progress) -> list[int]:
+        """Return the first days of the blocks of 8 days, if any subject has them, whose days are all in one window."""
+        cuts = {bound for window in self._windows for bound in (window.first, window.end)}
+        return [
+            day
+            for day in range(done.open_day8 - blocks.KEPT * LENGTH8, done.open_day8, LENGTH8)
+            if days.issuperset(range(day, day + LENGTH8)) and not cuts.intersection(range(day + 1, day + LENGTH8))
+        ]
 
     def _places(self, days: Iterable[int], level: int) -> dict[int, int]:
         """Return the index of the window, or the number of windows, by the PERIOD that begins on each of the days."""
@@ -186,7 +193,7 @@ class Reader:
 
     def _rows(self, kind: int, ids: Collection[int], columns: str) -> list[Any]:
         """Return rows that together have all plays of `ids`, as few as possible: id, PERIOD, and these columns."""
-        query = COUNTED.format(columns=columns)
+        query = f"SELECT {counts.SUBJECT}, {counts.PERIOD}, {columns} FROM {{rows}}"  # noqa: S608 - our own names
         eights = counts.fetch_rows(query, _starts(self._eights), kind, ids)
         stored: dict[int, set[int]] = defaultdict(set)
         for subject, period, *_ in eights:

@@ -9,13 +9,13 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from musicsvc.store.engine import bulk, sql
-from musicsvc.store.engine.sql import fetch, in_list, run, run_many
+from musicsvc.store.engine.sql import compiled, fetch, in_list, run, run_many
+from musicsvc.store.models import DroppedPlay
 from musicsvc.store.plays import ranks, subjects
 from musicsvc.store.plays.periods import SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks, counts, reader, recount
 from musicsvc.store.plays.subjects import TRACK, Subject
 
-STORED = "SELECT key FROM {rows}"
 SAME = f"""
     SELECT DISTINCT p.slot, p.listener_id FROM {{given}} CROSS JOIN play p
     WHERE p.slot / {SLOTS_PER_DAY} = given.value AND p.track_id = ? AND EXISTS (
@@ -29,7 +29,6 @@ PLAYS = """
 DROP = "DELETE FROM play WHERE slot = ? AND track_id = ? AND listener_id = ? AND client_key = ?"
 REMEMBER = "INSERT INTO dropped_play (slot, listener_id, client_key, names_hash) {rows}"
 MOVE = f"UPDATE play SET track_id = ? WHERE slot / {SLOTS_PER_DAY} {{days}} AND track_id = ?"  # noqa: S608 - a constant
-TOTAL = "SELECT CAST(coalesce(sum(plays), 0) AS BIGINT) FROM track_plays WHERE track_id IN (?, ?)"
 KNOWN = """
     WITH asked (client_key) AS ({rows})
     SELECT d.client_key FROM asked CROSS JOIN dropped_play d WHERE d.client_key = asked.client_key
@@ -67,10 +66,8 @@ def move(source: int, target: int) -> list[int]:
     among, values = in_list(days)
     run(MOVE.format(days=among), target, values, source)
     _count(source, target, days, dropped)
-    ((total,),) = fetch(TOTAL, source, target)
-    with ranks.moving([source, target]):
-        run("DELETE FROM track_plays WHERE track_id IN (?, ?)", source, target)
-        run("INSERT INTO track_plays (track_id, plays) VALUES (?, ?)", target, total - len(dropped))
+    total = sum(reader.all_time_plays(TRACK, [source, target]).values())
+    ranks.replace({source: None, target: total - len(dropped)})
     return days
 
 
@@ -82,15 +79,20 @@ def renew(days: Collection[int], others: Iterable[Subject]) -> None:
 
 def dropped(client_keys: Collection[bytes]) -> set[bytes]:
     """Return those of the clients' ids, given as hashes, that plays had which a move dropped."""
-    if not client_keys or not fetch("SELECT 1 FROM dropped_play LIMIT 1"):
+    if not client_keys or not _any_dropped():
         return set()
     return {bytes(key) for (key,) in bulk.insert_returning(KNOWN, ["bytea"], [(key,) for key in client_keys])}
+
+
+@compiled
+def _any_dropped() -> Any:
+    return DroppedPlay.select(DroppedPlay.slot).limit(1)
 
 
 def _days(track: int) -> list[int]:
     """Return the days (since 1970-01-01) on which the track was played."""
     some = {day for days, played in reader.spans(TRACK, [track]) if played for day in days}
-    return sorted(counts.first_day(key) for (key,) in counts.fetch_rows(STORED, counts.starts(some), TRACK, [track]))
+    return counts.days_stored(some, TRACK, [track])
 
 
 def _repeated(source: int, target: int, days: Sequence[int]) -> list[RepeatedPlay]:

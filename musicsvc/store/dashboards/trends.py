@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from musicsvc.store.dashboards.catalog_search import MANAGED
+from peewee import fn
+
 from musicsvc.store.engine import sql
-from musicsvc.store.engine.sql import fetch
+from musicsvc.store.engine.sql import compiled, fetch
+from musicsvc.store.insights import belonging
 from musicsvc.store.insights.listening import milestones
+from musicsvc.store.models import Artist, TrackArtist
 from musicsvc.store.plays.ingest import AHEAD
 from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY, Window, day_of
 from musicsvc.store.plays.rollups import counts
@@ -14,23 +17,21 @@ from musicsvc.store.plays.rollups.reader import PART_OF_SLOT, WHOLE_SLOTS, Reade
 from musicsvc.store.plays.subjects import TRACK
 
 FIRST_READ, FACTOR = 100, 20  # rows of each list; more if too few of them are the account's
-TRACKS = "FROM artist a JOIN track_artist l ON l.artist_id = a.id WHERE a.manager_id = ?"
-RANGE = f"SELECT COUNT(*), MIN(l.track_id), MAX(l.track_id) {TRACKS}"
-IDS = f"SELECT DISTINCT l.track_id {TRACKS} ORDER BY 1"
-# One sum has the plays in the window and, from bit BITS on, those in the window before: half the time of two sums.
-BITS = 31
-PACKED = {"plays": ("{plays}", "0"), "before": (f"{{plays}} * {1 << BITS}", "0"), "later": ("0", "{plays}")}
-ROWS = f"SELECT {counts.SUBJECT} AS track, {{plays}} FROM {{rows}}"  # noqa: S608 - our own names
-SINGLE = "SELECT p.track_id AS track, {plays} FROM play p WHERE {time} AND p.track_id {among}"
+ROWS = f"SELECT {counts.SUBJECT} AS track, {{sums}} FROM {{rows}}"  # noqa: S608 - our own names
+SINGLE = "SELECT p.track_id AS track, {sums} FROM play p WHERE {time} AND p.track_id {among}"
+# What is added up for each track.
+SUMS = {
+    "plays": "{plays} AS plays, 0 AS before, 0 AS later",
+    "before": "0 AS plays, {plays} AS before, 0 AS later",
+    "later": "0 AS plays, 0 AS before, {plays} AS later",
+}
 CHANGED = """
     WITH changed AS MATERIALIZED (
-        SELECT track, packed & {last} AS plays, packed >> {bits} AS before, later FROM (
-            SELECT track, CAST(SUM(packed) AS BIGINT) AS packed, {later} AS later
-            FROM ({parts}) AS parts GROUP BY track
-        ) AS sums
+        SELECT track, CAST(SUM(plays) AS BIGINT) AS plays, CAST(SUM(before) AS BIGINT) AS before,
+            CAST(SUM(later) AS BIGINT) AS later
+        FROM ({parts}) AS parts GROUP BY track
     )
 """
-SUM_LATER = "CAST(SUM(later) AS BIGINT)"
 # The number of a milestone has more digits than the plays before the window.
 LISTS = f"""
     SELECT * FROM (
@@ -49,7 +50,6 @@ LISTS = f"""
         ORDER BY LENGTH(CAST(t.plays - c.later AS TEXT)) DESC, c.plays DESC, c.track DESC LIMIT ?
     ) AS reached
 """  # noqa: S608 - our own numbers
-OWN = "SELECT t.id FROM track t WHERE t.id {among} AND {managed}"
 
 
 class Change(NamedTuple):
@@ -60,7 +60,7 @@ class Change(NamedTuple):
     before: int
 
 
-class Changes(NamedTuple):
+class Trends(NamedTuple):
     """The tracks whose plays grew or fell most, and those that have passed the 100th, 1,000th … play in the window."""
 
     up: list[Change]
@@ -68,34 +68,32 @@ class Changes(NamedTuple):
     passed: list[int]
 
 
-def read(user_id: int, window: Window, now: int, most: int) -> Changes:
-    """Return the changes of an account's tracks, at most `most` of each kind. Milestones: the highest first."""
-    ((count, first, last),) = fetch(RANGE, user_id)
+def read(user_id: int, window: Window, now: int, most: int) -> Trends:
+    """Return the trends of an account's tracks, at most `most` of each kind. Milestones: the highest first."""
+    ((count, first, last),) = _range(user_id)
     if not count:
-        return Changes([], [], [])
+        return Trends([], [], [])
     dense = last - first < sql.DENSE * count
-    tracks = range(first, last + 1) if dense else [track for (track,) in fetch(IDS, user_id)]
+    tracks = range(first, last + 1) if dense else [track for (track,) in _ids(user_id)]
     parts, values = _parts(tracks, window, now)
     limit = FIRST_READ
     while parts:
-        later = SUM_LATER if any("AS later" in part for part in parts) else "0"
-        statement = (
-            CHANGED.format(parts=" UNION ALL ".join(parts), last=(1 << BITS) - 1, bits=BITS, later=later) + LISTS
-        )
+        statement = CHANGED.format(parts=" UNION ALL ".join(parts)) + LISTS
         rows = fetch(statement, *values, limit, limit, limit)
-        own = _own(user_id, {row[1] for row in rows}) if dense else {row[1] for row in rows}
+        shown = {row[1] for row in rows}
+        own = {track for (track,) in belonging.managed(shown, user_id, kind=TRACK)} if dense and shown else shown
         lists = [[row for row in rows if row[0] == number] for number in (1, 2, 3)]
         found = [[row for row in some if row[1] in own][:most] for some in lists]
         if all(len(some) == most or len(every) < limit for some, every in zip(found, lists, strict=True)):
             up, down, passed = found
             compared = window.compared_with is not None
-            return Changes(
+            return Trends(
                 [Change(*row[1:4]) for row in up if compared],
                 [Change(*row[1:4]) for row in down if compared],
                 [row[1] for row in passed],
             )
         limit *= FACTOR
-    return Changes([], [], [])
+    return Trends([], [], [])
 
 
 def _parts(tracks: Any, window: Window, now: int) -> tuple[list[str], list[Any]]:
@@ -103,7 +101,7 @@ def _parts(tracks: Any, window: Window, now: int) -> tuple[list[str], list[Any]]
     later = Window("", window.end, max(window.end, day_of(now + AHEAD) + 1))
     parts: list[str] = []
     values: list[Any] = []
-    for column, of in zip(PACKED, (window, window.before, later), strict=True):
+    for column, of in zip(SUMS, (window, window.before, later), strict=True):
         if periods := Reader(of, all_time=False).periods if of.days else []:
             bounds = (TRACK << counts.ID_BITS) + tracks[0], (TRACK << counts.ID_BITS) + tracks[-1] + 1
             rows, some = (
@@ -111,20 +109,14 @@ def _parts(tracks: Any, window: Window, now: int) -> tuple[list[str], list[Any]]
                 if isinstance(tracks, range)
                 else counts.rows(periods, TRACK, tracks)
             )
-            parts.append(ROWS.format(plays=_packed(column, "plays", later), rows=rows))
+            parts.append(ROWS.format(sums=SUMS[column].format(plays="plays"), rows=rows))
             values += some
     if window.before.seconds:
         for time, instants in _last_day(window.before):
             among, ids = sql.in_list(tracks) if not isinstance(tracks, range) else ("BETWEEN ? AND ?", None)
-            parts.append(SINGLE.format(plays=_packed("before", "1", later), time=time, among=among))
+            parts.append(SINGLE.format(sums=SUMS["before"].format(plays=1), time=time, among=among))
             values += [*instants, *([tracks[0], tracks[-1]] if ids is None else [ids])]
     return parts, values
-
-
-def _packed(column: str, plays: str, later: Window) -> str:
-    """Return SQL for the columns to sum: `packed` and, unless the window ends today, `later`."""
-    packed, after = (each.format(plays=plays) for each in PACKED[column])
-    return f"{packed} AS packed" + (f", {after} AS later" if later.days else "")
 
 
 def _last_day(window: Window) -> Iterable[tuple[str, tuple[int, ...]]]:
@@ -134,9 +126,15 @@ def _last_day(window: Window) -> Iterable[tuple[str, tuple[int, ...]]]:
         yield PART_OF_SLOT, (slot, window.ends)
 
 
-def _own(user_id: int, tracks: set[int]) -> set[int]:
-    if not tracks:
-        return set()
-    among, ids = sql.in_list(sorted(tracks))
-    statement = OWN.format(among=among, managed=MANAGED[TRACK].format(id="t.id"))
-    return {track for (track,) in fetch(statement, ids, user_id)}
+@compiled
+def _range(user_id: int) -> Any:
+    """Select the number of credits of the account's artists, and their lowest and highest track."""
+    track = TrackArtist.track
+    query = TrackArtist.select(fn.COUNT(track), fn.MIN(track), fn.MAX(track)).join(Artist)
+    return query.where(Artist.manager == user_id)
+
+
+@compiled
+def _ids(user_id: int) -> Any:
+    query = TrackArtist.select(TrackArtist.track).distinct().join(Artist)
+    return query.where(Artist.manager == user_id).order_by(TrackArtist.track)
