@@ -29,7 +29,7 @@ from musicsvc.store.engine.store import Store
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import ALL, Window
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
-from musicsvc.store.recounting import compare, dump, engines, recounted
+from musicsvc.store.recounting import compare, dump, engines, results
 from musicsvc.store.recounting.dump import Dump
 from musicsvc.store.recounting.engines import Engine
 from musicsvc.store.schema import schema
@@ -85,7 +85,7 @@ def count(engine: Engine, opened: Dump, ids: Mapping[int, list[int]]) -> Found:
     for name, window in windows(opened).items():
         began = time.perf_counter()
         for kind, some in ids.items():
-            for each in recounted.run(engine, opened, kind, some, window):
+            for each in results.run(engine, opened, kind, some, window):
                 found[each.subject, name] = recounting.shape(each)
         print(f"  {name}: {time.perf_counter() - began:.1f} s", flush=True)
     return found
@@ -133,7 +133,7 @@ def main() -> int:
             began = time.perf_counter()
             with start() as engine:
                 print(f"  started: {time.perf_counter() - began:.1f} s", flush=True)
-                recounted.check_rows(engine, opened)
+                results.check_rows(engine, opened)
                 wrong = differences(served, count(engine, opened, ids))
             print(f"  {len(wrong):,} differences, {time.perf_counter() - began:.1f} s in all", flush=True)
             broken += wrong[:20]

@@ -11,10 +11,8 @@ from musicsvc.store.insights.listening import DEFAULT_DAYS
 from musicsvc.wording import quantity
 
 if TYPE_CHECKING:
-    from musicsvc.store.insights.explain import Counted, Explanation
-    from musicsvc.store.insights.figures import Figures
-    from musicsvc.store.insights.listening.recount import Recount
     from musicsvc.store.plays.periods import Window
+    from musicsvc.store.recounting.explain import Details, Explanation
 
 NOT_STORED = "Repeated and refused plays are reported to the client but not stored; each stored play counts once."
 # The lines of text that cannot be recounted after plays of the window, or any plays, were deleted.
@@ -33,15 +31,18 @@ def as_json(found: "Explanation") -> JSON:
         "plays_kept_from": to_date(found.kept_from).isoformat() if found.kept_from else None,
         "not_stored": NOT_STORED,
         "not_recounted": _deleted(found),
-        "days": [{"date": to_date(day).isoformat()} | each._asdict() for day, each in sorted(found.days.items())],
+        "days": [
+            {"date": to_date(day).isoformat(), "plays": plays, "listeners": listeners}
+            for day, (plays, listeners) in sorted(found.counted.days.items())
+        ],
         "counted": {
-            "period": found.within._asdict() if found.kept.within else None,
-            "before": found.before._asdict() if found.kept.before else None,
-            "all_time": found.ever._asdict() if found.kept.ever else None,
+            "period": _numbers(found, "") if found.kept.within else None,
+            "before": _numbers(found, "_before") if found.kept.before else None,
+            "all_time": _numbers(found, "_total") if found.kept.ever else None,
         },
         "growth": _growth(found),
         "listening": _listening(found),
-        "served": shapes.figures(found.served),
+        "served": shapes.figures(found.figures),
         "differences": [each._asdict() for each in found.differences],
         "equal": not found.differences,
     }
@@ -52,7 +53,10 @@ def print_page(session: Session, title: str, found: "Explanation") -> None:
     from musicsvc.store.plays.periods import to_date
 
     output.print_record(_head(title, found), json=False)
-    rows = [{"day": to_date(day), **_spelled(each)} for day, each in sorted(found.days.items())]
+    rows = [
+        {"day": to_date(day), "plays": f"{plays:,}", "listeners": f"{listeners:,}"}
+        for day, (plays, listeners) in sorted(found.counted.days.items())
+    ]
     if rows:
         typer.echo()
         output.print_table(session, rows, ("day", "plays", "listeners"), json=False)
@@ -72,18 +76,23 @@ def _window(window: "Window") -> JSON:
     }
 
 
+def _numbers(found: "Explanation", days: str) -> dict[str, int]:
+    """Return the recounted plays and listeners. `days`: the end of the fields' names."""
+    return {name: getattr(found.recounted, f"{name}{days}") for name in ("plays", "listeners")}
+
+
 def _growth(found: "Explanation") -> JSON:
     """Map `plays` and `listeners` to their growth: `formula` (text with the actual numbers) and `percent` (served)."""
     from musicsvc.store.insights.figures import change_formula
 
-    served = {"plays": found.served.plays_change, "listeners": found.served.listeners_change}
-    formulas = {
-        name: change_formula(getattr(found.within, name), getattr(found.before, name))
-        if found.kept.before
-        else _deleted(found)
-        for name in served
+    within, before = _numbers(found, ""), _numbers(found, "_before")
+    return {
+        name: {
+            "formula": change_formula(plays, before[name]) if found.kept.before else _deleted(found),
+            "percent": getattr(found.figures, f"{name}_change"),
+        }
+        for name, plays in within.items()
     }
-    return {name: {"formula": formulas[name], "percent": change} for name, change in served.items()}
 
 
 def _deleted(found: "Explanation") -> str | None:
@@ -94,8 +103,9 @@ def _deleted(found: "Explanation") -> str | None:
 
 
 def _head(title: str, found: "Explanation") -> JSON:
-    quiet = found.window.days - len(found.days)
-    days = f"{len(found.days)} with plays, {quiet} without" if found.kept.within else _deleted(found)
+    played = len(found.counted.days)
+    quiet = found.window.days - played
+    days = f"{played} with plays, {quiet} without" if found.kept.within else _deleted(found)
     return {
         "figures of": title,
         "window": _span(found.window),
@@ -123,23 +133,25 @@ def _kept(found: "Explanation") -> str:
 def _sums(found: "Explanation") -> JSON:
     from musicsvc.store.insights.listening.listening import LISTENING
 
-    plays, people = (sum(column) for column in zip(*found.days.values(), strict=True)) if found.days else (0, 0)
+    plays, people = (sum(pair[which] for pair in found.counted.days.values()) for which in range(2))
     equals = " =" if found.kept.before else "; the API returns"
     growth = _growth(found)
     lines = {
         "sum of the days": f"{quantity(plays, 'play')}; {quantity(people, 'listener')}, once per day",
-        "whole window": _pair(found.within),
-        "window before": _pair(found.before),
-        "all time": _pair(found.ever),
+        "whole window": _pair(found, ""),
+        "window before": _pair(found, "_before"),
+        "all time": _pair(found, "_total"),
         **{
             f"growth of {name}": f"{each['formula']}{equals} {_result(each['percent'])}"
             for name, each in growth.items()
         },
-        "likes and reposts": _given(found.served),
-        **listening.lines(_recount(found.listening.counted)),
+        "likes and reposts": (
+            f"{found.figures.likes:,} and {found.figures.reposts:,} given in the window and not withdrawn"
+        ),
+        **listening.lines(_details(found.counted.details)),
         "not in skips": (
-            f"{quantity(found.listening.without_duration, 'play')} without a duration,"
-            f" {found.listening.without_length:,} of tracks of unknown length"
+            f"{quantity(found.recounted.without_duration, 'play')} without a duration,"
+            f" {found.recounted.without_length:,} of tracks of unknown length"
         ),
     }
     kept = dict.fromkeys(OF_WINDOW, found.kept.within) | dict.fromkeys(OF_ALL_TIME, found.kept.ever)
@@ -151,23 +163,23 @@ def _sums(found: "Explanation") -> JSON:
 def _listening(found: "Explanation") -> JSON:
     from musicsvc.store.insights.listening.listening import LISTENING
 
-    more, kept = found.listening, found.kept
-    counted = _recount(more.counted)
+    recounted, kept = found.recounted, found.kept
+    counted = _details(found.counted.details)
     if not kept.ever:
         counted["listening"] |= {each.path: None for each in LISTENING if each.all_time}
         counted |= {name: None for name in ("milestones", "release") if name in counted}
     if not kept.within:
         counted |= {"listening": None, "hours": None}
     return {
-        "plays_without_duration": more.without_duration if kept.within else None,
-        "plays_of_unknown_length": more.without_length if kept.within else None,
+        "plays_without_duration": recounted.without_duration if kept.within else None,
+        "plays_of_unknown_length": recounted.without_length if kept.within else None,
         "counted": counted,
-        "served": _recount(more.served),
+        "served": _details(found.served.details),
     }
 
 
-def _recount(found: "Recount") -> JSON:
-    """Return the recounted figures as the API's JSON."""
+def _details(found: "Details") -> JSON:
+    """Return figures as the API's JSON."""
     from musicsvc.server.shapes import listening as shapes
 
     of_release = {} if found.release is None else {"release": shapes.releases([found.release], DEFAULT_DAYS)}
@@ -178,20 +190,13 @@ def _recount(found: "Recount") -> JSON:
     } | of_release
 
 
-def _pair(counted: "Counted") -> str:
-    return f"{quantity(counted.plays, 'play')}; {quantity(counted.listeners, 'listener')}, each counted once"
-
-
-def _given(served: "Figures") -> str:
-    return f"{served.likes:,} and {served.reposts:,} given in the window and not withdrawn"
+def _pair(found: "Explanation", days: str) -> str:
+    plays, people = _numbers(found, days).values()
+    return f"{quantity(plays, 'play')}; {quantity(people, 'listener')}, each counted once"
 
 
 def _result(percent: float | None) -> str:
     return "null" if percent is None else f"{percent} %"
-
-
-def _spelled(counted: "Counted") -> JSON:
-    return {"plays": f"{counted.plays:,}", "listeners": f"{counted.listeners:,}"}
 
 
 def _result_lines(found: "Explanation") -> list[str]:

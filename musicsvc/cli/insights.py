@@ -17,10 +17,10 @@ from musicsvc.cli.session import Session
 from musicsvc.reports.charts import dates
 from musicsvc.server.handlers import insights
 from musicsvc.store.insights import charts, figures
-from musicsvc.store.insights import explain as explanations
 from musicsvc.store.insights.listening import first_plays
 from musicsvc.store.plays import counting, history, subjects
 from musicsvc.store.plays.periods import Window, to_date
+from musicsvc.store.recounting import explain as explanations
 
 Growth = Callable[[float | None], str]
 

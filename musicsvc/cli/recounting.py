@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from musicsvc.store.plays.subjects import Subject
     from musicsvc.store.recounting.dump import Dump
     from musicsvc.store.recounting.engines import Engine
-    from musicsvc.store.recounting.recounted import Recounted
+    from musicsvc.store.recounting.results import Recounted
 
 # Figures of the API that plays do not tell.
 NOT_PLAYS = {"likes", "reposts", "followers", "engagement"}
@@ -66,15 +66,15 @@ class Options:
 def run(session: Session, folder: Path, options: Options, *, json: bool) -> None:
     """Recount the figures of the options from the dump in the folder; print them, or their differences."""
     from musicsvc.store.plays.subjects import KINDS
-    from musicsvc.store.recounting import dump, recounted
+    from musicsvc.store.recounting import dump, results
 
     if options.kind is None:
         raise typer.BadParameter("Say of what: track, album or artist.", param_hint="--kind")
     opened = dump.load(folder)
     window = _window(opened, options)
     with _engine(options) as engine:
-        recounted.check_rows(engine, opened)
-        found = recounted.run(engine, opened, KINDS[options.kind.value], options.ids, window)
+        results.check_rows(engine, opened)
+        found = results.run(engine, opened, KINDS[options.kind.value], options.ids, window)
         if options.compare:
             _compare(session, opened, window, options, found, json=json)
             return
@@ -189,18 +189,21 @@ def _compare(
     session: Session, dump: Dump, window: Window, options: Options, found: Iterator[Recounted], *, json: bool
 ) -> None:
     """Print every difference between the recounted and the service's own figures; exit with 1 if there is any."""
+    from musicsvc.store.insights.scopes import Scope
+    from musicsvc.store.plays.subjects import KINDS, Subject
     from musicsvc.store.recounting import compare
 
     subjects, differences, noun = 0, list[compare.Difference](), str(options.kind)
+    kind = KINDS[noun]
     with session.store() as store:
         which = store.read(partial(compare.comparable, dump, window)).result()
-        missing = store.read(partial(compare.ids, noun, all_of_them=not options.ids)).result()
+        missing = set() if options.ids else {*store.read(partial(Scope().ids, kind)).result()}
         for each in found:
             served = store.read(partial(served_figures, each.subject, window)).result()
             differences += compare.differences(each.subject, served, shape(each), which)
             missing.discard(each.subject.id)
             subjects += 1
-        for subject in compare.subjects(noun, missing):
+        for subject in (Subject(kind, each) for each in sorted(missing)):
             served = store.read(partial(served_figures, subject, window)).result()
             differences += compare.differences(subject, served, {}, which)
     rows = [each._asdict() for each in differences]

@@ -19,7 +19,7 @@ from musicsvc.store.models import Album, Artist
 from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.subjects import ARTIST
-from musicsvc.store.recounting.dialects import CLICKHOUSE, SPARK
+from musicsvc.store.recounting.engines import CLICKHOUSE, SPARK
 from tests.cli.conftest import Json, Run
 from tests.conftest import NOW
 from tests.support import databases, dumps

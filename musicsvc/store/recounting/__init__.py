@@ -1,1 +1,1 @@
-"""Recount figures from dumped plays (Parquet) with DuckDB, Spark or ClickHouse."""
+"""Recount figures from single plays: of this database, or dumped (Parquet) with DuckDB, Spark or ClickHouse."""

@@ -1,16 +1,13 @@
 """Compare recounted figures with those of this database, of days of which both have the same plays."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-
-from pyroaring import BitMap64
 
 from musicsvc.clock import isoformat
 from musicsvc.store.engine.sql import fetch
-from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.plays.periods import SLOTS_PER_DAY, Window, to_date
 from musicsvc.store.plays.rollups import blocks
-from musicsvc.store.plays.subjects import KINDS, NOUNS, Subject
+from musicsvc.store.plays.subjects import NOUNS, Subject
 from musicsvc.store.recounting.dump import Dump
 from musicsvc.wording import quantity
 
@@ -66,15 +63,6 @@ def comparable(dump: Dump, window: Window) -> Comparable:
 
     earlier = window.compared_with is None or same(window.before)
     return Comparable(same(window), same(window) and earlier, not changed and not kept_from, changed, bool(kept_from))
-
-
-def ids(kind: str, *, all_of_them: bool) -> BitMap64:
-    """Return the ids of all tracks, albums or artists in this database, or none."""
-    return Scope().ids(KINDS[kind]) if all_of_them else BitMap64()
-
-
-def subjects(kind: str, some: Iterable[int]) -> Iterator[Subject]:
-    return (Subject(KINDS[kind], each) for each in some)
 
 
 def differences(subject: Subject, served: JSON, recounted: JSON, which: Comparable) -> Iterator[Difference]:

@@ -1,12 +1,12 @@
-"""Run queries over Parquet files: DuckDB in this process, Spark, or ClickHouse."""
+"""Run queries over Parquet files: DuckDB in this process, Spark, or ClickHouse; and what differs in their SQL."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 from musicsvc import extras, scratch
 from musicsvc.errors import Failure
-from musicsvc.store.recounting.dialects import CLICKHOUSE, DUCKDB, SPARK, Dialect
 
 MEMORY = "1GB"
 BATCH = 10_000  # rows
@@ -27,6 +27,44 @@ CLICKHOUSE_SETTINGS = {
     "max_bytes_before_external_sort": 1 << 29,
 }
 ONLY_HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+class Dialect(NamedTuple):
+    """Templates of SQL expressions.
+
+    - `quotient`: `{0}` divided by `{1}`, rounded down.
+    - `micros`: microseconds since 1970 of the timestamp `{0}`.
+    - `parquet`: the rows of Parquet files: `{names}` as a list of texts, or `{pattern}`, or that as `{identifier}`.
+    """
+
+    quotient: str
+    micros: str = "{0}"
+    parquet: str = ""
+
+    def source(self, folder: Path, paths: Sequence[str]) -> str:
+        """Return SQL for the rows of files in the folder, to put after FROM."""
+        names = ", ".join(f"'{folder / path}'" for path in paths)
+        within = paths[0] if len(paths) == 1 else f"{{{','.join(paths)}}}"
+        pattern = f"{folder}/{within}"
+        return self.parquet.format(names=names, pattern=pattern, identifier=pattern.replace("`", "``"))
+
+
+STORED = Dialect(quotient="({0} / {1})")  # of this database, SQLite or PostgreSQL
+DUCKDB = Dialect(
+    micros="epoch_us({0})",
+    quotient="({0} // {1})",
+    parquet="read_parquet([{names}], hive_partitioning = false)",
+)
+SPARK = Dialect(
+    micros="unix_micros(CAST({0} AS TIMESTAMP))",
+    quotient="({0} DIV {1})",
+    parquet="parquet.`{identifier}`",
+)
+CLICKHOUSE = Dialect(
+    micros="toUnixTimestamp64Micro({0})",
+    quotient="intDiv({0}, {1})",
+    parquet="file('{pattern}', Parquet)",
+)
 
 
 class Engine(Protocol):

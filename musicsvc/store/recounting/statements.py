@@ -1,23 +1,29 @@
-"""The SQL that recounts figures from dumped plays, shared by all engines.
+"""The SQL that recounts figures from single plays, shared by all engines and by this database.
 
 One query returns everything about the subjects, in rows of one shape, ordered by subject: the section, which says what
 the row is about, seven numbers and a name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from musicsvc.clock import DAY, HOUR
+from musicsvc.store.insights.listening.milestones import FACTOR, FIRST
 from musicsvc.store.plays.periods import Window
 from musicsvc.store.plays.rollups.histograms import FIRST_HOUR, HOURS, SKIP_BEFORE_MS
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK
-from musicsvc.store.recounting.dialects import Dialect
+from musicsvc.store.recounting.engines import Dialect
 
 # Sections.
-NAME, COUNTS, COMPLETION, BY_HOUR, BY_DAY, TRACKS, ALBUMS = range(7)
+NAME, COUNTS, COMPLETION, BY_HOUR, BY_DAY, TRACKS, ALBUMS, HEARD_FIRST, MILESTONES = range(9)
+FIGURES = NAME, COUNTS, COMPLETION, BY_HOUR, BY_DAY
+RANKINGS = {TRACK: (), ALBUM: (TRACKS,), ARTIST: (TRACKS, ALBUMS)}
+WITHOUT_DURATION, WITHOUT_LENGTH = -1, -2  # in place of the percentage of a play
 NUMBERS = "abcdefg"
 TOP = 10
 ALL = 2**31
+REACHED = ", ".join(str(FIRST * FACTOR**power) for power in range(16))  # milestones, more than any database has
 # A track without a name was deleted: its plays count on, but it is no subject and in no list.
 SUBJECTS = {
     TRACK: "SELECT track_id AS subject, name FROM {tracks} AS t WHERE name IS NOT NULL",
@@ -29,40 +35,53 @@ MEMBERS = {
     ALBUM: "SELECT album_id AS subject, track_id FROM {tracks} AS t WHERE album_id IS NOT NULL",
     ARTIST: "SELECT artist_id AS subject, track_id FROM {track_artists} AS l",
 }
-TRACKS_OF_ALBUM = "SELECT album_id AS subject, track_id AS item, name FROM {tracks} AS t WHERE name IS NOT NULL"
-TRACKS_OF_ARTIST = """
-    SELECT l.artist_id AS subject, t.track_id AS item, t.name AS name
-    FROM {track_artists} AS l JOIN {tracks} AS t ON t.track_id = l.track_id WHERE t.name IS NOT NULL
-"""
-ALBUMS_OF_ARTIST = """
-    SELECT l.artist_id AS subject, b.album_id AS item, b.name AS name
-    FROM {album_artists} AS l JOIN {albums} AS b ON b.album_id = l.album_id
-"""
+# What a ranking of a subject lists, by its section.
+LISTED = {
+    (ALBUM, TRACKS): "SELECT album_id AS subject, track_id AS item, name FROM {tracks} AS t WHERE name IS NOT NULL",
+    (ARTIST, TRACKS): """
+        SELECT l.artist_id AS subject, t.track_id AS item, t.name AS name
+        FROM {track_artists} AS l JOIN {tracks} AS t ON t.track_id = l.track_id WHERE t.name IS NOT NULL
+    """,
+    (ARTIST, ALBUMS): """
+        SELECT l.artist_id AS subject, b.album_id AS item, b.name AS name
+        FROM {album_artists} AS l JOIN {albums} AS b ON b.album_id = l.album_id
+    """,
+}
 PLAYS = "(SELECT track_id, {instant} AS instant, duration_ms, listener FROM {source} AS s)"
 NO_PLAYS = """(SELECT CAST(0 AS BIGINT) AS track_id, CAST(0 AS BIGINT) AS instant, CAST(0 AS BIGINT) AS duration_ms,
     CAST(0 AS BIGINT) AS listener WHERE 1 = 0)"""
 CHOSEN = "SELECT * FROM ({rows}) AS r WHERE {condition}"
-WITHIN = "CASE WHEN p.instant >= {start} AND p.instant < {end} THEN 1 ELSE 0 END"
+# The plays of subjects, each once for each subject.
+OF_SUBJECTS = """
+    SELECT m.subject AS subject, p.track_id AS track_id, p.instant AS instant, p.duration_ms AS duration_ms,
+        p.listener AS listener
+    FROM {plays} AS p JOIN ({members}) AS m ON m.track_id = p.track_id
+"""
 # One row for each listener of a subject, so that distinct listeners are rows and need no function of the engine.
 HEARD = """
-    SELECT m.subject AS subject, p.listener AS listener, COUNT(*) AS ever, MIN(p.instant) AS began,
-        SUM({within}) AS inside, SUM({earlier}) AS earlier
-    FROM {plays} AS p JOIN ({members}) AS m ON m.track_id = p.track_id GROUP BY m.subject, p.listener
+    SELECT p.subject AS subject, p.listener AS listener, COUNT(*) AS ever, MIN(p.instant) AS began,
+        SUM(CASE WHEN p.instant >= {start} AND p.instant < {end} THEN 1 ELSE 0 END) AS inside,
+        SUM(CASE WHEN p.instant >= {start_before} AND p.instant < {end_before} THEN 1 ELSE 0 END) AS earlier
+    FROM ({plays}) AS p GROUP BY p.subject, p.listener
 """
-MEASURED = """
-    SELECT m.subject AS subject, CASE WHEN p.duration_ms >= t.duration_ms THEN 100 ELSE {percent} END AS percent,
-        CASE WHEN p.duration_ms < {skip} AND p.duration_ms * 2 < t.duration_ms THEN 1 ELSE 0 END AS skipped
-    FROM {played} AS p JOIN ({members}) AS m ON m.track_id = p.track_id
-    JOIN (SELECT track_id, duration_ms FROM {tracks} AS t WHERE duration_ms > 0) AS t ON t.track_id = p.track_id
-    WHERE p.duration_ms IS NOT NULL
-"""
-OF_HOURS = """
-    SELECT m.subject AS subject, ({hour} + {first_hour}) % {hours} AS hour
-    FROM {played} AS p JOIN ({members}) AS m ON m.track_id = p.track_id
-"""
+MEASURED = f"""
+    SELECT p.subject AS subject, CASE WHEN p.duration_ms IS NULL THEN {WITHOUT_DURATION}
+            WHEN t.duration_ms IS NULL THEN {WITHOUT_LENGTH}
+            WHEN p.duration_ms >= t.duration_ms THEN 100 ELSE {{percent}} END AS percent,
+        CASE WHEN p.duration_ms < {SKIP_BEFORE_MS} AND p.duration_ms * 2 < t.duration_ms THEN 1 ELSE 0 END AS skipped
+    FROM ({{played}}) AS p LEFT JOIN (
+        SELECT track_id, duration_ms FROM {{tracks}} AS t WHERE duration_ms > 0
+    ) AS t ON t.track_id = p.track_id
+"""  # noqa: S608 - constants
 OF_DAYS = """
-    SELECT m.subject AS subject, {day} AS day, p.listener AS listener, COUNT(*) AS number
-    FROM {played} AS p JOIN ({members}) AS m ON m.track_id = p.track_id GROUP BY m.subject, {day}, p.listener
+    SELECT p.subject AS subject, {day} AS day, p.listener AS listener, COUNT(*) AS number
+    FROM ({played}) AS p GROUP BY p.subject, {day}, p.listener
+"""
+FIRSTS = f"SELECT subject, listener, MIN(day) AS day FROM ({OF_DAYS}) AS d GROUP BY subject, listener"  # noqa: S608 - ours
+NUMBERED = """
+    SELECT p.subject AS subject, p.instant AS instant,
+        ROW_NUMBER() OVER (PARTITION BY p.subject ORDER BY p.instant) AS number
+    FROM ({plays}) AS p
 """
 RANKED = """
     SELECT l.subject AS subject, l.item AS item, l.name AS name, COALESCE(s.ever, 0) AS ever,
@@ -86,6 +105,27 @@ COUNTED = (
     "SUM(CASE WHEN h.earlier > 0 THEN 1 ELSE 0 END)",
     "SUM(CASE WHEN h.began >= {start} AND h.began < {end} THEN 1 ELSE 0 END)",
 )
+# By section: what its numbers are selected from, which begins with a table of subjects, and the numbers.
+SECTIONS: Mapping[int, tuple[str, Sequence[str]]] = {
+    NAME: ("({subjects}) AS s", ()),
+    COUNTS: (f"({HEARD}) AS h GROUP BY subject", COUNTED),
+    COMPLETION: (f"({MEASURED}) AS m GROUP BY subject, percent, skipped", ("percent", "skipped", "COUNT(*)")),
+    BY_HOUR: (
+        "(SELECT p.subject AS subject, {hour} AS hour FROM ({played}) AS p) AS h GROUP BY subject, hour",
+        ("hour", "COUNT(*)"),
+    ),
+    BY_DAY: (f"({OF_DAYS}) AS d GROUP BY subject, day", ("day", "SUM(number)", "COUNT(*)")),
+    HEARD_FIRST: (f"({FIRSTS}) AS d GROUP BY subject, day", ("day", "COUNT(*)")),
+    MILESTONES: (f"({NUMBERED}) AS n WHERE number IN ({REACHED})", ("number", "instant")),
+    **dict.fromkeys(
+        (TRACKS, ALBUMS),
+        (f"({RANKED}) AS r WHERE place <= {{top}}", ("place", "item", "ever", "inside", "listeners", "size")),
+    ),
+}
+SECTION = """
+    SELECT CAST(subject AS BIGINT) AS subject, {section} AS section, {columns}, {name} AS name FROM {source}
+"""
+NAMES = {NAME: "s.name", TRACKS: "name", ALBUMS: "name"}
 
 
 class Row(NamedTuple):
@@ -98,7 +138,10 @@ class Row(NamedTuple):
 
 
 class Sources(NamedTuple):
-    """SQL for the rows of the files, to put after FROM. `played`: plays of the days of the window."""
+    """SQL for the rows of plays and of tables, to put after FROM. `played`: plays of the days of the window.
+
+    `named`: the plays are those of one subject, and have its id (`subject`), so that nothing joins them to it.
+    """
 
     plays: str
     played: str
@@ -107,81 +150,59 @@ class Sources(NamedTuple):
     artists: str
     track_artists: str
     album_artists: str
+    named: bool = False
+
+    def chosen(self, rows: str, condition: str) -> str:
+        return CHOSEN.format(rows=rows.format(**self._asdict()), condition=condition)
+
+    def of(self, plays: str, kind: int, condition: str) -> str:
+        """Return SQL for plays of the tracks, albums or artists (`kind`) that the condition chooses."""
+        if self.named:
+            return f"SELECT * FROM {plays} AS p"  # noqa: S608 - our own SQL
+        return OF_SUBJECTS.format(plays=plays, members=self.chosen(MEMBERS[kind], condition))
 
 
-def build(kind: int, ids: Sequence[int], window: Window, sources: Sources, dialect: Dialect) -> str:
-    """Return the query for tracks, albums or artists (`kind`). Without `ids`: for all of them."""
-    return _Query(kind, ids, window, sources, dialect).text()
+def build(
+    kind: int, ids: Sequence[int], window: Window, sources: Sources, dialect: Dialect, sections: Sequence[int] = ()
+) -> str:
+    """Return the query for tracks, albums or artists (`kind`). Without `ids`: for all of them.
+
+    By default, it has the sections of figures and of rankings.
+    """
+    chosen = f"subject IN ({', '.join(map(str, ids))})" if ids else "1 = 1"
+    quotient = dialect.quotient.format
+    hour = f"({quotient('p.instant', HOUR)} + {FIRST_HOUR})"
+    values = sources._asdict() | {
+        "subjects": sources.chosen(SUBJECTS[kind], chosen),
+        "plays": sources.of(sources.plays, kind, chosen),
+        "played": sources.of(sources.played, kind, chosen),
+        "start": window.starts,
+        "end": window.ends,
+        "start_before": window.before.starts,
+        "end_before": window.before.ends,
+        "percent": quotient("(p.duration_ms * 100)", "t.duration_ms"),
+        "day": quotient("p.instant", DAY),
+        "hour": f"{hour} - {quotient(hour, HOURS)} * {HOURS}",  # `%` marks parameters on PostgreSQL
+        "top": ALL if kind == ALBUM else TOP,
+    }
+
+    def section(number: int) -> str:
+        source, numbers = SECTIONS[number]
+        more = {}
+        if listed := LISTED.get((kind, number)):
+            more["listed"] = sources.chosen(listed, chosen)
+            items = f"subject IN (SELECT item FROM ({more['listed']}) AS i)"  # noqa: S608 - our own SQL
+            plays = sources.of(sources.plays, TRACK if number == TRACKS else ALBUM, items)
+            more["heard"] = HEARD.format(**values | {"plays": plays})
+        pairs = zip_longest(numbers, NUMBERS, fillvalue="0")
+        columns = ", ".join(f"CAST({each} AS BIGINT) AS {letter}" for each, letter in pairs)
+        text = SECTION.format(section=number, columns=columns, name=NAMES.get(number, "''"), source=source)
+        return text.format(**values | more)
+
+    every = " UNION ALL ".join(map(section, sections or (*FIGURES, *RANKINGS[kind])))
+    return f"SELECT * FROM ({every}) AS found ORDER BY subject, section, a"  # noqa: S608 - our own SQL
 
 
 def plays(dialect: Dialect, source: str) -> str:
     """Return SQL for the plays in files, to put after FROM: `instant` is in microseconds since 1970."""
     return PLAYS.format(instant=dialect.micros.format("played_at"), source=source)
-
-
-class _Query:
-    def __init__(self, kind: int, ids: Sequence[int], window: Window, sources: Sources, dialect: Dialect) -> None:
-        self._kind, self._window, self._dialect = kind, window, dialect
-        self._sources = sources._asdict()
-        self._condition = f"subject IN ({', '.join(map(str, ids))})" if ids else "1 = 1"
-
-    def text(self) -> str:
-        sections = [self._names(), self._counts(), self._completion(), self._hours(), self._days()]
-        if self._kind == ALBUM:
-            sections.append(self._ranking(TRACKS, TRACK, TRACKS_OF_ALBUM, ALL))
-        elif self._kind == ARTIST:
-            sections.append(self._ranking(TRACKS, TRACK, TRACKS_OF_ARTIST, TOP))
-            sections.append(self._ranking(ALBUMS, ALBUM, ALBUMS_OF_ARTIST, TOP))
-        return f"SELECT * FROM ({' UNION ALL '.join(sections)}) AS found ORDER BY subject, section, a"  # noqa: S608 - our own SQL
-
-    def _names(self) -> str:
-        return _section(NAME, f"({self._chosen(SUBJECTS[self._kind])}) AS s", name="s.name")
-
-    def _counts(self) -> str:
-        heard = self._heard(self._chosen(MEMBERS[self._kind]))
-        numbers = [each.format(start=self._window.starts, end=self._window.ends) for each in COUNTED]
-        return _section(COUNTS, f"({heard}) AS h GROUP BY subject", *numbers)
-
-    def _completion(self) -> str:
-        percent = self._dialect.quotient.format("(p.duration_ms * 100)", "t.duration_ms")
-        measured = self._of_members(MEASURED, percent=percent, skip=SKIP_BEFORE_MS)
-        return _section(
-            COMPLETION, f"({measured}) AS m GROUP BY subject, percent, skipped", "percent", "skipped", "COUNT(*)"
-        )
-
-    def _hours(self) -> str:
-        hour = self._dialect.quotient.format("p.instant", HOUR)
-        hours = self._of_members(OF_HOURS, hour=hour, first_hour=FIRST_HOUR, hours=HOURS)
-        return _section(BY_HOUR, f"({hours}) AS h GROUP BY subject, hour", "hour", "COUNT(*)")
-
-    def _days(self) -> str:
-        days = self._of_members(OF_DAYS, day=self._dialect.quotient.format("p.instant", DAY))
-        return _section(BY_DAY, f"({days}) AS d GROUP BY subject, day", "day", "SUM(number)", "COUNT(*)")
-
-    def _ranking(self, section: int, kind: int, listed: str, count: int) -> str:
-        """Rank the tracks or albums (`kind`) that `listed` selects for each subject."""
-        chosen = self._chosen(listed)
-        items = f"SELECT item FROM ({chosen}) AS i"  # noqa: S608 - our own SQL
-        members = CHOSEN.format(rows=MEMBERS[kind].format(**self._sources), condition=f"subject IN ({items})")
-        ranked = RANKED.format(listed=chosen, heard=self._heard(members))
-        numbers = "place", "item", "ever", "inside", "listeners", "size"
-        return _section(section, f"({ranked}) AS r WHERE place <= {count}", *numbers, name="name")
-
-    def _chosen(self, rows: str) -> str:
-        return CHOSEN.format(rows=rows.format(**self._sources), condition=self._condition)
-
-    def _of_members(self, template: str, **values: object) -> str:
-        return template.format(members=self._chosen(MEMBERS[self._kind]), **self._sources, **values)
-
-    def _heard(self, members: str) -> str:
-        within, earlier = (
-            WITHIN.format(start=each.starts, end=each.ends) for each in (self._window, self._window.before)
-        )
-        return HEARD.format(members=members, within=within, earlier=earlier, plays=self._sources["plays"])
-
-
-def _section(section: int, source: str, *numbers: str, name: str = "''") -> str:
-    """Return SQL for the rows of a section. `source` goes after FROM, and begins with a table of subjects."""
-    padded = [*numbers, *["0"] * (len(NUMBERS) - len(numbers))]
-    columns = ", ".join(f"CAST({number} AS BIGINT) AS {letter}" for number, letter in zip(padded, NUMBERS, strict=True))
-    return f"SELECT CAST(subject AS BIGINT) AS subject, {section} AS section, {columns}, {name} AS name FROM {source}"  # noqa: S608 - our own SQL

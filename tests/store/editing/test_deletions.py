@@ -20,7 +20,7 @@ from musicsvc.store.editing.merging import Noun
 from musicsvc.store.engagement import comments, likes
 from musicsvc.store.engine.name_index import TRACKS
 from musicsvc.store.engine.store import Store
-from musicsvc.store.insights import engagement, explain, scopes
+from musicsvc.store.insights import engagement, scopes
 from musicsvc.store.insights.listening.scope_totals import DetailedTotals
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import (
@@ -40,6 +40,7 @@ from musicsvc.store.plays.periods import SLOT, SLOTS_PER_DAY
 from musicsvc.store.plays.rollups import blocks, listeners, withdrawal
 from musicsvc.store.plays.rollups.withdrawal import Selection
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, TRACK, Subject
+from musicsvc.store.recounting import explain
 from musicsvc.store.security import security_events
 from tests.conftest import NOW
 from tests.support import play_counts

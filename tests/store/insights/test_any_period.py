@@ -12,12 +12,13 @@ from musicsvc.clock import DAY, SECOND
 from musicsvc.server.handlers.insights import data_of
 from musicsvc.server.shapes import insights as shapes
 from musicsvc.store.engine.store import Store
-from musicsvc.store.insights import charts, explain, export_rows, overview
+from musicsvc.store.insights import charts, export_rows, overview
 from musicsvc.store.insights.scopes import Scope
 from musicsvc.store.models import Play, PlayProgress
 from musicsvc.store.plays import history, periods, retention
 from musicsvc.store.plays.periods import SLOT
 from musicsvc.store.plays.subjects import ALBUM, ARTIST, KINDS, TRACK, Subject
+from musicsvc.store.recounting import explain
 from tests.conftest import NOW
 from tests.support import export_files
 from tests.support.examples import examples

@@ -8,13 +8,13 @@ import pytest
 from musicsvc.clock import DAY, isoformat
 from musicsvc.store.engine import sql
 from musicsvc.store.engine.store import Store
-from musicsvc.store.insights.listening import recount
 from musicsvc.store.insights.listening.milestones import BestDay, Milestone, Milestones
-from musicsvc.store.insights.listening.recount import Recounted
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import to_date
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.plays.subjects import ALBUM, Subject
+from musicsvc.store.recounting import explain
+from musicsvc.store.recounting.explain import Explanation, Kept
 from tests.conftest import NOW
 from tests.support.listening_world import TimedWorld
 from tests.support.oracle import PlayOf
@@ -43,29 +43,30 @@ def world(store: Store) -> TimedWorld:
     return world
 
 
-def counted(world: TimedWorld, subject: Subject, period: str = "all") -> Recounted:
-    return world.store.read(partial(recount.build, subject, periods.window(period, NOW), NOW)).result()
+def counted(world: TimedWorld, subject: Subject, period: str = "all") -> Explanation:
+    return world.store.read(partial(explain.build, subject, periods.window(period, NOW), NOW)).result()
 
 
 def test_a_recount_gives_the_figures_of_the_api(world: TimedWorld) -> None:
     for subject, plays in world.subjects().items():
         for period in PERIODS:
             found = counted(world, subject, period)
-            assert found.counted == found.served
-            assert found.differences(0) == []
-            assert (found.counted.release is None) == (subject.kind != ALBUM)
+            assert found.counted.details == found.served.details
+            assert found.differences == []
+            assert (found.counted.details.release is None) == (subject.kind != ALBUM)
             days = periods.window(period, NOW)
             within = [play for play in plays if days.starts <= play.at < days.ends]
             timed = [play for play in within if play.duration_ms is not None]
-            assert found.without_duration == len(within) - len(timed)
-            assert found.without_length == sum(not world.lengths[play.track] for play in timed)
+            assert found.recounted.without_duration == len(within) - len(timed)
+            assert found.recounted.without_length == sum(not world.lengths[play.track] for play in timed)
 
 
 def test_each_figure_that_differs_has_a_name(world: TimedWorld) -> None:
     found = counted(world, Subject(ALBUM, world.made.albums[1]), "30-days")
-    plays = found.counted.hours.plays
-    assert found.counted.release is not None
-    listening = found.counted.listening._replace(
+    right = found.counted.details
+    plays = right.hours.plays
+    assert right.release is not None
+    listening = right.listening._replace(
         plays_with_duration=1,
         skips=2,
         mean=3.5,
@@ -74,11 +75,11 @@ def test_each_figure_that_differs_has_a_name(world: TimedWorld) -> None:
         new_listeners=6,
         returning_listeners=7,
     )
-    hours = found.counted.hours._replace(plays=[[one + 1 for one in row] for row in plays])
+    hours = right.hours._replace(plays=[[one + 1 for one in row] for row in plays])
     reached = Milestones([Milestone(100, 8_000_000), Milestone(1_000, 9_000_000)], BestDay(10, 11))
-    release = found.counted.release._replace(points=found.counted.release.points[:2])
-    found = found._replace(served=recount.Recount(listening, hours, reached, release))
-    of = found.counted.listening
+    release = right.release._replace(points=right.release.points[:2])
+    served = found.served._replace(details=explain.Details(listening, hours, reached, release))
+    of = right.listening
     within = [
         ("plays with a duration", 1, of.plays_with_duration),
         ("skips", 2, of.skips),
@@ -91,10 +92,10 @@ def test_each_figure_that_differs_has_a_name(world: TimedWorld) -> None:
             for hour in range(24)
         ),
     ]
-    best, points = found.counted.milestones.best_day, found.counted.release
+    best, points = right.milestones.best_day, right.release
     assert best is not None
     assert points is not None
-    reached_at = {f"play {each.number:,}": isoformat(each.at) for each in found.counted.milestones.plays}
+    reached_at = {f"play {each.number:,}": isoformat(each.at) for each in right.milestones.plays}
     assert list(reached_at) == ["play 100"]
     ever = [
         ("new listeners", 6, of.new_listeners),
@@ -108,10 +109,10 @@ def test_each_figure_that_differs_has_a_name(world: TimedWorld) -> None:
             for name in ("plays", "listeners")
         ),
     ]
-    first = found.served.listening.window.first
-    assert found.differences(0) == within + ever
-    assert found.differences(first) == within  # plays before the window were deleted
-    assert found.differences(first + 1) == []
+    deleted = Kept(within=True, before=True, ever=False), Kept(within=False, before=False, ever=False)
+    assert explain.differences(served, found.counted, found.kept) == within + ever
+    assert explain.differences(served, found.counted, deleted[0]) == within
+    assert explain.differences(served, found.counted, deleted[1]) == []
 
 
 def test_wrong_counts_change_the_figures_of_the_api_but_not_the_recount(world: TimedWorld) -> None:
@@ -121,6 +122,6 @@ def test_wrong_counts_change_the_figures_of_the_api_but_not_the_recount(world: T
     world.store.write(partial(sql.run, wrong, counts.key(counts.DAY, TODAY - 6, *album))).result()
     found = counted(world, album)
     assert found.counted == right.counted
-    assert right.counted.release is not None
-    plays = right.counted.release.points[0].plays
-    assert found.differences(0)[-1] == ("plays on day 0 since the release", plays + 1, plays)
+    assert right.counted.details.release is not None
+    plays = right.counted.details.release.points[0].plays
+    assert found.differences[-1] == ("plays on day 0 since the release", plays + 1, plays)

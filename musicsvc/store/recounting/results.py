@@ -1,10 +1,10 @@
 """Build figures of tracks, albums and artists from the rows that an engine returns."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure
 from musicsvc.store.insights import figures
@@ -28,7 +28,10 @@ class Ranking(NamedTuple):
 
 
 class Recounted(NamedTuple):
-    """Recounted figures of a track, album or artist in a window. `days`: (plays, listeners) by day."""
+    """Recounted figures of a track, album or artist in a window. `days`: (plays, listeners) by day.
+
+    `without_duration`, `without_length`: numbers of plays, the latter of tracks of unknown length.
+    """
 
     subject: Subject
     name: str
@@ -36,8 +39,12 @@ class Recounted(NamedTuple):
     plays: int
     listeners_total: int
     listeners: int
+    plays_before: int
+    listeners_before: int
     plays_change: float | None
     listeners_change: float | None
+    without_duration: int
+    without_length: int
     listening: Listening
     hours: Hours
     days: dict[int, tuple[int, int]]
@@ -52,14 +59,18 @@ def run(engine: Engine, dump: Dump, kind: int, ids: Sequence[int], window: Windo
     """
     query = statements.build(kind, ids, window, _sources(engine, dump, window), engine.dialect)
     missing = set(ids)
-    rows = (Row(subject, section, numbers, name) for subject, section, *numbers, name in engine.rows(query))
-    for subject, some in groupby(rows, key=attrgetter("subject")):
-        found = _build(Subject(kind, subject), window, some)
+    for subject, some in groupby(rows(engine.rows(query)), key=attrgetter("subject")):
+        found = build(Subject(kind, subject), window, some)
         if found is not None:
             missing.discard(subject)
             yield found
     if missing:
         raise Failure(f"There is no {NOUNS[kind]} {min(missing)} in {dump.folder}.")
+
+
+def rows(found: Iterable[Sequence[Any]]) -> Iterator[Row]:
+    """Yield the rows that a query of `statements.build` returns."""
+    return (Row(subject, section, numbers, name) for subject, section, *numbers, name in found)
 
 
 def check_rows(engine: Engine, dump: Dump) -> None:
@@ -81,23 +92,25 @@ def _sources(engine: Engine, dump: Dump, window: Window) -> Sources:
             else statements.NO_PLAYS
         )
 
-    tables = {name: engine.dialect.source(dump.folder, dump.table(name)) for name in TABLES}
+    tables: dict[str, Any] = {name: engine.dialect.source(dump.folder, dump.table(name)) for name in TABLES}
     return Sources(plays(dump.plays()), plays(dump.plays(window)), **tables)
 
 
-def _build(subject: Subject, window: Window, rows: Iterable[Row]) -> Recounted | None:
+def build(subject: Subject, window: Window, rows: Iterable[Row]) -> Recounted | None:
     """Return the figures of a subject, or None if it has plays but no name: a deleted track."""
-    sections: dict[int, list[Row]] = defaultdict(list)
-    for row in rows:
-        sections[row.section].append(row)
+    sections = by_section(rows)
     if not sections[statements.NAME]:
         return None
-    ((_, _, (ever, people_ever, plays, people, plays_before, people_before, new), _),) = sections[
-        statements.COUNTS
-    ] or [Row(subject.id, statements.COUNTS, [0] * 7, "")]
+    nothing = Row(subject.id, statements.COUNTS, [0] * 7, "")
+    (counts,) = sections[statements.COUNTS] or [nothing]
+    ever, people_ever, plays, people, plays_before, people_before, new = counts.numbers
     hours = [0] * HOURS
     for row in sections[statements.BY_HOUR]:
         hours[row.numbers[0]] = row.numbers[1]
+    completed = Counter(
+        {(percent, skipped): plays for _, _, (percent, skipped, plays, *_), _ in sections[statements.COMPLETION]}
+    )
+    by_percent = [completed[percent, 0] + completed[percent, 1] for percent in range(PERCENT)]
     return Recounted(
         subject=subject,
         name=sections[statements.NAME][0].name,
@@ -105,9 +118,21 @@ def _build(subject: Subject, window: Window, rows: Iterable[Row]) -> Recounted |
         plays=plays,
         listeners_total=people_ever,
         listeners=people,
+        plays_before=plays_before,
+        listeners_before=people_before,
         plays_change=figures.change(plays, plays_before),
         listeners_change=figures.change(people, people_before),
-        listening=_listening(window, sections[statements.COMPLETION], plays, people, new),
+        without_duration=completed[statements.WITHOUT_DURATION, 0],
+        without_length=completed[statements.WITHOUT_LENGTH, 0],
+        listening=Listening(
+            window=window,
+            plays_with_duration=sum(by_percent),
+            skips=sum(number for (_, skipped), number in completed.items() if skipped),
+            **listening.summarize(by_percent)._asdict(),
+            plays_per_listener=listening.per_listener(plays, people),
+            new_listeners=new,
+            returning_listeners=people - new,
+        ),
         hours=Hours(window, listening.by_day(hours)),
         days={row.numbers[0]: (row.numbers[1], row.numbers[2]) for row in sections[statements.BY_DAY]},
         tracks=_ranking(sections[statements.TRACKS]),
@@ -115,20 +140,12 @@ def _build(subject: Subject, window: Window, rows: Iterable[Row]) -> Recounted |
     )
 
 
-def _listening(window: Window, rows: Sequence[Row], plays: int, people: int, new: int) -> Listening:
-    by_percent, skips = [0] * PERCENT, 0
-    for _, _, (percent, skipped, number, *_), _ in rows:
-        by_percent[percent] += number
-        skips += skipped * number
-    return Listening(
-        window=window,
-        plays_with_duration=sum(by_percent),
-        skips=skips,
-        **listening.summarize(by_percent)._asdict(),
-        plays_per_listener=listening.per_listener(plays, people),
-        new_listeners=new,
-        returning_listeners=people - new,
-    )
+def by_section(rows: Iterable[Row]) -> Mapping[int, list[Row]]:
+    """Return the rows of one subject by section; empty for a section without rows."""
+    sections: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        sections[row.section].append(row)
+    return sections
 
 
 def _ranking(rows: Sequence[Row]) -> Ranking:
