@@ -7,8 +7,8 @@ from typing import NamedTuple
 from musicsvc.clock import isoformat
 from musicsvc.reports.report_tables import flat
 from musicsvc.server.shapes.envelope import JSON, Members
-from musicsvc.store.insights.charts import Chart, Point
-from musicsvc.store.insights.collaborations import Collaborations, Collaborator
+from musicsvc.store.insights.charts import Chart
+from musicsvc.store.insights.collaborations import Collaborations
 from musicsvc.store.insights.figures import FIGURES, ArtistCounts, Figure, Figures
 from musicsvc.store.insights.rankings import Ranked
 from musicsvc.store.insights.realtime import Realtime
@@ -116,17 +116,8 @@ def chart(found: Chart) -> JSON:
     return {
         "timeframe": TIMEFRAME_OF.get(found.window.name, found.window.name),
         "interval": "day",
-        "points": [{"date": to_date(day).isoformat()} | _point(each) for day, each in enumerate(found.points, first)],
-        "totals": _point(found.totals),
-    }
-
-
-def _point(found: Point) -> JSON:
-    return {
-        "plays": found.plays,
-        "listeners": found.listeners,
-        "likes": found.likes,
-        "reposts": found.reposts,
+        "points": [{"date": to_date(day).isoformat()} | each._asdict() for day, each in enumerate(found.points, first)],
+        "totals": found.totals._asdict(),
     }
 
 
@@ -135,9 +126,7 @@ def realtime(track_id: int, found: Realtime, now: int) -> JSON:
         "track_id": track_id,
         "active_listeners": found.active_listeners,
         "plays_last_hour": found.plays_last_hour,
-        "recent_plays": [
-            {"played_at": isoformat(each.played_at), "listener_hash": each.listener_hash} for each in found.recent
-        ],
+        "recent_plays": [each._asdict() | {"played_at": isoformat(each.played_at)} for each in found.recent],
         "updated_at": isoformat(now),
     }
 
@@ -145,17 +134,6 @@ def realtime(track_id: int, found: Realtime, now: int) -> JSON:
 def collaborations(found: Collaborations, tracks: Sequence[JSON] | Members) -> JSON:
     return {
         "total_collaborations": found.total,
-        "top_collaborators": [_collaborator(each) for each in found.collaborators],
+        "top_collaborators": [each._asdict() | {"verified": bool(each.verified)} for each in found.collaborators],
         "collaboration_tracks": tracks,
-    }
-
-
-def _collaborator(found: Collaborator) -> JSON:
-    return {
-        "id": found.id,
-        "name": found.name,
-        "image_small": found.image_small,
-        "verified": bool(found.verified),
-        "tracks_count": found.tracks,
-        "plays": found.plays,
     }

@@ -29,7 +29,8 @@ def milestones(found: Milestones) -> JSON:
 
 
 def releases(found: Sequence[Release], days: int) -> JSON:
-    return {"days": days, "releases": [_release(each) for each in found]}
+    shaped = [each._asdict() | {"points": [point._asdict() for point in each.points]} for each in found]
+    return {"days": days, "releases": shaped}
 
 
 def releases_until(now: int, found: Sequence[Release], days: int) -> JSON:
@@ -38,12 +39,3 @@ def releases_until(now: int, found: Sequence[Release], days: int) -> JSON:
     for data, release in zip(shaped["releases"], found, strict=True):
         data["open"] = open_day(release, now)
     return shaped
-
-
-def _release(found: Release) -> JSON:
-    return {
-        "id": found.id,
-        "name": found.name,
-        "release_date": found.release_date,
-        "points": [{"day": each.day, "plays": each.plays, "listeners": each.listeners} for each in found.points],
-    }

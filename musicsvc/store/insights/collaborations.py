@@ -17,7 +17,7 @@ class Collaborator(NamedTuple):
     name: str
     image_small: str | None
     verified: bool
-    tracks: int
+    tracks_count: int
     plays: int
 
 
