@@ -45,17 +45,9 @@ def entry_json(entry: api_access.AccessEntry) -> JSON:
 
 def request_json(request: models.AccessRequest) -> JSON:
     """Return an access request as JSON, with times in ISO 8601."""
-    return {
-        "id": request.id,
-        "email": request.email,
-        "state": request.state,
-        "use_case": request.use_case,
-        "volume": request.volume,
-        "organization": request.organization,
-        "reason": request.reason,
-        "requested_at": output.format_time(request.created_at),
-        "decided_at": output.format_time(request.decided_at),
-    }
+    found = output.shape(request, "id", "email", "state", "use_case", "volume", "organization", "reason")
+    found["requested_at"] = output.format_time(request.created_at)
+    return found | output.shape(request, "decided_at")
 
 
 @app.command()

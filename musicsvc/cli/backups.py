@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -169,7 +168,9 @@ def restore(
         raise Failure(f"{file} is a folder. Name a backup file in it.")
     if not file.is_file():
         raise Failure(f"There is no file {file}. Name a backup file.")
-    _ask(path, file, yes=yes)
+    if path.exists() and not yes:
+        question = f"Replace the database {path} by {file}? Changes made after the backup are lost."
+        session.confirm(f"replaces the database {path}", question)
     with progress.bar(session, "restore") as on_progress:
         done = restore_backup.restore(file, path, now=session.clock.now(), keep=keep, on_progress=on_progress)
     older = bool(history.missing(done.facts.migrations, session.migrations))
@@ -186,16 +187,6 @@ def restore(
                 "valid_again": None if done.regained is None else asdict(done.regained),
             }
         )
-
-
-def _ask(path: Path, file: Path, *, yes: bool) -> None:
-    if yes or not path.exists():
-        return
-    if not sys.stdin.isatty():
-        raise Failure(f"This replaces the database {path}. To confirm this without a terminal, add --yes.")
-    typer.confirm(
-        f"Replace the database {path} by {file}? Changes made after the backup are lost.", abort=True, err=True
-    )
 
 
 def _report(session: Session, path: Path, file: Path, done: restore_backup.RestoreResult, *, older: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
 from itertools import count, islice
@@ -14,7 +13,7 @@ from musicsvc.cli import output
 from musicsvc.cli.options import AsJson, Limit, Yes, group, option, refuse, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
-from musicsvc.errors import Failure, Invalid
+from musicsvc.errors import Invalid
 from musicsvc.server.schemas import editing
 from musicsvc.server.shapes import catalog
 from musicsvc.store.catalog import albums, artists, track_lists, tracks
@@ -122,11 +121,8 @@ def _merge(noun: merging.Noun) -> Callable[..., None]:
         if dry_run:
             output.print_result(session, f"This would merge {about}. {_moves(found)}", found._asdict(), json=json)
             return
-        if not yes and not sys.stdin.isatty():
-            raise Failure(f"This merges {about}. To confirm this without a terminal, add --yes.")
         if not yes:
-            session.echo(f"{_moves(found)} {merging.NO_UNDO}")
-            typer.confirm(f"Merge {about}?", abort=True, err=True)
+            session.confirm(f"merges {about}", f"Merge {about}?", hint=f"{_moves(found)} {merging.NO_UNDO}")
         done = session.write(lambda: merging.merge(noun, found.from_id, found.into_id, now=now))
         output.print_result(session, f"Merged {about}.", done._asdict(), json=json)
 
@@ -151,11 +147,8 @@ def _delete(noun: str) -> Callable[..., None]:
         session, now = Session.begin(context)
         found = session.read(lambda: _shape(noun, chosen))
         about = f"{found['name']} ({noun} {found['id']})"
-        if not yes and not sys.stdin.isatty():
-            raise Failure(f"This deletes {about}. To confirm this without a terminal, add --yes.")
         if not yes:
-            session.echo(f"{DELETED[noun]} {NO_UNDO}")
-            typer.confirm(f"Delete {about}?", abort=True, err=True)
+            session.confirm(f"deletes {about}", f"Delete {about}?", hint=f"{DELETED[noun]} {NO_UNDO}")
         session.write(lambda: _remove(noun, found["id"], now))
         output.print_result(session, f"{about} is deleted.", {"id": found["id"], "name": found["name"]}, json=json)
 

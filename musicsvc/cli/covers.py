@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from musicsvc.cli.options import option, show_examples
-from musicsvc.cli.output_file import open_output
+from musicsvc.cli.output_file import echo_written, open_output
 from musicsvc.cli.session import Session
 from musicsvc.reports.art import covers
 
@@ -50,4 +50,4 @@ def cover(
     drawn = covers.flattened(covers.cover(template, title, artist, size), form)
     with open_output(out) as file:
         file.write(drawn)
-    Session.from_context(context).echo(f"Written to {out}.")
+    echo_written(Session.from_context(context), out)

@@ -1,4 +1,4 @@
-"""`musicsvc db`: upgrade, check, back up, restore, copy and compare databases."""
+"""`musicsvc init` and `musicsvc db`: create, upgrade, check, back up, restore, copy and compare databases."""
 
 from __future__ import annotations
 
@@ -14,14 +14,41 @@ from musicsvc.errors import Failure
 from musicsvc.store import opening
 from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine import list_blocks, name_index
+from musicsvc.store.engine.sqlite import files
+from musicsvc.store.engine.url import path_of, without_password
 from musicsvc.store.schema import schema
 from musicsvc.wording import escape_controls, quantity
 
+init_app = typer.Typer()
 app = group(
     "db backup /srv/backups/",
     "db restore /srv/backups/musicsvc.db --yes",
     "db copy /srv/musicsvc.db postgresql:///musicsvc",
 )
+
+
+@init_app.command()
+def init(context: typer.Context, json: AsJson = False) -> None:
+    """Create the data folder and the database, or upgrade its schema. Safe to repeat."""
+    session = Session.from_context(context)
+    url = session.settings().store_url
+    path, created = path_of(url), False
+    if path is not None:
+        created = not path.exists()
+        files.create(path)
+    migrations, saved = backups.upgrade(session)
+    session.create_activity_log()
+    with session.store() as store:
+        warning = store.reserve_space()
+    place = without_password(url)
+    if migrations:
+        session.echo(f"{'Created' if created else 'Upgraded the schema of'} the database {place}.")
+    else:
+        session.echo(f"The database {place} exists already and its schema is up to date.")
+    if warning:
+        session.echo(warning)
+    if json:
+        output.print_json({"database_url": place, "created": created, "migrations": migrations, "backup": saved})
 
 
 @app.command()

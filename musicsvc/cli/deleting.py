@@ -1,16 +1,15 @@
-"""`musicsvc user export` and `musicsvc user delete`: write all data of an account to a file, and delete the account."""
+"""`musicsvc user export`, `user delete` and `listener erase`: write all data of an account to a file, and delete it."""
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from musicsvc.cli import output, overwriting
-from musicsvc.cli.options import AsJson, Email, Yes, option
+from musicsvc.cli import output
+from musicsvc.cli.options import AsJson, Email, Out, Yes, group, option
 from musicsvc.cli.output_file import STDOUT, open_output
 from musicsvc.cli.session import Session, once
 from musicsvc.errors import Conflict, Failure
@@ -21,13 +20,18 @@ from musicsvc.store.activity import log as activity_log
 from musicsvc.store.engine import store as stores
 from musicsvc.store.people import deletion
 
-Out = Annotated[Path, option("FILE", "The output file; - is stdout.", "--output", "-o")]
 ExportTo = Annotated[
     Path | None, option("FILE", "Where to write the data first [default: account-ID.json].", "--output", "-o")
 ]
 NoExport = Annotated[bool, typer.Option("--no-export", help="Delete without writing the data to a file.")]
 ArtistsTo = Annotated[str | None, option("EMAIL", "The account that manages its artists from then on.", "--artists-to")]
 STAYS = "Its plays stay in all figures, for a listener without a name. There is no undo."
+listener_app = group("listener erase fan-7 --yes", "listener erase fan-8 --yes --json")
+SECONDS = 120.0
+LEFT = (
+    "Warning: the database file may still contain what was erased: a program has read an older state for more than two"
+    " minutes. The next command that erases or deletes overwrites it."
+)
 
 
 def export(context: typer.Context, email: Email = "", out: Out = STDOUT) -> None:
@@ -62,19 +66,49 @@ def delete(
         session.echo(f"This deletes {about}{goes and f' with {goes}'}. {STAYS}")
         if manager is not None:
             session.echo(f"Its artists go to {manager.email}.")
-        if not yes and not sys.stdin.isatty():
-            raise Failure(f"This deletes {about}. To confirm this without a terminal, add --yes.")
         if not yes:
-            typer.confirm(f"Delete {about}?", abort=True, err=True)
+            session.confirm(f"deletes {about}", f"Delete {about}?")
         file = None if no_export else out or _unused(user)
         if file is not None:
             _write(session, store, user, file)
         unit = partial(deletion.delete, user.id, artists_to=manager, now=now)
         deleted = store.write(unit).result()
-        overwriting.wait(session, store)
+        _wait_until_overwritten(session, store)
     written = None if file is None else str(file)
     result = {"id": user.id, "email": user.email, "deleted": deleted, "export": written}
     output.print_result(session, f"{about} is deleted.", result, json=json)
+
+
+@listener_app.command()
+def erase(
+    context: typer.Context,
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY", help="The listener, as API clients and imports name it in plays.", show_default=False
+        ),
+    ],
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Replace the name of a listener by a random one. Its plays and all figures stay.
+
+    Later plays with this name are those of a new listener. There is no undo; older backups still have the name.
+    """
+    session, now = Session.begin(context)
+    if not yes:
+        session.confirm("erases the name of a listener", f"Erase the listener {name}? There is no undo.")
+    with session.store() as store:
+        erased = store.write(lambda: deletion.erase_listener(name, now=now)).result()
+        _wait_until_overwritten(session, store)
+    message = f"The listener {name} is erased. Figures stay; older backups still have the name."
+    output.print_result(session, message, {"listener_id": erased}, json=json)
+
+
+def _wait_until_overwritten(session: Session, store: stores.Store) -> None:
+    """Wait until the files are overwritten, or warn."""
+    if not store.overwritten(SECONDS):
+        session.echo(LEFT, always=True)
 
 
 def _find(store: stores.Store, email: str, artists_to: str | None) -> tuple[models.User, models.User | None]:

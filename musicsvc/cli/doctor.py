@@ -1,20 +1,23 @@
-"""`musicsvc doctor`: check the installation and print hints on how to fix problems."""
+"""`musicsvc doctor` and `musicsvc config`: check the installation, with hints for its problems; show the settings."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from json import dumps
 
 import typer
 
 from musicsvc import config
 from musicsvc.cli import output
-from musicsvc.cli.options import AsJson
+from musicsvc.cli.options import AsJson, group
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 from musicsvc.server import doctor as checks
 from musicsvc.store.doctor import Finding, failed
+from musicsvc.store.engine.url import without_password
 from musicsvc.wording import quantity
 
 app = typer.Typer()
+settings_app = group("config show", "config show --json --config /etc/musicsvc.toml")
 
 
 @app.command()
@@ -48,3 +51,27 @@ def _findings(session: Session) -> Iterator[Finding]:
         yield failed("settings", failure, "Correct the setting; musicsvc config show lists all settings.")
         return
     yield from checks.check(settings, config.file_of(session.config), now=session.clock.now())
+
+
+@settings_app.command()
+def show(context: typer.Context, json: AsJson = False) -> None:
+    """Show all settings with their values and origins; passwords are masked."""
+    session = Session.from_context(context)
+    settings = session.settings()
+    origins = config.origins(settings, session.config)
+    values = {**config.flat(settings), "database_url": settings.store_url}
+    found = [{"name": name, "value": _masked(value), "from": origins[name]} for name, value in values.items()]
+    if not json:
+        found = [row | {"value": _format(row["value"])} for row in found]
+    output.print_table(session, found, ("name", "value", "from"), json=json)
+
+
+def _format(value: object) -> str:
+    """Format a value as in an environment variable or in the settings file. Returns an empty text for None."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else dumps(value, ensure_ascii=False)
+
+
+def _masked(value: object) -> object:
+    return without_password(value) if isinstance(value, str) else value

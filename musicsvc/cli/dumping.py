@@ -68,15 +68,10 @@ def _about(now: int, summary: dumping.Summary) -> output.JSON:
     return {
         "dumped_at": output.format_time(now),
         "last_play": output.format_time(summary.last_play),
-        "complete_from": _date(summary.kept_from),
+        "complete_from": output.format_day(summary.kept_from),
         "definitions": {each.path: each.definition for each in (*figures.FIGURES, *listening.LISTENING)},
         "columns": {name: {each.name: each.definition for each in columns} for name, columns in dumps.COLUMNS.items()},
     }
-
-
-def _date(day: int) -> str | None:
-    """Return the first day whose plays are kept, or None if none were deleted."""
-    return to_date(day).isoformat() if day else None
 
 
 def _result(target: dumps.Dump, summary: dumping.Summary, removed: list[str]) -> output.JSON:
@@ -88,7 +83,7 @@ def _result(target: dumps.Dump, summary: dumping.Summary, removed: list[str]) ->
         "written": target.written,
         "removed": removed,
         "last_play": output.format_time(summary.last_play),
-        "complete_from": _date(summary.kept_from),
+        "complete_from": output.format_day(summary.kept_from),
     }
 
 

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 import typer
 
 from musicsvc.cli import meta_files, periods, progress, reporting, verifying
-from musicsvc.cli.options import group, option, row_option
-from musicsvc.cli.output_file import STDOUT, folder_of, open_output
+from musicsvc.cli.options import Out, group, option, row_option
+from musicsvc.cli.output_file import STDOUT, echo_written, folder_of, open_output
 from musicsvc.cli.session import Session, once
 from musicsvc.reports import tables
 from musicsvc.reports.formats import FORMATS
@@ -36,9 +36,6 @@ Format = Annotated[
 ]
 Artist = Annotated[int | None, row_option("artist", "Only tracks and albums with this artist.", "--artist")]
 User = Annotated[str | None, option("EMAIL", "Only artists managed by this account; default: all.")]
-Out = Annotated[Path, option("FILE", "The output file; - is stdout.", "--output", "-o")]
-
-
 Paper = Annotated[Literal["a4", "letter"] | None, option("PAPER", "a4 or letter; only for PDF. Default: a4.")]
 ReportFormat = Annotated[
     str | None,
@@ -82,7 +79,7 @@ def _add_command(type_: str, help_text: str) -> None:
         window = periods.choose(period, first, last, now := session.clock.now())
         if chosen.write_table is None:
             reporting.write(session, reporting.Wanted(user, artist, window, now), chosen.id, "a4", out)
-            _echo_written(session, out)
+            echo_written(session, out)
             session.echo("musicsvc export report writes this report too, also for Letter paper or as JSON.")
             return
         write = chosen.write_table
@@ -98,7 +95,7 @@ def _add_command(type_: str, help_text: str) -> None:
 
             verification = store.read(unit).result()
         meta_files.write(out, chosen.id, verification)
-        _echo_written(session, out)
+        echo_written(session, out)
 
 
 @app.command("report")
@@ -124,7 +121,7 @@ def export_report(
     window = periods.choose(period, first, last, now)
     albums = reporting.albums(release)
     reporting.write(session, reporting.Wanted(user, artist, window, now, albums, days), chosen.id, paper or "a4", out)
-    _echo_written(session, out)
+    echo_written(session, out)
 
 
 app.command()(verifying.verify)
@@ -132,11 +129,6 @@ app.command()(verifying.verify)
 
 for _type, _help in TYPES.items():
     _add_command(_type, _help)
-
-
-def _echo_written(session: Session, out: Path) -> None:
-    if out != STDOUT:
-        session.echo(f"Written to {out}.")
 
 
 def _format(form: str | None, out: Path, formats: Mapping[str, FileFormat], default: str) -> FileFormat:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import IO, Annotated, Any, Literal, get_args
 
 import typer
 
-from musicsvc.cli import import_run, import_template, imports, twins
-from musicsvc.cli.options import AsJson, group, option
+from musicsvc.cli import import_run, imports, twins
+from musicsvc.cli.options import AsJson, Out, group, option
+from musicsvc.cli.output_file import STDOUT, echo_written, open_output
+from musicsvc.cli.session import Session
 from musicsvc.store.importing import runner
-from musicsvc.store.importing.catalog import catalog
+from musicsvc.store.importing.catalog import catalog, rows
 from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.files.records import UnclearError
 from musicsvc.store.importing.people import follows, playlists
@@ -24,7 +30,6 @@ app = group(
 )
 app.command("list")(imports.list_)
 app.command()(imports.undo)
-app.command()(import_template.template)
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The file to import.", show_default=False)]
 Pairs = Annotated[
@@ -77,6 +82,26 @@ FORMATS = ", ".join(get_args(HistoryFormat))
 History = Annotated[
     HistoryFormat | None, option("FORMAT", f"The format, if it is not detected: {FORMATS}.", "--format")
 ]
+
+TemplateFormat = Annotated[
+    Literal["csv", "xlsx"] | None,
+    option("FORMAT", "csv or xlsx; default: the suffix of the output file, or csv.", "--format"),
+]
+WIDTH = 18  # of a column of a template, in characters
+
+
+@app.command()
+def template(context: typer.Context, form: TemplateFormat = None, out: Out = STDOUT) -> None:
+    """Write a catalog file to fill in: all fields, and two example rows."""
+    found = {name: field.examples for name, field in rows.FIELDS.items() if field.examples is not None}
+    chosen = form or ("xlsx" if out.suffix.lower() == ".xlsx" else "csv")
+    if chosen == "xlsx" and out == STDOUT and sys.stdout.isatty():
+        raise typer.BadParameter(
+            "A workbook cannot be shown in a terminal. Name an output file.", param_hint="--output"
+        )
+    with open_output(out) as file:
+        (_write_csv if chosen == "csv" else _write_xlsx)(file, [[*found], *zip(*found.values(), strict=True)])
+    echo_written(Session.from_context(context), out)
 
 
 @app.command("catalog")
@@ -183,3 +208,23 @@ def _options(
     mapped: list[str] | None, more: list[str] | None, blank: list[str] | None, *, dry_run: bool, **of_kind: Any
 ) -> runner.ImportOptions:
     return runner.ImportOptions((*(mapped or ()), *(more or ())), tuple(blank or ()), dry_run=dry_run, **of_kind)
+
+
+def _write_csv(file: IO[bytes], rows: Sequence[Sequence[str]]) -> None:
+    text = io.TextIOWrapper(file, "utf-8", newline="")
+    csv.writer(text).writerows(rows)
+    text.flush()
+    text.detach()
+
+
+def _write_xlsx(file: IO[bytes], rows: Sequence[Sequence[str]]) -> None:
+    """Write a workbook whose cells are texts, so that a UPC keeps its zeros and 3:45 is no time of day."""
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(file, {"in_memory": True}) as book:
+        sheet = book.add_worksheet("Catalog")
+        sheet.set_column(0, len(rows[0]) - 1, WIDTH, book.add_format({"num_format": "@"}))
+        for at, row in enumerate(rows):
+            for column, cell in enumerate(row):
+                sheet.write_string(at, column, cell)
+        sheet.freeze_panes(1, 0)

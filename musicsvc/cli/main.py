@@ -25,7 +25,7 @@ FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 # Commands and groups of commands: their help in that of the program, their module in this package, and the name there
 # if it is not `app`. The help of a group is written here only.
 COMMANDS = {
-    "init": ("Create the data folder and the database, or upgrade its schema. Safe to repeat.", "init"),
+    "init": ("Create the data folder and the database, or upgrade its schema. Safe to repeat.", "database.init_app"),
     "serve": ("Serve the API and its pages.", "serve"),
     "healthcheck": ("Ask a running server whether it is well. The exit code is 0 if it is, else 1.", "healthcheck"),
     "user": ("Create, show, edit, suspend, export and delete accounts.", "users"),
@@ -46,12 +46,12 @@ COMMANDS = {
     "fingerprint": ("Set the status of tracks' fingerprints.", "fingerprints"),
     "insights": ("Show and explain the figures of tracks, albums and artists.", "insights"),
     "plays": ("Verify the play counts, and dump and delete plays.", "plays"),
-    "listener": ("Erase the names of listeners.", "listeners"),
+    "listener": ("Erase the names of listeners.", "deleting.listener_app"),
     "db": ("Upgrade, check, back up, restore, copy and compare databases.", "database"),
     "doctor": ("Check the installation and print hints for its problems.", "doctor"),
     "activity": ("Show API calls and security events, newest last. Times are in UTC.", "activity"),
     "abuse": ("Replay the abuse rules over the activity log, and explain their results.", "abuse"),
-    "config": ("Show the settings.", "settings"),
+    "config": ("Show the settings.", "doctor.settings_app"),
     "cover": ("Draw a cover as JPEG or PNG. It looks like the API's preview of the same texts.", "covers"),
     "openapi": ("Print the OpenAPI 3.1 document.", "openapi"),
     "request": ("Send one request to the API without a server.", "requesting"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -175,3 +176,4 @@ def search_option(fields: str) -> Any:
 TokenId = Annotated[int, identifier("token")]
 Email = Annotated[str, account_argument("EMAIL", "The email address of the account.")]
 Limit = Annotated[int | None, option("N", "Only the newest N rows.", min=1, max=1_000_000)]
+Out = Annotated[Path, option("FILE", "The output file; - is stdout.", "--output", "-o")]

@@ -13,6 +13,7 @@ import typer
 
 from musicsvc.cli.session import Session
 from musicsvc.clock import isoformat
+from musicsvc.store.plays.periods import to_date
 from musicsvc.wording import escape_controls
 
 GAP = 2
@@ -27,6 +28,17 @@ T = TypeVar("T")
 def format_time(instant: int | None) -> str | None:
     """Format a time in ISO 8601 for JSON output. Returns None for None."""
     return None if instant is None else isoformat(instant)
+
+
+def format_day(day: int | None) -> str | None:
+    """Format the number of a day as a date for JSON output. Returns None for None and for 0, which is no day."""
+    return to_date(day).isoformat() if day else None
+
+
+def shape(row: object, *names: str) -> JSON:
+    """Return attributes of a row as JSON, with the times, whose names end in `_at`, in ISO 8601."""
+    found = {name: getattr(row, name) for name in names}
+    return {name: format_time(value) if name.endswith("_at") else value for name, value in found.items()}
 
 
 def print_json(value: object) -> None:

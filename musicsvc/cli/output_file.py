@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
 
 STDOUT = Path("-")
@@ -15,6 +16,11 @@ STDOUT = Path("-")
 def folder_of(out: Path) -> Path | None:
     """Return the folder of the output file, where temporary files can be written too. None if `out` is no file."""
     return None if out == STDOUT or (out.exists() and not out.is_file()) else out.parent
+
+
+def echo_written(session: Session, out: Path) -> None:
+    if out != STDOUT:
+        session.echo(f"Written to {out}.")
 
 
 @contextmanager

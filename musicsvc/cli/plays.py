@@ -13,7 +13,6 @@ from musicsvc.cli import dumping, output, periods, progress, recounting
 from musicsvc.cli.activity import parse_time
 from musicsvc.cli.insights import Kind
 from musicsvc.cli.options import LARGEST_ID, TIME_HELP, AsJson, Email, Yes, group, option, row_option
-from musicsvc.cli.output import format_time
 from musicsvc.cli.recounting import EngineName
 from musicsvc.cli.session import Session
 from musicsvc.errors import Failure
@@ -94,9 +93,12 @@ def recount(
 
 
 def _shown(report: verify.VerifyReport, *, check: bool) -> dict[str, Any]:
-    kept_from = to_date(report.kept_from).isoformat() if report.kept_from else None
     differences = [difference._asdict() for difference in report.differences]
-    return asdict(report) | {"kept_from": kept_from, "differences": differences, "mended": not check}
+    return asdict(report) | {
+        "kept_from": output.format_day(report.kept_from),
+        "differences": differences,
+        "mended": not check,
+    }
 
 
 def _draw(session: Session, report: verify.VerifyReport, *, check: bool) -> None:
@@ -138,7 +140,7 @@ def prune(context: typer.Context, json: AsJson = False) -> None:
     else:
         session.echo("Nothing was deleted, because plays.keep_days is 0. Set it to the number of days to keep.")
     if json:
-        output.print_json({"deleted": gone, "kept_from": to_date(first).isoformat() if keep else None})
+        output.print_json({"deleted": gone, "kept_from": output.format_day(first)})
 
 
 @app.command("list")
@@ -161,13 +163,9 @@ def list_(
         plays = store.read(lambda: account_plays.newest(reports, limit)).result()
         count = store.read(lambda: account_plays.count(reports, COUNTED)).result() if len(plays) == limit else 0
     rows = [
-        {
-            "played_at": format_time(play.played_at),
-            "track_id": play.track_id,
-            "track": play.track,
-            "listener": "own" if play.own else "other",
-            "reported_at": format_time(play.reported_at),
-        }
+        output.shape(play, "played_at", "track_id", "track")
+        | {"listener": "own" if play.own else "other"}
+        | output.shape(play, "reported_at")
         for play in plays
     ]
     output.print_table(session, rows, ("played_at", "track_id", "track", "listener", "reported_at"), json=json)
@@ -239,5 +237,5 @@ def _to_json(summary: account_plays.ReportsSummary) -> dict[str, Any]:
         "days": len(dates),
         "first_day": dates[0] if dates else None,
         "last_day": dates[-1] if dates else None,
-        "kept_from": to_date(summary.kept_from).isoformat() if summary.kept_from else None,
+        "kept_from": output.format_day(summary.kept_from),
     }

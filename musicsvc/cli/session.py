@@ -125,6 +125,17 @@ class Session:
             except OSError:
                 stdio.discard(sys.stderr)  # ignore messages that cannot be printed
 
+    def confirm(self, what: str, question: str, *, hint: str = "") -> None:
+        """Ask the question on the terminal, after the hint, and exit unless the answer is yes.
+
+        Raises Failure if there is no terminal. `what`: what the command does, for the message.
+        """
+        if not sys.stdin.isatty():
+            raise Failure(f"This {what}. To confirm this without a terminal, add --yes.")
+        if hint:
+            self.echo(hint)
+        typer.confirm(question, abort=True, err=True)
+
     def echo_once(self, message: str) -> None:
         """Print a message on stderr unless it has already been printed."""
         if message not in self._echoed:

@@ -25,20 +25,10 @@ app = group(
 
 def token_json(token: models.Token, now: int) -> JSON:
     """Return a token as JSON for the output of `--json`, without the secret value."""
-    return {
-        "id": token.id,
-        "name": token.name,
-        "email": token.user.email,
-        "state": tokens.state(token, now),
-        "scope": token.scope,
-        "last_four": token.last_four,
-        "created_at": output.format_time(token.created_at),
-        "expires_at": output.format_time(token.expires_at),
-        "former_value_expires_at": output.format_time(tokens.former_ends(token)),
-        "last_used_at": output.format_time(token.last_used_at),
-        "revoked_at": output.format_time(token.revoked_at),
-        "revoked_reason": token.revoked_reason,
-    }
+    found = {"id": token.id, "name": token.name, "email": token.user.email, "state": tokens.state(token, now)}
+    found |= output.shape(token, "scope", "last_four", "created_at", "expires_at")
+    found["former_value_expires_at"] = output.format_time(tokens.former_ends(token))
+    return found | output.shape(token, "last_used_at", "revoked_at", "revoked_reason")
 
 
 def _duration(text: str) -> int:

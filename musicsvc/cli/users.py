@@ -26,18 +26,9 @@ app = group(
 
 def user_json(user: models.User) -> JSON:
     """Return an account as JSON for the output of `--json`."""
-    return {
-        "id": user.id,
-        "email": user.email,
-        "display_name": user.display_name,
-        "admin": user.admin,
-        "api_access": user.api_access,
-        "reports_plays": user.reports_plays,
-        "has_password": user.password_hash is not None,
-        "suspended_at": output.format_time(user.suspended_at),
-        "suspended_reason": user.suspended_reason,
-        "created_at": output.format_time(user.created_at),
-    }
+    found = output.shape(user, "id", "email", "display_name", "admin", "api_access", "reports_plays")
+    found["has_password"] = user.password_hash is not None
+    return found | output.shape(user, "suspended_at", "suspended_reason", "created_at")
 
 
 @app.command()
