@@ -63,13 +63,24 @@ try:
     main()
 except SystemExit:
     pass
-loaded = [name for name in {HEAVY!r} if type(sys.modules.get(name)).__name__ not in {{'Later', 'NoneType'}}]
+loaded = [name for name in {HEAVY!r} if name in sys.modules]
 assert not loaded, loaded
 """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.4
+
+
+def test_the_help_of_no_command_loads_anything_heavy() -> None:
+    probe = f"""
+import sys
+from musicsvc.cli.main import command
+assert [*command().commands.values()]
+loaded = [name for name in {HEAVY!r} if type(sys.modules.get(name)).__name__ not in {{'Later', 'NoneType'}}]
+assert not loaded, loaded
+"""
+    subprocess.run([sys.executable, "-c", probe], check=True)
 
 
 def test_a_command_loads_its_own_modules_before_it_runs(bare: Run) -> None:

@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 
 from musicsvc.store.catalog import field_texts
 from musicsvc.store.catalog.field_texts import Form
-from musicsvc.store.catalog.identifiers import MOST_DISCS, MOST_TRACKS
 
 Kind = Form | Literal["url", "tempo", "key", "scale", "licensing", "availability", "currency", "genre", "isrc", "upc"]
 LINKS: Collection[Kind] = ("artist", "artists", "genre", "words")  # kinds that are rows of other tables, and no columns
@@ -155,8 +154,8 @@ TRACK = (
     Field("exclusive_price", "price", "Price of the exclusive licence", shown="sale", example=None, extreme=1e9),
     Field("tags", "words", "Tags"),
     Field("isrc", "isrc", "ISRC", merged=True, example="GBAYE6800011"),
-    Field("track_number", "number", "Number on its disc", with_album=True, bounds=(1, MOST_TRACKS), example=1),
-    Field("disc_number", "number", "Number of the disc", with_album=True, bounds=(1, MOST_DISCS), example=1),
+    Field("track_number", "number", "Number on its disc", with_album=True, bounds=(1, 9_999), example=1),
+    Field("disc_number", "number", "Number of the disc", with_album=True, bounds=(1, 999), example=1),
     Field("explicit", "yes or no", "Explicit", merged=True, example=False, extreme=True),
 )
 ALBUM = (

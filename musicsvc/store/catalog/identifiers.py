@@ -13,7 +13,6 @@ from musicsvc.store.engine.sql import compiled, current
 from musicsvc.store.models import Artist, Merged, Track, TrackArtist
 
 LOCK = 0x49535243  # "ISRC"
-MOST_TRACKS, MOST_DISCS = 9_999, 999
 ISRC = re.compile(r"[A-Z]{2}-?[A-Z0-9]{3}-?[0-9]{2}-?[0-9]{5}", re.ASCII | re.IGNORECASE)
 UPC_DIGITS = 12
 UPC = re.compile(r"[0-9]{12,13}")
