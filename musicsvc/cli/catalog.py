@@ -1,11 +1,11 @@
-"""`musicsvc artist`, `album` and `track`: list, search, show, edit, merge and delete what the catalog contains."""
+"""`musicsvc artist`, `album`, `track`: list, search, show, edit, merge and delete them; `musicsvc fingerprint`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import Parameter, Signature
 from itertools import count, islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -234,3 +234,26 @@ track_app = group(
 )
 add_commands(album_app, "album")
 add_commands(track_app, "track")
+
+fingerprint_app = group(
+    "fingerprint set 7 processing",
+    "fingerprint set 7 completed --json",
+)
+Status = Literal["pending", "processing", "completed", "failed"]
+
+
+@fingerprint_app.command("set")
+def set_fingerprint(
+    context: typer.Context,
+    track_id: Annotated[int, row("track", "TRACK_ID")],
+    status: Annotated[Status, typer.Argument(metavar="STATUS", help="pending, processing, completed or failed.")],
+    json: AsJson = False,
+) -> None:
+    """Set the status of a track's fingerprint.
+
+    The order is pending, processing, completed or failed; failed can be set back to pending.
+    """
+    session = Session.from_context(context)
+    session.write(lambda: tracks.set_fingerprint_status(track_id, status))
+    result = {"track_id": track_id, "fingerprint_status": status}
+    output.print_result(session, f"The fingerprint of track {track_id} is {status}.", result, json=json)

@@ -43,7 +43,7 @@ COMMANDS = {
     "artist": ("List, edit, merge and delete artists, assign them to managers, verify them.", "artists"),
     "album": ("List, show, edit, merge and delete albums.", "catalog.album_app"),
     "track": ("List, show, edit, merge and delete tracks.", "catalog.track_app"),
-    "fingerprint": ("Set the status of tracks' fingerprints.", "fingerprints"),
+    "fingerprint": ("Set the status of tracks' fingerprints.", "catalog.fingerprint_app"),
     "insights": ("Show and explain the figures of tracks, albums and artists.", "insights"),
     "plays": ("Verify the play counts, and dump and delete plays.", "plays"),
     "listener": ("Erase the names of listeners.", "deleting.listener_app"),
