@@ -48,7 +48,7 @@ def test_no_template_shows_a_value_as_markup() -> None:
     """A value is escaped, and in an attribute it stands in quotes; test_admin.py has names that are scripts."""
     for path in (html.FOLDER / "templates").rglob("*.html"):
         assert re.findall(r"\|\s*safe\b|\bautoescape\b|xmlattr|\s[\w-]+=\{[{%]", path.read_text("utf-8")) == [], path
-    assert html._environment("").autoescape is True
+    assert "<b>" not in html.hidden_field("<b>", "<b>")
 
 
 def test_pages_name_only_endpoints_that_exist() -> None:

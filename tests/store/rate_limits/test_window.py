@@ -73,11 +73,11 @@ class Requests:
         self.limit = Limit("token", amount, window)
         self._counter = counter
         self._time = time
-        self._hit = Hit(self.limit, str(next(self.numbers)))
+        self.hit = Hit(self.limit, str(next(self.numbers)))
 
     def __call__(self, after: int = 0) -> Status:
         self._time.now += after
-        (status,) = self._counter.count([self._hit])
+        (status,) = self._counter.count([self.hit])
         return status
 
 
@@ -319,10 +319,10 @@ def test_a_lowered_limit_applies_at_once(counter: HitCounter, time: Time) -> Non
     for _ in range(10):
         ask()
     ask.limit = Limit("token", 2, 60_000)
-    (lowered,) = counter.count([Hit(ask.limit, ask._hit.subject)])
+    (lowered,) = counter.count([Hit(ask.limit, ask.hit.subject)])
     assert (lowered.allowed, lowered.remaining) == (False, 0)
     time.now += lowered.wait
-    (later,) = counter.count([Hit(ask.limit, ask._hit.subject)])
+    (later,) = counter.count([Hit(ask.limit, ask.hit.subject)])
     assert later.allowed
 
 
