@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 SHOWN = 80  # characters of a text of unknown length, such as a heading
 # Spreadsheets may also run a line within a cell as a formula. The second sign of each pair is the full-width form.
@@ -15,6 +16,7 @@ _UNQUOTED = re.compile(f"{_LINE}'(?='*{_SIGNS})")
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # without tab and line breaks
 NO_CONTROLS = "Must not contain control characters other than tabs and line breaks."
 NEEDS_VISIBLE = "Must contain a visible character."
+_UNSAFE = re.compile(r"[\s\x00-\x1f\x7f]")  # in URLs
 PLAIN = re.compile(r"[!-~]")  # most names have one of these
 # Categories of characters that show nothing, or nothing without another one, and others that fonts leave blank.
 _UNSEEN = {"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"}
@@ -57,6 +59,16 @@ def is_visible(text: str) -> bool:
     if PLAIN.search(text):
         return True
     return any(unicodedata.category(char) not in _UNSEEN and char not in _BLANK for char in text)
+
+
+def is_url(text: str) -> bool:
+    """Return True if the text is an absolute http or https URL."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and not _UNSAFE.search(text)
 
 
 def name_problem(name: str) -> str | None:

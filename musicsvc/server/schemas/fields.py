@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -19,7 +18,7 @@ from pydantic import (
 )
 
 from musicsvc.store.engine.pagination import Page
-from musicsvc.wording import CONTROLS, NEEDS_VISIBLE, NO_CONTROLS, is_visible
+from musicsvc.wording import CONTROLS, NEEDS_VISIBLE, NO_CONTROLS, is_url, is_visible
 
 Schema = TypeVar("Schema", bound=type[BaseModel])
 MAX_ID = 2**53 - 1
@@ -28,7 +27,6 @@ LONGEST_RESOURCE = 128
 DIGITS = re.compile(r"0|[1-9][0-9]{0,15}")
 DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 URL_PATTERN = "^[Hh][Tt][Tt][Pp][Ss]?://[^/?#]"
-UNSAFE = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
 def parse_id(text: str) -> int | None:
@@ -64,13 +62,7 @@ def _real_date(value: str) -> str:
 
 
 def _absolute_url(value: str) -> str:
-    try:
-        parts = urlsplit(value)
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and not UNSAFE.search(value)
-        _ = parts.port
-    except ValueError:
-        valid = False
-    if not valid:
+    if not is_url(value):
         raise ValueError("Must be an absolute http or https URL.")
     return value
 

@@ -7,10 +7,9 @@ from datetime import date, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 from musicsvc.store.catalog import identifiers
-from musicsvc.wording import CONTROLS, is_visible
+from musicsvc.wording import CONTROLS, is_url, is_visible
 
 SLASHED = re.compile(r"([0-9]{1,2})([./-])([0-9]{1,2})\2([0-9]{4})")
 CLOCK = re.compile(r"(?:([0-9]{1,3}):)?([0-9]{1,3}):([0-5][0-9])(?:[.,]([0-9]{1,3}))?")
@@ -30,7 +29,6 @@ FLAGS = dict.fromkeys(TRUE, True) | dict.fromkeys(FALSE, False)
 FLAGS |= dict.fromkeys(("not explicit", "non-explicit", "notexplicit", "nicht explizit"), False)
 T = TypeVar("T")
 URL_LENGTH = 2048
-UNSAFE = re.compile(r"[\s\x00-\x1f\x7f]")
 SEPARATOR = ";"
 
 
@@ -289,14 +287,6 @@ def _integer(value: Any) -> int | None:
 def url(value: Any) -> str | None:
     """Return the URL in the cell. Raises ValueError unless it is absolute and begins with http or https."""
     found = text(value, URL_LENGTH)
-    if found is None:
-        return None
-    try:
-        parts = urlsplit(found)
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and not UNSAFE.search(found)
-        _ = parts.port
-    except ValueError:
-        valid = False
-    if not valid:
+    if found is not None and not is_url(found):
         raise ValueError("must be an absolute http or https URL")
     return found

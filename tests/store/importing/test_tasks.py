@@ -129,6 +129,16 @@ def test_a_column_that_was_ignored_stays_ignored_when_another_one_is() -> None:
     assert chosen_pairs("catalog", shown, chosen, lambda number: ("track", "")[number]) == ["Title="]
 
 
+def test_a_check_tells_what_is_guessed_of_a_column_that_is_ignored(office: Office) -> None:
+    office.upload()
+    office.worker.work()
+    office.do(lambda: queue.check_again(office.task(), {"pairs": ["Title="]}))
+    office.worker.work()
+    columns = queue.options_of(office.task().report)["columns"]
+    found = [(each["column"], each["field"], each["guess"]) for each in columns]
+    assert found == [("Title", None, "track"), ("Artist", "artist", "artist")]
+
+
 @pytest.mark.parametrize("step", [queue.CHECK, queue.IMPORT])
 def test_a_stop_is_noticed_between_two_rows_that_are_far_apart(office: Office, step: str) -> None:
     asked = 0
