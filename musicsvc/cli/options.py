@@ -114,9 +114,9 @@ def one_account(context: typer.Context, email: str) -> str:
     return email or user or ""
 
 
-def identifier(noun: str, metavar: str = "ID") -> Any:
+def identifier(noun: str) -> Any:
     """Return a Typer argument for an id. `noun`: the kind of object, such as `track`, for the help text."""
-    return typer.Argument(metavar=metavar, min=1, max=LARGEST_ID, help=f"The {noun}'s id.", show_default=False)
+    return typer.Argument(metavar="ID", min=1, max=LARGEST_ID, help=f"The {noun}'s id.", show_default=False)
 
 
 def row(noun: str, metavar: str = "ID", which: str = "") -> Any:
