@@ -11,7 +11,7 @@ from musicsvc.store.catalog.merged import ALBUM, Former
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.artists import Artists
-from musicsvc.store.importing.catalog.items import UNCHANGED, Index, Item, Key, Offer, Size
+from musicsvc.store.importing.catalog.index import UNCHANGED, Index, Item, Key, Offer, Size
 from musicsvc.store.importing.catalog.rows import OF_ALBUM, CatalogRow
 from musicsvc.store.importing.runner import Scope
 from musicsvc.store.importing.undoing import runs

@@ -19,7 +19,7 @@ from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.catalog.albums import AlbumOffer, Albums
 from musicsvc.store.importing.catalog.artists import Artists
-from musicsvc.store.importing.catalog.items import Item, Size
+from musicsvc.store.importing.catalog.index import Item, Size
 from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.catalog.tracks import TrackOffer, Tracks
 from musicsvc.store.importing.columns import Cells, Columns

@@ -11,7 +11,7 @@ from musicsvc.store.editing import notices
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.artists import Artists
-from musicsvc.store.importing.catalog.items import UNCHANGED, Index, Item, Key, Offer
+from musicsvc.store.importing.catalog.index import UNCHANGED, Index, Item, Key, Offer
 from musicsvc.store.importing.catalog.rows import MOST_TAGS, OF_TRACK, CatalogRow
 from musicsvc.store.importing.runner import RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
