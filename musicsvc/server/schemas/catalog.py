@@ -6,13 +6,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from musicsvc.server.schemas.answers import Answer, Date, Paginator, Success, T, Timestamp, Uri
 from musicsvc.server.schemas.catalog_fields import changing, requiring, showing
-from musicsvc.server.schemas.fields import (
-    SEARCH_NAMES,
-    Body,
-    NamePart,
-    Pages,
-    Query,
-)
+from musicsvc.server.schemas.fields import SEARCH_NAMES, Body, NamePart, Pages, Query
 from musicsvc.store.catalog import albums, artists
 
 PARTS = ("tags", "genres", "artists", "tracks")
