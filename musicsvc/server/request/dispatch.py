@@ -35,7 +35,7 @@ from musicsvc.server.responses.responses import (
     build_response,
     is_safe_request_id,
 )
-from musicsvc.server.routes.route import INSIGHTS, SAFE, Family, Route, Router, Runs
+from musicsvc.server.routes.route import INSIGHTS, SAFE, Family, Route, Router
 from musicsvc.server.shapes.envelope import Representation
 from musicsvc.store.engine.store import Store
 
@@ -267,7 +267,7 @@ class Dispatcher:
         if exchange.found is not None or exchange.slot is not None:
             return exchange.found
         exchange.call.resource = head.resource
-        if route.cost.runs is Runs.CONSTANT:
+        if route.constant:
             exchange.found = self._constants.get(route.path)
         elif route.cacheable:
             found = self.answer_cache.find(head.target, route.audience(exchange.call.caller))
@@ -296,7 +296,7 @@ class Dispatcher:
         slot = exchange.slot
         fragments = None if slot is None else self.answer_cache.fragments.at(slot.stamp)
         result = await self._runner.run(exchange, fragments)
-        if route.cost.runs is Runs.CONSTANT:
+        if route.constant:
             result = self._constants[route.path] = represent_json(result)
             self.first_steps.remember(exchange)
         elif slot is not None and fragments is not None:

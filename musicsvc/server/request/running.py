@@ -149,9 +149,9 @@ class HandlerRunner:
     async def _run(
         self, route: Route, unit: Callable[[], Any], read: Callable[..., Future[Any]], call: Call, *, large: bool
     ) -> Any:
-        runs = route.cost.runs
-        if runs is Runs.CONSTANT:
+        if route.constant:
             return unit()
+        runs = route.cost.runs
         if runs is Runs.IN_TURN:
             return await self._executors.run(Work.IN_TURN, unit, call)
         if runs is Runs.NO_STORE:

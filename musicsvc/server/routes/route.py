@@ -244,7 +244,12 @@ class Route:
         self.subject = self.find and Subject(self.path, self.find)
         self.keeps = KEPT in names  # the handler reads what earlier requests have read
         self.upload = RECEIVED in names  # the form of the body has a file, which is stored
+        self.constant = cost.runs is Runs.CONSTANT
+        self.plain_http = cost.probe is Probe.HEALTH
         self._depends_on_caller = "caller" in names
+        # Whether requests run on an executor with limited capacity, and are answered with 503 while it is full.
+        slow = cost.runs in {Runs.SLOW, Runs.FIGURES}
+        self.heavy = slow or cost.prepare is not None or cost.render is not None
         reads = self.method in SAFE and self.family is Family.GENERAL and cost.runs is Runs.BRIEFLY and not self.heavy
         # What a replica has read is older than the versions of tables that a cached response is compared with.
         repeatable = not cost.replica and (self.subject is None or not self.subject.depends_on_time)
@@ -277,16 +282,6 @@ class Route:
     def needs_write_scope(self) -> bool:
         """Whether a token needs the scope `read-write`: not for GET, HEAD and exports."""
         return self.method not in SAFE and self.limit is not RateLimit.EXPORTS
-
-    @property
-    def heavy(self) -> bool:
-        """Whether requests run on an executor with limited capacity, and are answered with 503 while it is full."""
-        cost = self.cost
-        return cost.runs in {Runs.SLOW, Runs.FIGURES} or cost.prepare is not None or cost.render is not None
-
-    @property
-    def plain_http(self) -> bool:
-        return self.cost.probe is Probe.HEALTH
 
     @property
     def demo(self) -> bool:

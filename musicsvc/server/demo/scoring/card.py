@@ -12,9 +12,8 @@ from musicsvc.server.demo.scoring.observed import Observed
 from musicsvc.server.demo.scoring.paging import PagesToTheEnd
 from musicsvc.server.demo.scoring.plays import LosesNoPlay
 from musicsvc.server.demo.scoring.point import Point, State, Verdict
+from musicsvc.server.demo.scoring.refusals import StopsWithDeadTokens, WaitsForRetryAfter
 from musicsvc.server.demo.scoring.retries import RetriesSafely
-from musicsvc.server.demo.scoring.tokens import StopsWithDeadTokens
-from musicsvc.server.demo.scoring.waiting import WaitsForRetryAfter
 
 
 class Report(NamedTuple):
