@@ -101,12 +101,9 @@ def build(subject: Subject, window: Window, rows: Iterable[Row]) -> Recounted | 
     sections = by_section(rows)
     if not sections[statements.NAME]:
         return None
-    nothing = Row(subject.id, statements.COUNTS, [0] * 7, "")
-    (counts,) = sections[statements.COUNTS] or [nothing]
+    (counts,) = sections[statements.COUNTS] or [Row(subject.id, statements.COUNTS, [0] * 7, "")]
     ever, people_ever, plays, people, plays_before, people_before, new = counts.numbers
-    hours = [0] * HOURS
-    for row in sections[statements.BY_HOUR]:
-        hours[row.numbers[0]] = row.numbers[1]
+    hours = Counter({row.numbers[0]: row.numbers[1] for row in sections[statements.BY_HOUR]})
     completed = Counter(
         {(percent, skipped): plays for _, _, (percent, skipped, plays, *_), _ in sections[statements.COMPLETION]}
     )
@@ -133,7 +130,7 @@ def build(subject: Subject, window: Window, rows: Iterable[Row]) -> Recounted | 
             new_listeners=new,
             returning_listeners=people - new,
         ),
-        hours=Hours(window, listening.by_day(hours)),
+        hours=Hours(window, listening.by_day([hours[hour] for hour in range(HOURS)])),
         days={row.numbers[0]: (row.numbers[1], row.numbers[2]) for row in sections[statements.BY_DAY]},
         tracks=_ranking(sections[statements.TRACKS]),
         albums=_ranking(sections[statements.ALBUMS]),
