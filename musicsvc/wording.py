@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+LONGEST_NAME = 255  # characters of a name, a code or an address
 SHOWN = 80  # characters of a text of unknown length, such as a heading
 # Spreadsheets may also run a line within a cell as a formula. The second sign of each pair is the full-width form.
 _SIGNS = r"[=\uff1d+\uff0b\-\uff0d@\uff20\t\r]"

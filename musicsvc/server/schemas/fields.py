@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from musicsvc.store.engine.pagination import Page
-from musicsvc.wording import CONTROLS, NEEDS_VISIBLE, NO_CONTROLS, is_url, is_visible
+from musicsvc.wording import CONTROLS, LONGEST_NAME, NEEDS_VISIBLE, NO_CONTROLS, is_url, is_visible
 
 Schema = TypeVar("Schema", bound=type[BaseModel])
 MAX_ID = 2**53 - 1
@@ -134,8 +134,8 @@ DIGITS_ONLY = BeforeValidator(_digits)  # integers of a query string: ASCII digi
 Id = Annotated[int, Field(strict=True, ge=1, le=MAX_ID, examples=[1])]
 Secret = Annotated[str, Field(strict=True), AfterValidator(_no_nul)]
 Opaque = Annotated[str, Field(strict=True), AfterValidator(_no_controls)]
-ExternalId = Annotated[Opaque, Field(min_length=1, max_length=255)]
-Name = Annotated[str, NameText(1, 255)]
+ExternalId = Annotated[Opaque, Field(min_length=1, max_length=LONGEST_NAME)]
+Name = Annotated[str, NameText(1, LONGEST_NAME)]
 Description = Annotated[str, Text(0, 10_000)]
 Url = Annotated[
     str,

@@ -14,8 +14,9 @@ from musicsvc.store.engine.sql import lock_rows, savepoint
 from musicsvc.store.models import AccessRequest, Token, User
 from musicsvc.store.security import security_events
 from musicsvc.store.security.security_events import Actor, Kind
+from musicsvc.wording import LONGEST_NAME
 
-LONGEST = {"use_case": 2_000, "volume": 255, "organization": 255, "reason": 1_000}
+LONGEST = {"use_case": 2_000, "volume": LONGEST_NAME, "organization": LONGEST_NAME, "reason": 1_000}
 
 
 class AccessEntry(NamedTuple):

@@ -4,7 +4,8 @@ import unicodedata
 
 import regex
 
-LENGTH = 255
+from musicsvc.wording import LONGEST_NAME
+
 LOCAL_LENGTH = 64
 INVALID = "The email must be a valid email address."
 _ATOM = r"(?:[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]|[^\x00-\x7f\p{C}\p{Z}])+"
@@ -20,7 +21,7 @@ def normalize(email: str) -> str:
     text that is too long for an address stays as it is: the cost of normalizing grows with the square of the length.
     """
     email = email.strip()
-    if len(email) > LENGTH:
+    if len(email) > LONGEST_NAME:
         return email
     local, at, domain = email.rpartition("@")
     return _fold(local) + at + (_ascii_domain(domain) or _fold(domain))
@@ -29,8 +30,8 @@ def normalize(email: str) -> str:
 def problem(email: str) -> str | None:
     """Return an error message if the e-mail's syntax is invalid, else None. Reserved domains like `.test` are valid."""
     email = email.strip()
-    if len(email) > LENGTH:
-        return f"The email must not be longer than {LENGTH} characters."
+    if len(email) > LONGEST_NAME:
+        return f"The email must not be longer than {LONGEST_NAME} characters."
     local, _, domain = email.rpartition("@")
     if max(len(local), len(_fold(local))) > LOCAL_LENGTH:
         return f"The part of the email before the @ must not be longer than {LOCAL_LENGTH} characters."

@@ -11,12 +11,11 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
-from typing import TypeVar
 
 from peewee import Database
 
 from musicsvc.errors import Damaged, Failure, Unavailable
-from musicsvc.store.engine.sql import bound, is_sqlite
+from musicsvc.store.engine.sql import T, bound, is_sqlite
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.files import SqliteDatabase
 from musicsvc.store.engine.sqlite.store import SqliteStore
@@ -25,7 +24,6 @@ from musicsvc.store.models import Activity
 from musicsvc.store.opening import open_unchecked
 from musicsvc.store.schema import history, schema
 
-T = TypeVar("T")
 # For units of work on the log, which are small: on PostgreSQL, they fail after that.
 READ_SECONDS, WRITE_SECONDS = 30.0, 6.0
 MIGRATION_SECONDS = 8.0  # of a server, which tries again

@@ -6,11 +6,9 @@ the other that the replica is read.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
 
-from musicsvc.store.engine.sql import fetch, is_followed, run, then
+from musicsvc.store.engine.sql import T, fetch, is_followed, run, then
 
-T = TypeVar("T")
 NUMBERS = 32
 # Concurrent transactions advance different rows, as those of the tables.
 MARK = """

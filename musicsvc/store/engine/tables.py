@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, TypeVar, no_type_check
+from typing import Any, no_type_check
 
-from musicsvc.store.engine.sql import current
+from musicsvc.store.engine.sql import T, current
 
-T = TypeVar("T")
 VERSIONS = "table_version"  # the table of the numbers
 COUNTERS = "counters:"  # before the name of a table, and before a statement that changes only counters
 TEXTS = 1024  # statements whose tables are remembered

@@ -5,18 +5,17 @@ again. Leases keep busy clients from waiting for the disk with each request.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from psycopg.errors import SerializationFailure
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.postgres.database import ERRORS, reason
-from musicsvc.store.engine.sql import fetch, run
+from musicsvc.store.engine.sql import T, fetch, run
 from musicsvc.store.engine.store import Store
 from musicsvc.store.rate_limits.shared import COLUMNS, SAVE, SharedHitCounter, counts_of
 from musicsvc.store.rate_limits.window import Count
 
-T = TypeVar("T")
 CLOCK = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 LOCKED = f"""
     WITH locked AS (SELECT {COLUMNS} FROM quota WHERE key = ANY(?) ORDER BY key FOR UPDATE)

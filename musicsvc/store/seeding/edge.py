@@ -22,6 +22,7 @@ from musicsvc.store.models import (
 )
 from musicsvc.store.plays.rollups import counts
 from musicsvc.store.seeding.world import Entries, Entry
+from musicsvc.wording import LONGEST_NAME
 
 ROOM = 1_000_000  # for ids of new rows below the largest
 LARGEST_IDS = (
@@ -29,7 +30,6 @@ LARGEST_IDS = (
     (counts.LAST_ID, (Album, Artist, Track, User)),  # which have plays
 )
 PAGE, LARGEST_PAGE = 20, 100  # rows
-LONGEST = 255  # characters of a name
 PLAYLIST, PLAYLIST_TEXT = 250, 170  # characters of the name and the description of a playlist
 TEXT, URL, TAG = 10_000, 2_048, 60  # characters of another description, an address, a tag
 
@@ -40,7 +40,7 @@ TOKENS: tuple[Entry, ...] = (
 )
 
 
-def _longest(text: str, length: int = LONGEST) -> str:
+def _longest(text: str, length: int = LONGEST_NAME) -> str:
     return (text * length)[:length]
 
 

@@ -9,8 +9,9 @@ from musicsvc.clock import HOUR
 from musicsvc.server.schemas.accounts import RegisterIn, TokenName
 from musicsvc.server.schemas.fields import DIGITS_ONLY, NameText, Query, Secret, Text
 from musicsvc.server.schemas.pages.form import Form
-from musicsvc.store.accounts import api_access, email_addresses, tokens, users
+from musicsvc.store.accounts import api_access, tokens, users
 from musicsvc.store.accounts.tokens import Scope
+from musicsvc.wording import LONGEST_NAME
 
 LONGEST_PATH = 2_048
 # Browsers treat `\` like `/`, and remove control characters before they read a URL.
@@ -49,7 +50,7 @@ class SignInQuery(Query):
 
 
 class SignInForm(Form):
-    email: Annotated[str, Text(1, email_addresses.LENGTH)]
+    email: Annotated[str, Text(1, LONGEST_NAME)]
     password: Secret
 
 

@@ -6,11 +6,12 @@ from pydantic import Field
 
 from musicsvc.server.schemas.fields import DIGITS_ONLY, MAX_PAGE, SEARCH_NAMES, NameText, Query, Text, empty_is_none
 from musicsvc.server.schemas.pages.form import Checkbox, Form
-from musicsvc.store.accounts import api_access, email_addresses, users
+from musicsvc.store.accounts import api_access, users
+from musicsvc.wording import LONGEST_NAME
 
 LONGEST_ID = 2**63 - 1
 Before = Annotated[int | None, Field(ge=1, le=LONGEST_ID), DIGITS_ONLY]
-Typed = Annotated[str, Text(0, 255)]
+Typed = Annotated[str, Text(0, LONGEST_NAME)]
 
 
 class RequestsQuery(Query):
@@ -81,7 +82,7 @@ class ArtistsQuery(Query):
 class AssignForm(Form):
     """The account that manages artists from now on."""
 
-    email: Annotated[str, Text(1, email_addresses.LENGTH)]
+    email: Annotated[str, Text(1, LONGEST_NAME)]
 
     @classmethod
     def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - as in Body
@@ -92,7 +93,7 @@ class AssignForm(Form):
 class DeletionForm(Form):
     """The account that manages the artists of a deleted one from now on."""
 
-    artists_to: Annotated[str | None, Text(1, email_addresses.LENGTH)] = None
+    artists_to: Annotated[str | None, Text(1, LONGEST_NAME)] = None
 
     @classmethod
     def check_against_store(cls, sent: dict[str, Any], faults: dict[str, str], subject: Any = None) -> dict[str, str]:  # noqa: ARG003 - as in Body
@@ -109,12 +110,12 @@ def _unknown_account(name: str, sent: dict[str, Any], faults: dict[str, str]) ->
 class EditAccountForm(Form):
     """The e-mail and the display name of an account."""
 
-    email: Annotated[str, Text(1, email_addresses.LENGTH)]
+    email: Annotated[str, Text(1, LONGEST_NAME)]
     display_name: Annotated[str, NameText(1, users.NAME_LENGTH)]
 
 
 class AccountForm(Form):
     """A new account."""
 
-    email: Annotated[str, Text(1, email_addresses.LENGTH)]
+    email: Annotated[str, Text(1, LONGEST_NAME)]
     display_name: Annotated[str | None, NameText(1, users.NAME_LENGTH)] = None

@@ -6,6 +6,7 @@ from pydantic import ConfigDict
 
 from musicsvc.server.schemas.fields import Text
 from musicsvc.server.schemas.pages.form import Checkbox, Form
+from musicsvc.wording import LONGEST_NAME
 
 DateFormat = Literal["YYYY-MM-DD", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY"]
 COLUMN = "column-"  # begins the names of the fields that say what a column holds
@@ -23,9 +24,9 @@ class ColumnsForm(Form):
     model_config = ConfigDict(extra="allow")
 
     date_format: DateFormat | None = None
-    sheet: Annotated[str | None, Text(1, 255)] = None
-    artist: Annotated[str | None, Text(1, 255)] = None
-    listener: Annotated[str | None, Text(1, 255)] = None
+    sheet: Annotated[str | None, Text(1, LONGEST_NAME)] = None
+    artist: Annotated[str | None, Text(1, LONGEST_NAME)] = None
+    listener: Annotated[str | None, Text(1, LONGEST_NAME)] = None
     create_missing: Checkbox = False
 
     def choice(self, number: int) -> str:

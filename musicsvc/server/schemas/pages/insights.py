@@ -15,6 +15,7 @@ from musicsvc.store.insights.charts import Interval
 from musicsvc.store.insights.listening import local_hours
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.subjects import KINDS, Subject
+from musicsvc.wording import LONGEST_NAME
 
 SORTS = tuple(f"{sign}{column}" for column in tables.SORTS for sign in ("", "-"))
 LAST_PAGE = 50  # of results; a longer name leads to fewer
@@ -64,7 +65,7 @@ class OverviewQuery(PagePeriod):
     other_names: ClassVar = SEARCH_NAMES
 
     period: str = "7-days"
-    q: Annotated[str, Text(0, 255)] = ""
+    q: Annotated[str, Text(0, LONGEST_NAME)] = ""
     page: Annotated[int, Field(ge=1, le=LAST_PAGE), DIGITS_ONLY] = 1  # of the results
 
 
@@ -73,7 +74,7 @@ class TableQuery(PagePeriod):
 
     other_names: ClassVar = SEARCH_NAMES
 
-    q: Annotated[str, Text(0, 255)] = ""
+    q: Annotated[str, Text(0, LONGEST_NAME)] = ""
     sort: Literal[*SORTS] = "-plays_period"  # type: ignore[valid-type]
     page: Annotated[int, Field(ge=1, le=MAX_PAGE), DIGITS_ONLY] = 1
 
@@ -89,7 +90,7 @@ class CompareQuery(PagePeriod):
 
     kind: Literal["artist", "album", "track"] = "artist"
     ids: Annotated[tuple[int, ...], id_list(comparisons.MOST, "artists, albums or tracks")] = ()
-    q: Annotated[str, Text(0, 255)] = ""
+    q: Annotated[str, Text(0, LONGEST_NAME)] = ""
 
     @property
     def subjects(self) -> list[Subject]:

@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from math import ceil, inf
 from time import monotonic
-from typing import TypeVar
 
 from musicsvc.store.engine import own_writes
 from musicsvc.store.engine.postgres import standby
@@ -20,10 +19,9 @@ from musicsvc.store.engine.postgres.standby import ANSWER_SECONDS, LAG_SECONDS, 
 from musicsvc.store.engine.postgres.store import SHARED_LOCK_SECONDS
 from musicsvc.store.engine.postgres.tasks import READ
 from musicsvc.store.engine.postgres.waiting import Limits, limited
-from musicsvc.store.engine.sql import bound, perform
+from musicsvc.store.engine.sql import T, bound, perform
 from musicsvc.store.engine.store import Replica, Store, enqueue
 
-T = TypeVar("T")
 READERS = 6
 LOST, LAG, OWN_WRITE, FAULT = "lost", "lag", "own_write", "fault"
 

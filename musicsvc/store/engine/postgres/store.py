@@ -9,7 +9,7 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from random import Random
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import psycopg
 from psycopg import errors as pg
@@ -28,12 +28,11 @@ from musicsvc.store.engine.postgres.database import (
 )
 from musicsvc.store.engine.postgres.tasks import READ, WRITE, Task
 from musicsvc.store.engine.postgres.waiting import Limits, NoResponse, limited
-from musicsvc.store.engine.sql import bind, following, perform
+from musicsvc.store.engine.sql import T, bind, following, perform
 from musicsvc.store.engine.store import Store, Workload, enqueue, queued
 from musicsvc.store.engine.tables import noting
 from musicsvc.store.engine.url import describe
 
-T = TypeVar("T")
 READERS = 6
 WRITERS = 4
 URGENT = 3  # threads for revocations, health checks and rate limits, which wait for no other unit

@@ -11,20 +11,19 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import apsw
 
 from musicsvc.errors import Unavailable
 from musicsvc.store.engine.name_index import index_changed_names
-from musicsvc.store.engine.sql import bind, perform
+from musicsvc.store.engine.sql import T, bind, perform
 from musicsvc.store.engine.sqlite.files import ERRORS, DiskFault, SqliteDatabase, driver_error, translate
 from musicsvc.store.engine.sqlite.reserved_space import ReservedSpace
 from musicsvc.store.engine.sqlite.scrubbing import Scrubbing
 from musicsvc.store.engine.store import CLOSING, Workload
 from musicsvc.store.engine.tables import counting, noting
 
-T = TypeVar("T")
 GROUP = 128
 POLL_MILLISECONDS = 50
 ADVANCE = "INSERT INTO table_version VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET number = number + 1"

@@ -5,12 +5,11 @@ import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
 
 import apsw
 
 from musicsvc.errors import Failure, Unavailable
-from musicsvc.store.engine.sql import bind, current, perform
+from musicsvc.store.engine.sql import T, bind, current, perform
 from musicsvc.store.engine.sqlite import file_locks, files
 from musicsvc.store.engine.sqlite.files import BUSY_SECONDS, SqliteDatabase, close
 from musicsvc.store.engine.sqlite.group_commit import GroupWriter
@@ -19,7 +18,6 @@ from musicsvc.store.engine.sqlite.scrubbing import Scrubbing
 from musicsvc.store.engine.store import CLOSING, Store, enqueue, queued
 from musicsvc.store.engine.url import SQLITE
 
-T = TypeVar("T")
 READERS = 6
 # Savepoint journals in memory and a checkpoint only every 16 MB save a quarter of the CPU time of writing plays.
 WRITER_PRAGMAS: dict[str, object] = {

@@ -25,6 +25,7 @@ from musicsvc.store.importing.catalog.tracks import TrackOffer, Tracks
 from musicsvc.store.importing.columns import Cells, Columns
 from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
+from musicsvc.wording import LONGEST_NAME
 
 
 class Catalog(Kind[CatalogRow]):
@@ -42,8 +43,8 @@ class Catalog(Kind[CatalogRow]):
         super().__init__(options)
         self._artist = None if options.artist is None else options.artist.strip()
         if self._artist is not None:
-            if not 1 <= len(self._artist) <= rows.NAME_LENGTH:
-                raise Failure(f"The artist's name must have 1 to {rows.NAME_LENGTH} characters.")
+            if not 1 <= len(self._artist) <= LONGEST_NAME:
+                raise Failure(f"The artist's name must have 1 to {LONGEST_NAME} characters.")
             self.required = {name: also for name, also in rows.REQUIRED.items() if name != "artist"}
 
     def forget(self) -> None:

@@ -11,8 +11,8 @@ from musicsvc.store.catalog.fields import Field as CatalogField
 from musicsvc.store.importing import values
 from musicsvc.store.importing.columns import Cells, Field, Parse
 from musicsvc.store.importing.runner import RefusedError
+from musicsvc.wording import LONGEST_NAME
 
-NAME_LENGTH = 255
 DESCRIPTION_LENGTH = 10_000
 WORD_LENGTH = 60
 MOST_ARTISTS = 50
@@ -21,9 +21,9 @@ MOST_TAGS = 20
 IGNORED = "playlists_ignored"  # a note that counts although its row is refused
 REQUIRED = {"track": "", "artist": ", or the artist of all tracks with --artist NAME"}
 LATER = ("playlist", "playlist_external_id")
-CODE = partial(values.text, longest=NAME_LENGTH)
-NAME = partial(values.name, longest=NAME_LENGTH)
-NAMES = partial(values.texts, longest=NAME_LENGTH)
+CODE = partial(values.text, longest=LONGEST_NAME)
+NAME = partial(values.name, longest=LONGEST_NAME)
+NAMES = partial(values.texts, longest=LONGEST_NAME)
 WORDS = partial(values.texts, longest=WORD_LENGTH)
 # The parsers of cells by the kind of the field that they fill; numbers have bounds. Others fill no field of the API.
 PARSERS: Mapping[Kind, Parse] = {

@@ -17,12 +17,12 @@ from musicsvc.store.importing.runner import Kind, Outcome, RefusedError, Scope
 from musicsvc.store.importing.summary import Counts
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Follow, User
+from musicsvc.wording import LONGEST_NAME
 
 PLACEHOLDER_DOMAIN = "import.test"  # never receives mail
 PLAIN_ID = re.compile(r"[a-z0-9]{1,60}")
 Key = tuple[str, str]  # ("email", normalized address) or ("id", external id)
 FIELDS = ("follower", "followed")
-LONGEST = 255
 SELF_FOLLOW = "an account cannot follow itself"
 COLUMNS = dict.fromkeys(("id", "follower_id", "followed_id", "created_at"), "bigint")
 
@@ -109,7 +109,7 @@ class Follows(Kind[FollowRow]):
     name = "follows"
     counted = ("accounts", "follows")
     refused_as = "follows"
-    fields = dict.fromkeys(FIELDS, Field(partial(values.text, longest=LONGEST)))
+    fields = dict.fromkeys(FIELDS, Field(partial(values.text, longest=LONGEST_NAME)))
     synonyms = headings.FOLLOWS
     required = dict.fromkeys(FIELDS, "")
 

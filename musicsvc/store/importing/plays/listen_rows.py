@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 from musicsvc.clock import EPOCH, SECOND
 from musicsvc.store.importing import values
 from musicsvc.store.importing.catalog.rows import FIELDS as CATALOG
-from musicsvc.store.importing.catalog.rows import MOST_ARTISTS, NAME, NAME_LENGTH, NAMES, TOO_MANY_ARTISTS
+from musicsvc.store.importing.catalog.rows import MOST_ARTISTS, NAME, NAMES, TOO_MANY_ARTISTS
 from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import RefusedError
+from musicsvc.wording import LONGEST_NAME
 
 LISTENER_LENGTH = 64
-CLIENT_ID_LENGTH = 255
 MOST_IDS = 2**53 - 1
 LATEST = 253_402_300_799  # the last second of the year 9999
 TIME = re.compile(
@@ -70,7 +70,7 @@ def _id(value: Any) -> int | None:
 def _album(value: Any) -> str | None:
     """Return the album name, or None if it is invalid: it only helps to choose between several tracks."""
     try:
-        return values.text(value, NAME_LENGTH)
+        return values.text(value, LONGEST_NAME)
     except ValueError:
         return None
 
@@ -116,5 +116,5 @@ FIELDS = {
     "listener": Field(partial(values.text, longest=LISTENER_LENGTH)),
     "played_at": Field(instant),
     "duration_ms": CATALOG["duration_ms"],
-    "client_id": Field(partial(values.text, longest=CLIENT_ID_LENGTH)),
+    "client_id": Field(partial(values.text, longest=LONGEST_NAME)),
 }
