@@ -383,3 +383,11 @@ def test_ranks_and_weeks_follow_plays_that_are_taken_back(store: Store, imported
     undone(store, number)
     assert store.read(lambda: sql.fetch(ranks)).result() == before
     require_sound(store)
+
+
+def test_the_recorded_span_of_an_imports_plays_covers_all_of_its_batches(store: Store) -> None:
+    run = store.write(lambda: runs.start("plays", "a.csv", None, {}, NOW, "cli")).result()
+    for slots in ([5, 9], [7], [3, 4], [20]):
+        store.write(partial(runs.add_slots, run, slots)).result()
+    row = store.read(partial(models.ImportRun.get_by_id, run)).result()
+    assert (row.first_slot, row.last_slot) == (3, 20)
