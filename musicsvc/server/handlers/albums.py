@@ -1,8 +1,7 @@
 """List, read and create albums."""
 
 from musicsvc.server.responses.large import AnswerBuilder
-from musicsvc.server.schemas.catalog import AlbumEdit, AlbumIn, AlbumParts
-from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.catalog import AlbumEdit, AlbumIn, AlbumPages, AlbumParts
 from musicsvc.server.shapes import catalog as shapes
 from musicsvc.server.shapes.envelope import JSON, ok, paginator
 from musicsvc.store.accounts.tokens import Identity
@@ -11,7 +10,7 @@ from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.editing import creations, deletions, edits
 
 
-def index(query: Pages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
+def index(query: AlbumPages, caller: Identity | None, answer: AnswerBuilder) -> JSON:
     """List all albums, newest first."""
     found = albums.list_all(query.to_page())
     if caller is None:

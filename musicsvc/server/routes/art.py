@@ -15,7 +15,7 @@ from musicsvc.server.routes.route import (
     Route,
     Runs,
 )
-from musicsvc.server.schemas.art import Preview, PreviewIn, Templates
+from musicsvc.server.schemas.art import Preview, Templates
 from musicsvc.store.plays.subjects import KINDS
 
 OPEN, PLAIN = Access.OPEN, Family.PLAIN
@@ -23,12 +23,10 @@ DRAWN = Cost(render=art.draw)
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("POST", f"{V1}/cover-art/preview", art.preview, body=PreviewIn, answer=Preview, limit=RateLimit.COVER_ART,
+    Route("POST", f"{V1}/cover-art/preview", art.preview, answer=Preview, limit=RateLimit.COVER_ART,
           cost=Cost(reads=True)),
-    Route("GET", f"{V1}/cover-art/templates", art.list_templates, cost=NO_STORE, docs=EXTENSION,
-          answer=Templates),
-    Route("GET", "/cover-art/previews/{name}", art.show_preview, OPEN, family=PLAIN, docs=UNDOCUMENTED,
-          cost=DRAWN),
+    Route("GET", f"{V1}/cover-art/templates", art.list_templates, cost=NO_STORE, docs=EXTENSION, answer=Templates),
+    Route("GET", "/cover-art/previews/{name}", art.show_preview, OPEN, family=PLAIN, docs=UNDOCUMENTED, cost=DRAWN),
     Route("GET", "/cover-art/templates/{name}", art.show_template, OPEN, family=PLAIN, docs=UNDOCUMENTED,
           cost=Cost(Runs.NO_STORE, render=art.draw)),
     Route("GET", "/avatars/{id}", art.show_avatar, OPEN, family=PLAIN, docs=UNDOCUMENTED, cost=DRAWN),

@@ -7,16 +7,13 @@ from musicsvc.server.routes.route import NO_STORE, Access, Cost, Docs, Family, R
 from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.answers import Success, one
 from musicsvc.server.schemas.demo import (
-    ClockIn,
     DemoCard,
     DemoClock,
     DemoSnapshot,
     DemoSnapshots,
-    FaultIn,
     FaultRule,
     FaultRules,
     RecordedRequests,
-    RequestsQuery,
 )
 
 Demo = partial(Route, access=Access.OPEN, family=Family.PLAIN, cost=NO_STORE)
@@ -31,14 +28,13 @@ NAMED = {"name": "before-sync"}
 DEMO_ROUTES: tuple[Route, ...] = (  # of `serve --demo`
     *ROUTES,
     Demo("GET", "/demo/faults", faults.index, answer=FaultRules),
-    Change("POST", "/demo/faults", faults.create, status=201, body=FaultIn, answer=one("fault", FaultRule),
-         docs=Docs(raises=(409,))),
+    Change("POST", "/demo/faults", faults.create, status=201, answer=one("fault", FaultRule), docs=Docs(raises=(409,))),
     Change("DELETE", "/demo/faults", faults.clear, answer=Success),
     Change("DELETE", "/demo/faults/{id}", faults.delete, answer=Success, docs=Docs(example={"id": "1"})),
     Demo("GET", "/demo/clock", clock.show, answer=CLOCK),
-    Change("POST", "/demo/clock", clock.move, body=ClockIn, answer=CLOCK),
+    Change("POST", "/demo/clock", clock.move, answer=CLOCK),
     Change("POST", "/demo/reset", clock.reset, answer=CLOCK),
-    Demo("GET", "/demo/requests", requests.index, query=RequestsQuery, answer=RecordedRequests),
+    Demo("GET", "/demo/requests", requests.index, answer=RecordedRequests),
     Change("DELETE", "/demo/requests", requests.clear, answer=Success),
     Demo("GET", "/demo/score", score.show, answer=one("card", DemoCard), docs=Docs(raises=(404,))),
     Demo("GET", SNAPSHOTS, snapshots.index, answer=DemoSnapshots),

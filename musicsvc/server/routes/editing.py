@@ -7,9 +7,7 @@ from typing import Any
 from musicsvc.server.handlers.pages import editing, imports, merging
 from musicsvc.server.routes.pages import page
 from musicsvc.server.routes.route import SLOW, Access, Cost, Route, Runs
-from musicsvc.server.schemas.pages.admin import OlderQuery
-from musicsvc.server.schemas.pages.editing import FieldsForm, MergeForm, MergeQuery, NewQuery, TwinsQuery
-from musicsvc.server.schemas.pages.imports import ColumnsForm, UploadForm
+from musicsvc.server.schemas.pages.editing import NewQuery
 from musicsvc.store.editing import edits
 from musicsvc.store.editing.merging import Noun
 from musicsvc.store.importing.tasks import queue
@@ -31,12 +29,12 @@ def _pages(noun: Noun, find: Callable[..., Any]) -> tuple[Route, ...]:
     new, merge, row = f"/insights/{noun}/new", f"/insights/{noun}/merge", f"/insights/{noun}/{{id}}"
     edit, delete = f"{row}/edit", f"{row}/delete"
     return (
-        get(new, partial(editing.show_new, noun), query=NewQuery),
-        post(new, partial(editing.create, noun), query=NewQuery, body=FieldsForm, form=new),
-        get(merge, partial(merging.show, noun), query=MergeQuery, form=merge),
-        post(merge, partial(merging.merge, noun), body=MergeForm),
+        get(new, partial(editing.show_new, noun)),
+        post(new, partial(editing.create, noun), query=NewQuery, form=new),
+        get(merge, partial(merging.show, noun), form=merge),
+        post(merge, partial(merging.merge, noun)),
         get(edit, partial(editing.show, noun), find=find),
-        post(edit, partial(editing.save, noun), find=find, body=FieldsForm, form=edit),
+        post(edit, partial(editing.save, noun), find=find, form=edit),
         get(delete, partial(editing.show_deletion, noun), find=find),
         post(delete, editing.delete, find=find, form=delete),
     )
@@ -44,17 +42,17 @@ def _pages(noun: Noun, find: Callable[..., Any]) -> tuple[Route, ...]:
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    get(IMPORT, imports.show_all, query=OlderQuery),
-    post(IMPORT, imports.upload, body=UploadForm, form=IMPORT),
+    get(IMPORT, imports.show_all),
+    post(IMPORT, imports.upload, form=IMPORT),
     get(FILE, imports.show, find=queue.get_own),
-    post(f"{FILE}/columns", imports.change, find=queue.get_own, body=ColumnsForm, form=FILE),
+    post(f"{FILE}/columns", imports.change, find=queue.get_own, form=FILE),
     post(f"{FILE}/start", imports.start, find=queue.get_own, form=FILE),
     post(f"{FILE}/stop", imports.stop, find=queue.get_own, form=FILE),
     post(f"{FILE}/discard", imports.discard, find=queue.get_own, form=FILE),
     get(f"{FILE}/refused.csv", imports.send_refused, find=queue.get_own, cost=SLOW),
     get("/imports/{id}/undo", partial(imports.preview_undo, IMPORT), find=runs.get_own, cost=FIGURES),
     post("/imports/{id}/undo", partial(imports.undo, IMPORT), find=runs.get_own),
-    page("GET", merging.TWINS, merging.show_twins, Access.SESSION, query=TwinsQuery, cost=FIGURES),
+    page("GET", merging.TWINS, merging.show_twins, Access.SESSION, cost=FIGURES),
     *(route for noun, find in FIND.items() for route in _pages(noun, find)),
 )
 # fmt: on

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from musicsvc.reports.formats import FORMATS
 from musicsvc.server.handlers import exports, insights, listening
 from musicsvc.server.routes.route import EXTENSION, INSIGHTS, Cost, Docs, Family, RateLimit, Route, Runs
-from musicsvc.server.schemas.exports import Export, ExportIn, Formats, Report, ReportIn, ScopeIn
+from musicsvc.server.schemas.exports import Export, Formats, Report
 from musicsvc.server.schemas.insights import (
     AlbumFigures,
     ArtistFigures,
@@ -20,8 +20,7 @@ from musicsvc.server.schemas.insights import (
     Found,
     Realtime,
 )
-from musicsvc.server.schemas.listening import Hours, Listening, Milestones, ReleaseQuery, Releases
-from musicsvc.server.schemas.periods import PeriodQuery, TimeframeQuery
+from musicsvc.server.schemas.listening import Hours, Listening, Milestones, Releases
 from musicsvc.store.insights import figures
 from musicsvc.store.plays.subjects import Subject
 
@@ -63,15 +62,15 @@ def each(of: Kind, path: str, handler: Callable[..., Any], *, extension: bool = 
 
 def figures_of(of: Kind, answer: type[BaseModel]) -> Sequence[Route]:
     return (
-        each(of, "", insights.show, query=PeriodQuery, answer=answer),
-        each(of, "/charts", insights.chart, query=TimeframeQuery, answer=Found[Chart]),
+        each(of, "", insights.show, answer=answer),
+        each(of, "/charts", insights.chart, answer=Found[Chart]),
     )
 
 
 def listening_of(of: Kind) -> Sequence[Route]:
     return (
-        each(of, "/listening", listening.listening, query=PeriodQuery, answer=Found[Listening], extension=True),
-        each(of, "/hours", listening.hours, query=PeriodQuery, answer=Found[Hours], extension=True),
+        each(of, "/listening", listening.listening, answer=Found[Listening], extension=True),
+        each(of, "/hours", listening.hours, answer=Found[Hours], extension=True),
         each(of, "/milestones", listening.milestones, answer=Found[Milestones], extension=True),
     )
 
@@ -85,17 +84,16 @@ ROUTES: tuple[Route, ...] = (
     insight(ARTIST, "/collaborations", insights.list_collaborations, answer=Found[Collaborations]),
     *listening_of(TRACK),
     *listening_of(ALBUM),
-    insight(ALBUM, "/release", listening.compare_releases, query=ReleaseQuery, answer=Found[Releases], docs=EXTENSION),
+    insight(ALBUM, "/release", listening.compare_releases, answer=Found[Releases], docs=EXTENSION),
     *listening_of(ARTIST),
     Route("GET", f"{EXPORT}/formats", exports.list_formats, family=Family.INSIGHTS, answer=Formats,
           cost=Cost(Runs.CONSTANT)),
-    Exporting("POST", f"{EXPORT}/csv", exports.export_table("csv"), body=ExportIn,
-              docs=replace(FOUND, media="text/csv")),
-    Exporting("POST", f"{EXPORT}/json", exports.export_table("json"), body=ExportIn, answer=Found[Export]),
-    Exporting("POST", f"{EXPORT}/xlsx", exports.export_table("xlsx"), body=ExportIn,
+    Exporting("POST", f"{EXPORT}/csv", exports.export_table("csv"), docs=replace(FOUND, media="text/csv")),
+    Exporting("POST", f"{EXPORT}/json", exports.export_table("json"), answer=Found[Export]),
+    Exporting("POST", f"{EXPORT}/xlsx", exports.export_table("xlsx"),
               docs=replace(FOUND, media=FORMATS["xlsx"].media_type, extension=True)),
-    Exporting("POST", f"{EXPORT}/report", exports.export_report, body=ReportIn, answer=Found[Report]),
-    Exporting("POST", f"{EXPORT}/pdf", exports.export_pdf, body=ScopeIn,
+    Exporting("POST", f"{EXPORT}/report", exports.export_report, answer=Found[Report]),
+    Exporting("POST", f"{EXPORT}/pdf", exports.export_pdf,
               cost=Cost(Runs.SLOW, reads=True, replica=True, render=exports.render_pdf),
               docs=replace(FOUND, media="application/pdf")),
 )

@@ -3,18 +3,7 @@
 from musicsvc.server.handlers import messages, notifications
 from musicsvc.server.routes.route import EXTENSION, V1, Docs, Route
 from musicsvc.server.schemas.answers import Paged, Success, one
-from musicsvc.server.schemas.fields import Pages
-from musicsvc.server.schemas.messages import (
-    Conversation,
-    ConversationIn,
-    DeviceIn,
-    DeviceOut,
-    DeviceStored,
-    Message,
-    MessageIn,
-    Subscriptions,
-    SubscriptionsIn,
-)
+from musicsvc.server.schemas.messages import Conversation, DeviceStored, Message, Subscriptions
 from musicsvc.store.messaging.messages import get
 from musicsvc.store.messaging.notifications import require_own
 
@@ -24,18 +13,15 @@ DEVICES, CHOICES = f"{V1}/fcm-tokens", f"{V1}/notifications/{{user}}/subscriptio
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("POST", MESSAGES, messages.send, status=201, body=MessageIn, answer=one("message", Message),
+    Route("POST", MESSAGES, messages.send, status=201, answer=one("message", Message),
           private=True, docs=Docs(raises=(404,))),
-    Route("POST", CONVERSATIONS, messages.begin, status=201, body=ConversationIn, docs=EXTENSION,
-          answer=one("conversation", Conversation)),
-    Route("GET", CONVERSATIONS, messages.index, query=Pages, docs=EXTENSION, answer=Paged[Conversation]),
-    Route("GET", f"{CONVERSATIONS}/{{id}}/messages", messages.list_messages, find=get, query=Pages,
+    Route("POST", CONVERSATIONS, messages.begin, status=201, docs=EXTENSION, answer=one("conversation", Conversation)),
+    Route("GET", CONVERSATIONS, messages.index, docs=EXTENSION, answer=Paged[Conversation]),
+    Route("GET", f"{CONVERSATIONS}/{{id}}/messages", messages.list_messages, find=get,
           private=True, docs=EXTENSION, answer=Paged[Message]),
-    Route("POST", DEVICES, notifications.register_device, body=DeviceIn, answer=DeviceStored),
-    Route("DELETE", DEVICES, notifications.delete_device, body=DeviceOut, docs=EXTENSION, answer=Success),
-    Route("PUT", CHOICES, notifications.choose, find=require_own, private=True,
-          body=SubscriptionsIn, answer=Success),
-    Route("GET", CHOICES, notifications.show, find=require_own, private=True,
-          docs=EXTENSION, answer=Subscriptions),
+    Route("POST", DEVICES, notifications.register_device, answer=DeviceStored),
+    Route("DELETE", DEVICES, notifications.delete_device, docs=EXTENSION, answer=Success),
+    Route("PUT", CHOICES, notifications.choose, find=require_own, private=True, answer=Success),
+    Route("GET", CHOICES, notifications.show, find=require_own, private=True, docs=EXTENSION, answer=Subscriptions),
 )
 # fmt: on

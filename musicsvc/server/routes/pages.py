@@ -19,28 +19,8 @@ from musicsvc.server.routes.route import (
     Route,
     Runs,
 )
-from musicsvc.server.schemas.pages.accounts import (
-    AccessForm,
-    ChangePasswordForm,
-    DisplayNameForm,
-    NewPasswordForm,
-    PasswordForm,
-    RegenerateForm,
-    RegisterForm,
-    SignInForm,
-    SignInQuery,
-    TokenForm,
-)
-from musicsvc.server.schemas.pages.admin import OlderQuery
-from musicsvc.server.schemas.pages.insights import (
-    CompareQuery,
-    ExportForm,
-    OverviewQuery,
-    PagePeriod,
-    ShareForm,
-    SubjectQuery,
-    TableQuery,
-)
+from musicsvc.server.schemas.pages.accounts import PasswordForm, SignInForm
+from musicsvc.server.schemas.pages.insights import ExportForm
 from musicsvc.store.accounts import password_links, tokens
 from musicsvc.store.dashboards import report_links
 from musicsvc.store.insights.figures import album_of, artist_of, track_of
@@ -70,50 +50,46 @@ export = partial(page, "POST", access=SESSION, body=ExportForm, limit=RateLimit.
 # fmt: off
 ROUTES: tuple[Route, ...] = (
     page("GET", "/", home.show, OPEN),
-    page("GET", "/sign-in", accounts.show_sign_in, OPEN, query=SignInQuery),
-    page("POST", "/sign-in", accounts.sign_in, OPEN, body=SignInForm, query=SignInQuery, form="/sign-in",
-         password=PasswordOf.NAMED),
+    page("GET", "/sign-in", accounts.show_sign_in, OPEN),
+    page("POST", "/sign-in", accounts.sign_in, OPEN, body=SignInForm, form="/sign-in", password=PasswordOf.NAMED),
     page("POST", "/sign-out", accounts.sign_out, OPEN),
     page("GET", "/register", accounts.show_registration, OPEN, enabled_if=registration_open),
-    page("POST", "/register", accounts.register, OPEN, body=RegisterForm, form="/register",
+    page("POST", "/register", accounts.register, OPEN, form="/register",
          limit=RateLimit.REGISTER, enabled_if=registration_open, cost=Cost(prepare=hash_password)),
     page("GET", PASSWORD, accounts.show_password, OPEN, find=password_links.find, limit=RateLimit.PASSWORD_LINKS),
-    page("POST", PASSWORD, accounts.set_password, OPEN, body=NewPasswordForm, form=PASSWORD,
+    page("POST", PASSWORD, accounts.set_password, OPEN, form=PASSWORD,
          find=password_links.find, limit=RateLimit.PASSWORD_LINKS, cost=HASHING),
-    page("GET", SETTINGS, settings.show, SESSION, query=OlderQuery),
-    page("POST", f"{SETTINGS}/name", settings.rename, SESSION, body=DisplayNameForm, form=SETTINGS),
-    page("POST", f"{SETTINGS}/password", settings.change_password, SESSION, body=ChangePasswordForm, form=SETTINGS,
+    page("GET", SETTINGS, settings.show, SESSION),
+    page("POST", f"{SETTINGS}/name", settings.rename, SESSION, form=SETTINGS),
+    page("POST", f"{SETTINGS}/password", settings.change_password, SESSION, form=SETTINGS,
          password=PasswordOf.CALLER, cost=HASHING),
     page("POST", f"{SETTINGS}/sessions/{{id}}/end", settings.end_session, SESSION, find=sessions.get_own),
     page("POST", f"{SETTINGS}/sessions/end-others", settings.end_other_sessions, SESSION),
     page("GET", DATA, settings.show_data, SESSION),
-    page("POST", DATA, settings.download, SESSION, body=PasswordForm, form=DATA, password=PasswordOf.CALLER,
+    page("POST", DATA, settings.download, SESSION, form=DATA, password=PasswordOf.CALLER,
          limit=RateLimit.EXPORTS, cost=Cost(Runs.SLOW, reads=True)),
     page("GET", DELETE, settings.show_deletion, SESSION),
     page("POST", DELETE, settings.delete, SESSION, body=PasswordForm, form=DELETE, password=PasswordOf.CALLER),
     page("GET", DEVELOPERS, developers.show, SESSION),
-    page("POST", f"{DEVELOPERS}/access", developers.request_access, SESSION, body=AccessForm, form=DEVELOPERS),
-    page("POST", f"{DEVELOPERS}/tokens", developers.create_token, SESSION, body=TokenForm, form=DEVELOPERS,
-         password=PasswordOf.CALLER),
+    page("POST", f"{DEVELOPERS}/access", developers.request_access, SESSION, form=DEVELOPERS),
+    page("POST", f"{DEVELOPERS}/tokens", developers.create_token, SESSION, form=DEVELOPERS, password=PasswordOf.CALLER),
     page("GET", TOKEN, developers.show_token, SESSION, find=tokens.get_own),
-    page("POST", f"{TOKEN}/regenerate", developers.regenerate_token, SESSION, find=tokens.get_own,
-         body=RegenerateForm, form=TOKEN, password=PasswordOf.CALLER),
+    page("POST", f"{TOKEN}/regenerate", developers.regenerate_token, SESSION, find=tokens.get_own, form=TOKEN,
+         password=PasswordOf.CALLER),
     page("POST", f"{TOKEN}/delete", developers.delete_token, SESSION, find=tokens.get_own, cost=URGENT),
     Route("GET", "/static/{name}", home.send, OPEN, family=Family.PLAIN, cost=NO_STORE, docs=UNDOCUMENTED),
-    page("GET", "/insights", overviews.show, SESSION, query=OverviewQuery, form="/insights", cost=FIGURES),
-    *(page("GET", path, insights.show, SESSION, find=find, query=SubjectQuery, form=path,
+    page("GET", "/insights", overviews.show, SESSION, form="/insights", cost=FIGURES),
+    *(page("GET", path, insights.show, SESSION, find=find, form=path,
            cost=Cost(Runs.FIGURES, replica=find is not track_of))  # that of a track shows its plays of this moment
       for path, find in KINDS.items()),
-    *(page("GET", path, partial(overviews.show_table, kind), SESSION, query=TableQuery, form=path,
-           cost=FIGURES)
+    *(page("GET", path, partial(overviews.show_table, kind), SESSION, form=path, cost=FIGURES)
       for kind, path in TABLES.items()),
-    *(page("GET", f"{path}/csv", partial(overviews.download, kind), SESSION, query=TableQuery,
+    *(page("GET", f"{path}/csv", partial(overviews.download, kind), SESSION,
            limit=RateLimit.EXPORTS, cost=Cost(Runs.SLOW, replica=True)) for kind, path in TABLES.items()),
-    page("GET", COMPARE, insights.compare, SESSION, query=CompareQuery, form=COMPARE, cost=FIGURES),
-    page("POST", f"{COMPARE}/share", insights.share_comparison, SESSION, query=CompareQuery, body=ShareForm,
-         form=COMPARE),
+    page("GET", COMPARE, insights.compare, SESSION, form=COMPARE, cost=FIGURES),
+    page("POST", f"{COMPARE}/share", insights.share_comparison, SESSION, form=COMPARE),
     page("GET", "/insights/track/{id}/realtime", insights.show_realtime, SESSION, find=track_of),
-    *(page("POST", f"{path}/share", insights.share, SESSION, find=find, query=PagePeriod, body=ShareForm, form=path)
+    *(page("POST", f"{path}/share", insights.share, SESSION, find=find, form=path)
       for path, find in KINDS.items()),
     export("/insights/export/csv", exports.export_table("csv")),
     export("/insights/export/json", exports.export_table("json", attachment=True)),

@@ -2,11 +2,11 @@
 
 from musicsvc.server.handlers import plays
 from musicsvc.server.routes.route import EXTENSION, V1, Cost, Route
-from musicsvc.server.schemas.plays import PlaysIn, Reported
+from musicsvc.server.schemas.plays import Reported
 
 # fmt: off
 ROUTES: tuple[Route, ...] = (
-    Route("POST", f"{V1}/plays", plays.report, status=201, body=PlaysIn, docs=EXTENSION, answer=Reported,
+    Route("POST", f"{V1}/plays", plays.report, status=201, docs=EXTENSION, answer=Reported,
           cost=Cost(counters_only=True, tally=plays.count_outcomes)),
 )
 # fmt: on

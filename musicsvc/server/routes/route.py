@@ -77,6 +77,12 @@ def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
+def type_of(function: Callable[..., Any], name: str) -> Any:
+    """Return the type of the parameter with this name, or None if there is none."""
+    found = inspect.signature(function).parameters.get(name)
+    return found and found.annotation
+
+
 def bind(function: Callable[..., Any], names: Sequence[str] | None = None) -> BoundFunction:
     """Return a function that calls `function` with values from a mapping, chosen by the names of its parameters.
 
@@ -207,6 +213,7 @@ class Route:
     """One endpoint, read by the router, the stages of a request, the OpenAPI document and the tests.
 
     - `find`: the store function that loads the object that the path names, if the caller has a right to it.
+    - `body`, `query`: schemas; by default, the types of the parameters of the handler with these names.
     - `answer`, `public_answer`: schemas of a successful response, with a token and without a token.
     - `password`: the body has a password to verify first. The handler gets `verified`, the account's credentials, or
       None if the password is wrong.
@@ -242,6 +249,8 @@ class Route:
         self.call_prepare = cost.prepare and bind(cost.prepare)
         self.call_render = cost.render and bind(cost.render)
         self.subject = self.find and Subject(self.path, self.find)
+        self.body = self.body or type_of(self.handler, "body")
+        self.query = self.query or type_of(self.handler, "query")
         self.keeps = KEPT in names  # the handler reads what earlier requests have read
         self.upload = RECEIVED in names  # the form of the body has a file, which is stored
         self.constant = cost.runs is Runs.CONSTANT

@@ -7,6 +7,8 @@ import pytest
 
 from musicsvc.server.routes.route import Access, Family, Route
 from musicsvc.server.routes.table import ROUTES
+from musicsvc.server.schemas.fields import Pages
+from musicsvc.server.schemas.playlists import PlaylistIn, PlaylistPut
 from tests.rights.table import endpoint
 
 SOURCES = {
@@ -69,3 +71,12 @@ def test_every_parameter_of_a_handler_has_a_source(route: Route) -> None:
 
 def taken_by(function: Any) -> set[str]:
     return set(inspect.signature(function).parameters) if function is not None else set()
+
+
+def test_the_schemas_of_a_row_are_the_types_of_its_handler_unless_it_gives_others() -> None:
+    def handle(body: PlaylistIn, query: Pages) -> None: ...
+
+    found = Route("POST", "/things", handle)
+    assert (found.body, found.query) == (PlaylistIn, Pages)
+    other = Route("POST", "/things", handle, body=PlaylistPut)
+    assert (other.body, other.query) == (PlaylistPut, Pages)
