@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Protocol
 from aiohttp.web import BaseRequest
 
 from musicsvc.networks import client_network
+from musicsvc.server.browsers import Browser
 from musicsvc.server.peer import HSTS, Peer
 from musicsvc.server.responses.answer_cache import Slot
 from musicsvc.server.responses.large import Reservation
 from musicsvc.server.routes.route import Route
 from musicsvc.server.schemas.reading import ParsedBody
 from musicsvc.server.shapes.envelope import Representation
-from musicsvc.server.visits import Visit
 from musicsvc.store.rate_limits.window import Hit
 
 BUSY = "busy"
@@ -109,7 +109,7 @@ class Exchange:
     head: Head = field(init=False)
     request: BaseRequest = field(init=False)
     path: str = field(init=False)
-    visit: Visit | None = None  # of a page
+    browser: Browser | None = None  # of a page
     received: bytearray | None = None  # gets the bytes of the body, if a stage has set it
     parsed: ParsedBody | None = None
     given: dict[str, Any] = field(default_factory=dict)  # further arguments for handlers by parameter name

@@ -17,7 +17,7 @@ from musicsvc.config import Settings
 from musicsvc.errors import Failure
 from musicsvc.reports import tables, wrapping, writing
 from musicsvc.reports.art import avatars
-from musicsvc.server import visits
+from musicsvc.server import browsers
 from musicsvc.server.access import authentication
 from musicsvc.server.demo import faults
 from musicsvc.server.demo.scoring import mangling
@@ -144,8 +144,8 @@ def resolved(name: str, value: str) -> object:
 
 def cookies(text: str) -> object:
     sent = {name: each.value for name, each in parse_cookie_header(text)}  # what aiohttp uses
-    return visits.read(sent, "", secure=False), visits.read(
-        {visits.COOKIE: text, visits.NOTICE: text}, "", secure=False
+    return browsers.read(sent, "", secure=False), browsers.read(
+        {browsers.COOKIE: text, browsers.NOTICE: text}, "", secure=False
     )
 
 

@@ -17,7 +17,7 @@ import trustme
 from aiohttp import AddrInfoType
 
 from musicsvc.config import Limits, Server, Settings
-from musicsvc.server import visits
+from musicsvc.server import browsers
 from tests.support import databases
 from tests.support.page_client import PageClient
 from tests.support.reserved_port import reserved_port
@@ -97,7 +97,7 @@ class Front:
     async def browser(self, last: int = 1) -> AsyncIterator[PageClient]:
         async with self.session(last) as session:
             opened = PageClient(session, self.origin + self.base)
-            opened.cookie = f"{visits.HOST_ONLY}{visits.COOKIE}{visits.mark_of(self.base)}"
+            opened.cookie = f"{browsers.HOST_ONLY}{browsers.COOKIE}{browsers.mark_of(self.base)}"
             yield opened
 
 

@@ -12,7 +12,7 @@ import aiohttp
 from yarl import URL
 
 from musicsvc.clock import SECOND
-from musicsvc.server import visits
+from musicsvc.server import browsers
 from musicsvc.store.accounts import users
 from musicsvc.store.security import sessions
 from tests.rights.world import PASSWORD, PASSWORD_HASH
@@ -27,7 +27,7 @@ class PageClient:
     def __init__(self, http: aiohttp.ClientSession, root: str) -> None:
         self._http = http
         self.root = root
-        self.cookie = visits.COOKIE  # the name of the cookie with the session
+        self.cookie = browsers.COOKIE  # the name of the cookie with the session
         self.cookies: dict[str, str] = {}
         self.headers = {"Accept": HTML, "User-Agent": "Tests/1.0", "Origin": str(URL(root).origin())}
 

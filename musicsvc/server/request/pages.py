@@ -7,6 +7,7 @@ from typing import Any
 from musicsvc.clock import Clock
 from musicsvc.errors import Conflict, Failure, Invalid, NotFound, Overloaded, TooMany
 from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.browsers import Browser, ExpiredForm
 from musicsvc.server.call import BUSY, Exchange
 from musicsvc.server.request.bodies import Bodies
 from musicsvc.server.request.rendering import HEADERS, PAGES, Renderer
@@ -21,7 +22,6 @@ from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
 from musicsvc.server.schemas.reading import ParsedBody
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.pages import FormState, Redirect, View
-from musicsvc.server.visits import ExpiredForm, Visit
 
 PART = ("HX-Request-Type", "partial")  # sent by htmx if it replaces a part of the page
 # Failures after which the page with the form is shown again.
@@ -52,54 +52,54 @@ class Pages:
         self._reader = reader
 
     async def answer(self, exchange: Exchange) -> Reply:
-        call, route, visit = exchange.call, exchange.head.route, exchange.visit
-        assert visit is not None  # noqa: S101 - set by `Sessions.admit`
-        if (redirect := self._sessions.sign_in(exchange, visit)) is not None:
-            return self._renderer.redirect(exchange.request, redirect, visit)
-        exchange.given = {"visit": visit, "form": FormState(), "render_page": self._renderer.page_for_anybody}
+        call, route, browser = exchange.call, exchange.head.route, exchange.browser
+        assert browser is not None  # noqa: S101 - set by `Sessions.admit`
+        if (redirect := self._sessions.sign_in(exchange, browser)) is not None:
+            return self._renderer.redirect(exchange.request, redirect, browser)
+        exchange.given = {"browser": browser, "form": FormState(), "render_page": self._renderer.page_for_anybody}
         if route.keeps:
             exchange.given[KEPT] = self._reader()
         try:
-            return await self._answer(exchange, visit)
+            return await self._answer(exchange, browser)
         except NotFound:
             await self._limiter.count_unknown(route, call)
             raise
 
-    async def _answer(self, exchange: Exchange, visit: Visit) -> Reply:
+    async def _answer(self, exchange: Exchange, browser: Browser) -> Reply:
         request, route = exchange.request, exchange.head.route
         late = request.method not in SAFE and not request.content.is_eof()
         async with AsyncExitStack() as stack:
             if request.method not in SAFE:
-                exchange.parsed = await self._read_form(exchange, visit, stack)
+                exchange.parsed = await self._read_form(exchange, browser, stack)
                 exchange.call.renew(self._clock.monotonic())
             if late:
-                await self._sessions.find(visit, exchange.call)
-                if (redirect := self._sessions.sign_in(exchange, visit)) is not None:
-                    return self._renderer.redirect(request, redirect, visit)
+                await self._sessions.find(browser, exchange.call)
+                if (redirect := self._sessions.sign_in(exchange, browser)) is not None:
+                    return self._renderer.redirect(request, redirect, browser)
             try:
                 if exchange.parsed is not None:
-                    visit.require_own_form(exchange.parsed.sent.pop(TOKEN_FIELD, None))
+                    browser.require_own_form(exchange.parsed.sent.pop(TOKEN_FIELD, None))
                 result = await self._runner.run(exchange)
             except CORRECTABLE as failure:
-                return await self._show_again(exchange, visit, failure)
-        return await self._finish(exchange, visit, result, route.status)
+                return await self._show_again(exchange, browser, failure)
+        return await self._finish(exchange, browser, result, route.status)
 
-    async def _read_form(self, exchange: Exchange, visit: Visit, stack: AsyncExitStack) -> ParsedBody:
+    async def _read_form(self, exchange: Exchange, browser: Browser, stack: AsyncExitStack) -> ParsedBody:
         """Read and validate the form that the request contains. Raises Forbidden if it was sent from another site.
 
         `stack`: its end deletes a file of the form that nothing needs.
         """
         request = exchange.request
-        visit.require_own_site(request.headers)
+        browser.require_own_site(request.headers)
         schema = exchange.head.route.body or Form
-        if exchange.head.route.upload and visit.caller is not None:
+        if exchange.head.route.upload and browser.caller is not None:
             context = self._bodies.context(exchange)
-            receiving = self._uploads.received(request, schema, context, visit, visit.caller.user_id)
+            receiving = self._uploads.received(request, schema, context, browser, browser.caller.user_id)
             parsed, exchange.given["received"] = await stack.enter_async_context(receiving)
             return parsed
         return await self._bodies.receive(exchange, schema)
 
-    async def _show_again(self, exchange: Exchange, visit: Visit, failure: Failure) -> Reply:
+    async def _show_again(self, exchange: Exchange, browser: Browser, failure: Failure) -> Reply:
         """Show the page of the form again, with what was typed and the errors. Raises the failure if there is none."""
         request, call, route, parsed = exchange.request, exchange.call, exchange.head.route, exchange.parsed
         if route.form is None or not wants_page(exchange) or (parsed is None and not isinstance(failure, Invalid)):
@@ -117,24 +117,24 @@ class Pages:
             kept = {name: value for name, value in typed.items() if name not in {*faults, *PERIOD}}
             request = request.clone(rel_url=request.rel_url.with_query(kept))
         values = {name: exchange.head.values[name] for name in page.parameters}
-        shown = Exchange(call, exchange.peer, visit=visit, given=exchange.given | {"form": form})
+        shown = Exchange(call, exchange.peer, browser=browser, given=exchange.given | {"form": form})
         shown.head, shown.request = exchange.head._replace(route=page, values=values), request
         shown.path = exchange.path
-        reply = await self._finish(shown, visit, await self._runner.run(shown), errors.status_of(failure))
+        reply = await self._finish(shown, browser, await self._runner.run(shown), errors.status_of(failure))
         reply.headers.update(errors.headers_of(failure))
         return reply
 
-    async def _finish(self, exchange: Exchange, visit: Visit, result: Any, status: int) -> Reply:
+    async def _finish(self, exchange: Exchange, browser: Browser, result: Any, status: int) -> Reply:
         """Return the page, the redirect or the file that the handler has returned."""
         request, call = exchange.request, exchange.call
         if isinstance(result, Redirect):
-            return self._renderer.redirect(request, result, visit)
+            return self._renderer.redirect(request, result, browser)
         size = len(result.content) if isinstance(result, Download) else 0
         if isinstance(result, View):
             part, form = request.headers.get(PART[0]) == PART[1], exchange.given["form"]
-            notice, status = None if part else visit.take_notice(), max(status, result.status)
-            result = await self._renderer.page(result, exchange, visit, part=part, form=form, notice=notice)
+            notice, status = None if part else browser.take_notice(), max(status, result.status)
+            result = await self._renderer.page(result, exchange, browser, part=part, form=form, notice=notice)
             size = len(result.content)
         if size and call.reservation is not None:
             call.reservation.resize(size)
-        return Reply(result, status, dict(HEADERS), cookies=visit.cookies)
+        return Reply(result, status, dict(HEADERS), cookies=browser.cookies)

@@ -8,6 +8,7 @@ from typing import Any
 from aiohttp.web import BaseRequest
 
 from musicsvc.errors import Failure, Forbidden, Invalid, Overloaded
+from musicsvc.server.browsers import Browser
 from musicsvc.server.call import Call, Exchange
 from musicsvc.server.pages import html
 from musicsvc.server.request.executors import Executors, Work
@@ -20,7 +21,6 @@ from musicsvc.server.routes.table import ROUTES
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD
 from musicsvc.server.shapes.envelope import Representation, represent
 from musicsvc.server.shapes.pages import Redirect, SignedIn, SignedOut, View
-from musicsvc.server.visits import Visit
 from musicsvc.store.accounts.api_access import NoAccess
 from musicsvc.store.security.sessions import SessionIdentity
 
@@ -54,16 +54,16 @@ class Renderer:
         self._errors = Drawings(ERRORS_CAPACITY, html.HTML_TYPE)
 
     async def page(
-        self, view: View, exchange: Exchange, visit: Visit, *, part: bool = False, **more: Any
+        self, view: View, exchange: Exchange, browser: Browser, *, part: bool = False, **more: Any
     ) -> Representation:
         """Render a page for its caller. `part`: only the part that the view names; `more`: further variables.
 
         Raises Overloaded if too many pages of such clients wait.
         """
         context = {
-            "caller": visit.caller,
-            "form_token": lambda: html.hidden_field(TOKEN_FIELD, visit.form_token()),
-            "links": _links(visit.caller),
+            "caller": browser.caller,
+            "form_token": lambda: html.hidden_field(TOKEN_FIELD, browser.form_token()),
+            "links": _links(browser.caller),
             "pages": PAGES,
             "path": exchange.path,
             **more,
@@ -80,17 +80,17 @@ class Renderer:
     async def error_page(self, exchange: Exchange, failure: Failure) -> Reply:
         """Return an error response as a page, with the navigation of a signed-in account if there is capacity."""
         request, call, status = exchange.request, exchange.call, errors.status_of(failure)
-        visit = exchange.visit or await self._visit(exchange, failure)
+        browser = exchange.browser or await self._browser(exchange, failure)
         faults = failure.errors if isinstance(failure, Invalid) else {}
         title = TITLES.get(status, "Something is wrong")
         back = exchange.path if faults and request.method in SAFE else None  # the same page without its wrong query
         values = {"title": title, "message": failure.message, "errors": faults, "back": back}
         view = View("error.html", values | {"ask": isinstance(failure, NoAccess)})
         key = title, failure.message, tuple(faults.items()), back
-        rendered = None if visit.caller else self._errors.get(key)
+        rendered = None if browser.caller else self._errors.get(key)
         try:
-            if visit.caller is not None:
-                rendered = await self.page(view, exchange, visit, notice=None)
+            if browser.caller is not None:
+                rendered = await self.page(view, exchange, browser, notice=None)
             elif rendered is None:
                 draw = partial(self._errors.draw, key, partial(self.page_for_anybody, view))
                 rendered = await self._in_line(draw, call)
@@ -99,30 +99,30 @@ class Renderer:
         whole = {"HX-Retarget": "body"} if HTMX in request.headers else {}
         return Reply(rendered, status, {**HEADERS, **errors.headers_of(failure), **whole})
 
-    async def _visit(self, exchange: Exchange, failure: Failure) -> Visit:
-        """Return the visit of a request that no page answered. Without HTTPS, its session is not looked up."""
-        visit = self._sessions.open(exchange)
+    async def _browser(self, exchange: Exchange, failure: Failure) -> Browser:
+        """Return the browser of a request that no page answered. Without HTTPS, its session is not looked up."""
+        browser = self._sessions.open(exchange)
         if not isinstance(failure, Forbidden):
             with suppress(Failure):
-                await self._sessions.find(visit, exchange.call)
-        return visit
+                await self._sessions.find(browser, exchange.call)
+        return browser
 
     async def _in_line(self, render: Callable[[], Representation], call: Call) -> Representation:
         rendered: Representation = await self._executors.run(Work.RENDERING, render, call)
         return rendered
 
-    def redirect(self, request: BaseRequest, redirect: Redirect, visit: Visit) -> Reply:
+    def redirect(self, request: BaseRequest, redirect: Redirect, browser: Browser) -> Reply:
         """Lead the browser to another page, where it shows the notice."""
         if isinstance(redirect, SignedIn):
-            visit.keep(redirect.session)
+            browser.keep(redirect.session)
         elif isinstance(redirect, SignedOut):
-            visit.keep(None)
+            browser.keep(None)
         if redirect.notice is not None:
-            visit.leave_notice(redirect.notice)
+            browser.leave_notice(redirect.notice)
         location = self._base_path + redirect.path
         if HTMX in request.headers:  # otherwise htmx would put the other page into a part of this one
-            return Reply(_represent(b""), 200, {**HEADERS, "HX-Redirect": location}, cookies=visit.cookies)
-        return Reply(_represent(b""), 303, {**HEADERS, "Location": location}, cookies=visit.cookies)
+            return Reply(_represent(b""), 200, {**HEADERS, "HX-Redirect": location}, cookies=browser.cookies)
+        return Reply(_represent(b""), 303, {**HEADERS, "Location": location}, cookies=browser.cookies)
 
 
 def _represent(content: bytes) -> Representation:

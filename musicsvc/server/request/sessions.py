@@ -10,12 +10,12 @@ from aiohttp import hdrs
 from musicsvc.clock import Clock
 from musicsvc.config import Settings
 from musicsvc.errors import Failure, NotFound, Unauthenticated
-from musicsvc.server import visits
+from musicsvc.server import browsers
 from musicsvc.server.access.rate_limits import RateLimiter
+from musicsvc.server.browsers import Browser
 from musicsvc.server.call import Call, Exchange
 from musicsvc.server.routes.route import SAFE, Access, Family
 from musicsvc.server.shapes.pages import Redirect
-from musicsvc.server.visits import Visit
 from musicsvc.store.accounts.api_access import NoAccess
 from musicsvc.store.engine.store import Store
 from musicsvc.store.security import sessions
@@ -30,45 +30,45 @@ class Sessions:
         self._store = store
         self._clock = clock
         self._limiter = limiter
-        self._mark = visits.mark_of(settings.server.base_path)
+        self._mark = browsers.mark_of(settings.server.base_path)
 
     async def admit(self, exchange: Exchange) -> None:
         """Find the session, and count the request toward its limits unless the browser must sign in first."""
-        visit = exchange.visit = self.open(exchange)
-        await self.find(visit, exchange.call)
-        if self.sign_in(exchange, visit) is None:
+        browser = exchange.browser = self.open(exchange)
+        await self.find(browser, exchange.call)
+        if self.sign_in(exchange, browser) is None:
             counting = self._limiter.count(exchange.head.route, exchange.call)
             if counting is not None:
                 await counting
 
-    def open(self, exchange: Exchange) -> Visit:
+    def open(self, exchange: Exchange) -> Browser:
         request, peer = exchange.request, exchange.peer
         origin = f"{'https' if peer.encrypted else 'http'}://{request.headers.get(hdrs.HOST, '')}"
         if self._settings.server.public_url is not None:
             public = urlsplit(self._settings.server.public_url)
             origin = f"{public.scheme}://{public.netloc}"
-        value, notice = visits.read(request.cookies, self._mark, secure=peer.encrypted)
+        value, notice = browsers.read(request.cookies, self._mark, secure=peer.encrypted)
         agent = request.headers.get(hdrs.USER_AGENT, "").encode(errors="replace").decode()
-        return Visit(peer.encrypted, origin, peer.address, agent, self._mark, value, notice)
+        return Browser(peer.encrypted, origin, peer.address, agent, self._mark, value, notice)
 
-    async def find(self, visit: Visit, call: Call) -> None:
+    async def find(self, browser: Browser, call: Call) -> None:
         """Note the session of the browser's cookie, or None. Write its time of last use at most once a minute."""
-        visit.caller = call.caller = None
-        if (value := visit.value) is None:
+        browser.caller = call.caller = None
+        if (value := browser.value) is None:
             return
         now = self._clock.now()
         within = call.remaining(self._clock.monotonic())
         found = await asyncio.wrap_future(self._store.read(lambda: sessions.find(value, now=now), within=within))
         if found is None:
             return
-        visit.caller = call.caller = found
+        browser.caller = call.caller = found
         call.account_id, call.session_id, call.token_holder = found.user_id, found.session_id, True
         if found.is_due(now):
             with suppress(Failure):  # reading must be possible while nothing can be written
                 touch = partial(sessions.touch, found.session_id, now=now)
                 await asyncio.wrap_future(self._store.write(touch, counters_only=True, within=TOUCH_SECONDS))
 
-    def sign_in(self, exchange: Exchange, visit: Visit) -> Redirect | None:
+    def sign_in(self, exchange: Exchange, browser: Browser) -> Redirect | None:
         """Return the way to sign in and back if the page needs a session that the browser has not.
 
         Raises NotFound on pages of administrators, NoAccess for accounts without API access on pages that need it,
@@ -77,15 +77,15 @@ class Sessions:
         request, route = exchange.request, exchange.head.route
         if route.access is Access.OPEN:
             return None
-        if visit.caller is None:
+        if browser.caller is None:
             if not wants_page(exchange):
                 raise Unauthenticated
             target = request.rel_url.raw_path_qs.removeprefix(self._settings.server.base_path)
             wanted = target if request.method in SAFE else (route.form or "/").format_map(exchange.head.values)
             return Redirect(f"/sign-in?next={quote(wanted)}")
-        if route.access is Access.DEVELOPER and not visit.caller.api_access:
+        if route.access is Access.DEVELOPER and not browser.caller.api_access:
             raise NoAccess(self._settings.access.contact_email)
-        if route.access is Access.ADMIN and not visit.caller.admin:
+        if route.access is Access.ADMIN and not browser.caller.admin:
             raise NotFound("There is nothing at this path.")
         return None
 

@@ -13,6 +13,7 @@ from aiohttp import hdrs
 from aiohttp.web import BaseRequest, RequestPayloadError
 
 from musicsvc.errors import Malformed, TooLarge, TooSlow, Unavailable, UnsupportedMedia
+from musicsvc.server.browsers import Browser, ExpiredForm
 from musicsvc.server.request import parameters
 from musicsvc.server.request.bodies import send_continue
 from musicsvc.server.request.multipart import NOT_VALID, FormData, Part
@@ -20,7 +21,6 @@ from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.pages.form import TOKEN_FIELD
 from musicsvc.server.schemas.reading import ParsedBody, check
 from musicsvc.server.shapes.pages import Received
-from musicsvc.server.visits import ExpiredForm, Visit
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import Place, tidy
@@ -46,7 +46,7 @@ class Uploads:
 
     @asynccontextmanager
     async def received(
-        self, request: BaseRequest, schema: type[Body], context: Mapping[str, Any], visit: Visit, user: int
+        self, request: BaseRequest, schema: type[Body], context: Mapping[str, Any], browser: Browser, user: int
     ) -> AsyncIterator[tuple[ParsedBody, Received | None]]:
         """Receive the form and its file. After the `with` block, the file is deleted unless the queue has it.
 
@@ -60,7 +60,7 @@ class Uploads:
             try:
                 folder = await asyncio.to_thread(stack.enter_context, self._place.locked(user))
                 stack.push_async_callback(asyncio.to_thread, self._tidy, folder, user)
-                upload = _Upload(folder, visit)
+                upload = _Upload(folder, browser)
                 try:
                     await self._read(request, form, upload)
                 finally:
@@ -100,9 +100,9 @@ class Uploads:
 class _Upload:
     """The fields and the file of a form that is being received."""
 
-    def __init__(self, folder: Path, visit: Visit) -> None:
+    def __init__(self, folder: Path, browser: Browser) -> None:
         self._folder = folder
-        self._visit = visit
+        self._browser = browser
         self._fields: dict[str, bytearray] = {}
         self._part: Part | None = None
         self._file: IO[bytes] | None = None
@@ -136,7 +136,7 @@ class _Upload:
             self._fields[part.name] = bytearray()
             return
         try:
-            self._visit.require_own_form(self._fields.get(TOKEN_FIELD, bytearray()).decode(errors="replace"))
+            self._browser.require_own_form(self._fields.get(TOKEN_FIELD, bytearray()).decode(errors="replace"))
         except ExpiredForm:
             self.is_refused = True  # nothing is written for other sites
             return

@@ -13,10 +13,10 @@ from aiohttp.test_utils import TestClient
 
 from musicsvc.clock import DAY, MovableClock
 from musicsvc.config import Limits, Server, Settings
+from musicsvc.server.browsers import Browser
 from musicsvc.server.call import Call
 from musicsvc.server.pages import html
 from musicsvc.server.routes.route import INSIGHTS
-from musicsvc.server.visits import Visit
 from musicsvc.store import opening
 from musicsvc.store.accounts import tokens, users
 from musicsvc.store.engine.store import Store
@@ -123,7 +123,7 @@ def visit(session: str | None = None) -> tuple[str, ...]:
 
 def form(session: str, **fields: str) -> bytes:
     """Return the body of a form that this browser was shown."""
-    token = Visit(secure=True, origin="", address="", agent="", mark="", value=session).form_token()
+    token = Browser(secure=True, origin="", address="", agent="", mark="", value=session).form_token()
     return urlencode({"form_token": token, **fields}).encode()
 
 

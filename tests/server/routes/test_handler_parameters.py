@@ -31,7 +31,7 @@ SOURCES = {
     "uploads",
     "received",
     "verified",
-    "visit",
+    "browser",
     "form",
     "kept",
     "activity_log",
@@ -54,7 +54,7 @@ def test_every_parameter_of_a_handler_has_a_source(route: Route) -> None:
         "caller": route.access is not Access.OPEN or on_page,
         "verified": route.password,
         "received": route.upload,
-        "visit": on_page,
+        "browser": on_page,
         "form": on_page,
         "kept": on_page,
     }

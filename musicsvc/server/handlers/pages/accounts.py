@@ -2,9 +2,9 @@
 
 from musicsvc.config import Settings
 from musicsvc.errors import Invalid
+from musicsvc.server.browsers import Browser
 from musicsvc.server.schemas.pages.accounts import NewPasswordForm, RegisterForm, SignInQuery
 from musicsvc.server.shapes.pages import FormState, Redirect, SignedIn, SignedOut, View
-from musicsvc.server.visits import Visit
 from musicsvc.store.accounts import api_access, password_links, passwords, users
 from musicsvc.store.accounts import sign_in as sign_ins
 from musicsvc.store.accounts.sign_in import Credentials
@@ -25,12 +25,12 @@ def show_sign_in(
 
 
 def sign_in(
-    verified: Credentials | None, query: SignInQuery, caller: SessionIdentity | None, visit: Visit, now: int
+    verified: Credentials | None, query: SignInQuery, caller: SessionIdentity | None, browser: Browser, now: int
 ) -> SignedIn:
     """Sign in, and redirect to the page that the browser requested before."""
     user = sign_ins.require(verified, {"email": sign_ins.WRONG})
     path = query.next or _landing(user.id, admin=user.admin)
-    return SignedIn(path, session=_start(user, visit, caller, now))
+    return SignedIn(path, session=_start(user, browser, caller, now))
 
 
 def sign_out(caller: SessionIdentity | None) -> SignedOut:
@@ -46,12 +46,12 @@ def show_registration(caller: SessionIdentity | None, form: FormState) -> View |
 
 
 def register(
-    body: RegisterForm, prepared: str, settings: Settings, caller: SessionIdentity | None, visit: Visit, now: int
+    body: RegisterForm, prepared: str, settings: Settings, caller: SessionIdentity | None, browser: Browser, now: int
 ) -> SignedIn:
     """Create an account and sign in. Ends the session that the browser had."""
     granted = settings.registration.grants_access
     user = users.create(body.email, password_hash=prepared, api_access=granted, now=now, actor="page")
-    session = _start(user, visit, caller, now)
+    session = _start(user, browser, caller, now)
     return SignedIn("/", f"Welcome, {user.display_name}. Your account is ready.", session)
 
 
@@ -72,7 +72,7 @@ def set_password(
     prepared: str,
     settings: Settings,
     caller: SessionIdentity | None,
-    visit: Visit,
+    browser: Browser,
     now: int,
 ) -> SignedIn:
     """Set the password, end the link, all other sessions and that of the browser, and sign in.
@@ -82,7 +82,7 @@ def set_password(
     if problem := passwords.check(body.new_password, email=subject.email, hosted=settings.hosted):
         raise Invalid({"new_password": problem})
     password_links.use(link, prepared, now=now)
-    session = _start(subject, visit, caller, now)
+    session = _start(subject, browser, caller, now)
     return SignedIn(_landing(subject.id, admin=subject.admin), "Your password is set, and you are signed in.", session)
 
 
@@ -93,6 +93,6 @@ def _landing(user_id: int, *, admin: bool) -> str:
     return "/insights" if artists.manages_any(user_id) else "/"
 
 
-def _start(user: User, visit: Visit, caller: SessionIdentity | None, now: int) -> str:
+def _start(user: User, browser: Browser, caller: SessionIdentity | None, now: int) -> str:
     """Start a session of the browser instead of the one that it had, and return its id."""
-    return sessions.create(user, address=visit.address, agent=visit.agent, now=now, instead_of=caller)
+    return sessions.create(user, address=browser.address, agent=browser.agent, now=now, instead_of=caller)

@@ -1,4 +1,4 @@
-"""The requests of browsers: the session in their cookie, and the protection of forms against other sites."""
+"""Browsers that request pages: the session in their cookie, and the protection of forms against other sites."""
 
 import hashlib
 import hmac
@@ -33,8 +33,8 @@ class ExpiredForm(Forbidden):
 
 
 @dataclass(slots=True)
-class Visit:
-    """One request of a browser.
+class Browser:
+    """A browser during one request.
 
     `origin`: the origin of this service. `mark`: ends the names of cookies. `value`: the browser's cookie, which is a
     session id if the user is signed in. `notice`: a message that the previous page left for this one. `cookies`: values
