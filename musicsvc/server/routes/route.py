@@ -73,14 +73,8 @@ class RateLimit(Enum):
     REPORTS = "reports"
 
 
-def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(inspect.signature(function).parameters)
-
-
-def type_of(function: Callable[..., Any], name: str) -> Any:
-    """Return the type of the parameter with this name, or None if there is none."""
-    found = inspect.signature(function).parameters.get(name)
-    return found and found.annotation
+def signature(function: Callable[..., Any]) -> Sequence[inspect.Parameter]:
+    return [*inspect.signature(function).parameters.values()]
 
 
 def bind(function: Callable[..., Any], names: Sequence[str] | None = None) -> BoundFunction:
@@ -88,7 +82,7 @@ def bind(function: Callable[..., Any], names: Sequence[str] | None = None) -> Bo
 
     `names`: the names of the parameters; by default, they are read from the signature.
     """
-    names = parameters(function) if names is None else names
+    names = [each.name for each in signature(function)] if names is None else names
     return lambda sources: function(**{name: sources[name] for name in names})
 
 
@@ -100,7 +94,7 @@ class Subject:
 
         If it has a parameter `now`, it gets the time; any other is the caller, whose access it checks.
         """
-        among = [*inspect.signature(find).parameters.values()]
+        among = signature(find)
         named = path.count("{")
         of_path, rest = among[:named], among[named:]
         self.are_ids = [each.annotation in (int, "int") for each in of_path]
@@ -244,13 +238,14 @@ class Route:
 
     def __post_init__(self) -> None:
         """Bind the functions once, so that no signature is inspected while a request is answered."""
-        cost, names = self.cost, parameters(self.handler)
+        cost, types = self.cost, {each.name: each.annotation for each in signature(self.handler)}
+        names = tuple(types)
         self.call_handler = bind(self.handler, names)
         self.call_prepare = cost.prepare and bind(cost.prepare)
         self.call_render = cost.render and bind(cost.render)
         self.subject = self.find and Subject(self.path, self.find)
-        self.body = self.body or type_of(self.handler, "body")
-        self.query = self.query or type_of(self.handler, "query")
+        self.body = self.body or types.get("body")
+        self.query = self.query or types.get("query")
         self.keeps = KEPT in names  # the handler reads what earlier requests have read
         self.upload = RECEIVED in names  # the form of the body has a file, which is stored
         self.constant = cost.runs is Runs.CONSTANT
