@@ -19,6 +19,10 @@ SUFFIXES = {".py", ".md", ".toml"}
 PHRASES = ("anew", "whom", "that which", "is told", "are told", "at odds with", "so many")
 PHRASE = re.compile(r"\b(?:" + "|".join(phrase.replace(" ", r"\s+") for phrase in PHRASES) + r")\b", re.IGNORECASE)
 OPENING = re.compile(r"\s*(?:What|Who|Whom|Which|How|That)\b")
+# Docstrings of commands and handlers are help texts and summaries of the API: they are for users.
+FOR_USERS = (Path("musicsvc/cli"), Path("musicsvc/server/handlers"))
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+RAISES = re.compile(r"\brais(?:es?|ed|ing)\b|\brefuse", re.IGNORECASE)
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -50,11 +54,40 @@ def _docstrings(path: Path, text: str) -> Iterator[Hit]:
             yield Hit(path, line, f"the docstring begins with {docstring.split()[0]}; begin with a verb or a noun")
 
 
+def _public_functions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in body:
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)) and not node.name.startswith("_"):
+            if isinstance(node, ast.ClassDef):
+                yield from _public_functions(node.body)
+            else:
+                yield node
+
+
+def _raises(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether the function raises an error itself, outside of functions within it."""
+    nodes: list[ast.AST] = [*function.body]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Raise) and node.exc and ast.unparse(node.exc) != "NotImplementedError":
+            return True
+        if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            nodes.extend(ast.iter_child_nodes(node))
+    return False
+
+
+def _errors(path: Path, text: str) -> Iterator[Hit]:
+    if path.parts[0] == "musicsvc" and not any(path.is_relative_to(folder) for folder in FOR_USERS):
+        for function in _public_functions(ast.parse(text).body):
+            if _raises(function) and not RAISES.search(ast.get_docstring(function) or ""):
+                yield Hit(path, function.lineno, f"the docstring of {function.name} does not say what it raises")
+
+
 def check(path: Path, text: str) -> Iterator[Hit]:
     """Yield the hits in the text of a file."""
     yield from _phrases(path, text)
     if path.suffix == ".py":
         yield from _docstrings(path, text)
+        yield from _errors(path, text)
 
 
 def find() -> list[Hit]:

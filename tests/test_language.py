@@ -38,3 +38,25 @@ def test_a_docstring_begins_with_a_verb_or_a_noun(opening: str) -> None:
 
 def test_a_comment_may_begin_with_any_word() -> None:
     assert lines(PYTHON, "# What follows is fine.\nvalue = 1\n") == []
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_a_public_function_that_raises_says_so(says: bool) -> None:
+    docstring = '"""Return one. Raises `Failure` if there is none."""' if says else '"""Return one."""'
+    text = f"class C:\n    def f(self) -> int:\n        {docstring}\n        if self:\n            raise Failure()\n"
+
+    assert lines(PYTHON, text) == ([] if says else [2])
+    assert lines(Path("musicsvc/cli/example.py"), text) == []
+    assert lines(PYTHON, text.replace("def f", "def _f")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f() -> None:\n    def g() -> None:\n        raise Failure()\n    g()\n",
+        "def f() -> None:\n    try:\n        g()\n    except Failure:\n        raise\n",
+        "class C:\n    def f(self) -> None:\n        raise NotImplementedError\n",
+    ],
+)
+def test_errors_of_inner_functions_and_of_interfaces_need_no_words(text: str) -> None:
+    assert lines(PYTHON, text) == []

@@ -81,7 +81,10 @@ class Explanation:
 
 
 def build(subject: Subject, window: Window, now: int) -> Explanation:
-    """Recount the plays of the window, of the earlier window and of all time, and compare with the API. May be slow."""
+    """Recount the plays of the window, of the earlier window and of all time, and compare with the API. May be slow.
+
+    Raises `RuntimeError` if the subject has no name.
+    """
     kept_from = blocks.progress().kept_from
     earlier = window.before.countable(kept_from)
     kept = Kept(
