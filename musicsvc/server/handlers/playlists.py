@@ -59,7 +59,8 @@ def delete(subject: PlaylistRow) -> JSON:
 def list_tracks(subject: PlaylistRow, query: Pages, answer: AnswerBuilder) -> JSON:
     """List the tracks of a playlist in order."""
     found = playlists.list_tracks(subject.id, query.to_page())
-    return ok(pagination=paginator(found, answer.page(found, catalog.track_full, tracks.complete)))
+    entries = answer.page(found, catalog.track_full, tracks.complete, kind="entries of playlists")
+    return ok(pagination=paginator(found, entries))
 
 
 def add_tracks(subject: PlaylistRow, body: TracksIn, caller: Identity, site: Site, now: int) -> JSON:

@@ -136,13 +136,15 @@ class AnswerBuilder:
         self._group = ALBUMS if nests_tracks else GROUP
         self._fragments = fragments
 
-    def page(self, listing: Listing[Any], shape: Shape, complete: Load) -> Members:
+    def page(self, listing: Listing[Any], shape: Shape, complete: Load, *, kind: Hashable = None) -> Members:
         """Return the rows of a page as JSON. `complete` takes rows of the listing.
 
+        The JSON of rows is kept by their ids for other pages with the same `shape`. `kind`: distinguishes the ids of
+        the listing from those of the rows that are shaped, if they are of another table.
         Raises Invalid as soon as several rows take more than MAX_PAGE bytes, Overloaded if too little memory is free.
         """
         most = MAX_PAGE if len(listing.ids) > 1 else None
-        return self._encode(listing.ids, shape, lambda ids: complete(listing.load(ids)), kind=shape, most=most)
+        return self._encode(listing.ids, shape, lambda ids: complete(listing.load(ids)), kind=kind or shape, most=most)
 
     def array(self, ids: Sequence[int], shape: Shape, load: Load) -> Members:
         """Return the JSON of rows of any size. Raises Overloaded if too little memory is free."""

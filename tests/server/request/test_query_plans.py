@@ -40,7 +40,7 @@ ALLOWED = {
     "FROM (track|artist)_search WHERE": "the rows whose names contain the text, found by an index",
     "name LIKE .* ORDER BY key": "the rows whose names contain the text, found by an index",
     "ORDER BY p.played_at LIMIT 1 OFFSET": "the plays that one track, album or artist has in an hour",
-    "AND o.artist_id <> (l|mine).artist_id": "the tracks that one artist has with others",
+    r'"artist_id" != "t\d"."artist_id"': "the tracks that one artist has with others",
     r'"artist" AS "t1" WHERE \("t1"."manager_id"': "the artists of one account",
     'FROM "playlist_invite" AS': "the invitations of one account, or to one playlist",
     "DELETE FROM quota": "expired counts, deleted in the background and not by a request",

@@ -21,6 +21,7 @@ from tests.paging import world as worlds
 from tests.server.responses.test_answer_cache import Moments, ready
 from tests.support.bounds import Bounds
 from tests.support.memory import traced
+from tests.support.people import make_tracks
 from tests.support.query_count import count_reads, queries
 from tests.support.serving import Client, StartServer, person
 
@@ -94,6 +95,15 @@ async def test_a_cached_page_goes_with_its_rows(manager: Client) -> None:
     track = {"name": "Dawn", "album_id": album, "artists": [artist], "duration": 1000}
     assert (await manager.post("tracks", track)).status == 201
     assert [each["name"] for each in (await manager.get("albums")).json["albums"]["data"][0]["tracks"]] == ["Dawn"]
+
+
+async def test_entries_of_playlists_are_not_taken_for_tracks_with_their_ids(manager: Client, store: Store) -> None:
+    first, second = make_tracks(store, 2)
+    made = await manager.post("playlists", {"name": "Rags"})
+    path = f"playlists/{made.json['playlist']['id']}/tracks"
+    await manager.post(f"{path}/add", {"ids": [second, first]})
+    assert sorted(row["id"] for row in await page(manager, "tracks")) == [first, second] == [1, 2]  # as the entries
+    assert [row["id"] for row in await page(manager, path)] == [second, first]
 
 
 async def test_no_rows_are_kept_without_a_cache(start_server: StartServer, store: Store, clock: MovableClock) -> None:
