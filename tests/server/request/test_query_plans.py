@@ -43,7 +43,7 @@ ALLOWED = {
     r'"artist_id" != "t\d"."artist_id"': "the tracks that one artist has with others",
     r'"artist" AS "t1" WHERE \("t1"."manager_id"': "the artists of one account",
     'FROM "playlist_invite" AS': "the invitations of one account, or to one playlist",
-    "DELETE FROM quota": "expired counts, deleted in the background and not by a request",
+    "DELETE FROM quota|SELECT key, ends FROM quota": "expired counts, deleted in the background and not by a request",
 }
 ENDED_BY_LIMIT = {"Limit", "Incremental Sort"}
 # Scans of what a caller gives, or of the tracks that were found for it.
