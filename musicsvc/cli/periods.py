@@ -11,10 +11,7 @@ from musicsvc.cli.options import option
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import Window
 
-PERIOD_HELP = (
-    "7-days, 30-days (default), 90-days, 1-year, today, yesterday, this-month, last-month, 2026-10, 2026-Q3, 2026 or"
-    " all: whole days in UTC."
-)
+PERIOD_HELP = f"{periods.NAMES.replace(periods.DEFAULT, f'{periods.DEFAULT} (default)')}: whole days in UTC."
 
 
 def _date(text: str) -> date:

@@ -253,7 +253,15 @@ def test_what_describes_an_export_is_beside_it_and_in_json_also_inside(
 
 
 @pytest.mark.parametrize(
-    "period", [("2026-02",), ("this-month",), ("all",), ("--from", "2026-02-03", "--to", "2026-03-01")]
+    "period",
+    [
+        ("2026-02",),
+        ("this-month",),
+        ("last-week",),
+        ("2026-W09",),
+        ("all",),
+        ("--from", "2026-02-03", "--to", "2026-03-01"),
+    ],
 )
 def test_any_period_is_verified_as_it_was(
     export: Export, made: Catalog, clock: MovableClock, tmp_path: Path, period: tuple[str, ...]

@@ -17,7 +17,7 @@ from musicsvc.store.insights.listening import DEFAULT_DAYS
 from musicsvc.store.insights.listening.listening import LISTENING
 from musicsvc.store.insights.listening.local_hours import IN_UTC, zones
 from musicsvc.store.plays import periods
-from musicsvc.store.plays.periods import CUSTOM, MONTH, QUARTER, YEAR, Window, day_of, to_date
+from musicsvc.store.plays.periods import CUSTOM, MONTH, QUARTER, WEEK, YEAR, Window, day_of, to_date
 
 # Periods with a link of their own; any other one is chosen by its dates.
 PERIODS = {
@@ -25,11 +25,17 @@ PERIODS = {
     "30-days": "30 days",
     "90-days": "90 days",
     "1-year": "1 year",
+    "last-week": "Last week",
     "this-month": "This month",
     "last-month": "Last month",
     "all": "All time",
 }
-CALENDAR = ((MONTH, 12), (QUARTER, 6), (YEAR, 3))  # numbers of months, quarters and years to choose from
+CALENDAR = (
+    (MONTH, 12),
+    (QUARTER, 6),
+    (YEAR, 3),
+    (WEEK, 9),
+)  # numbers of months, quarters, years and weeks to choose from
 A_YEAR = 366  # days
 
 

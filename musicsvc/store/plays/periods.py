@@ -20,10 +20,15 @@ DEFAULT = "30-days"
 ALL = "all"
 CUSTOM = "custom"
 LONGEST = 36_600  # days
-MONTH, QUARTER, YEAR = 1, 3, 12  # months
+WEEK, MONTH, QUARTER, YEAR = 0, 1, 3, 12  # months
+MONDAY = -3  # the day 1969-12-29
+RELATIVE = {"last-week": WEEK, "this-month": MONTH, "last-month": MONTH, "last-quarter": QUARTER, "last-year": YEAR}
 SAME_TIME, SAME_DAY = "up to the same time", "up to the same day"
-CALENDAR = re.compile(r"(?P<year>[0-9]{4})(-(?P<month>0[1-9]|1[0-2])|-Q(?P<quarter>[1-4]))?")
-NAMES = "7-days, 30-days, 90-days, 1-year, today, yesterday, this-month, last-month, 2026-10, 2026-Q3, 2026 or all"
+CALENDAR = re.compile(r"(?P<year>[0-9]{4})(-(?P<month>0[1-9]|1[0-2])|-Q(?P<quarter>[1-4])|-W(?P<week>[0-9]{1,2}))?")
+NAMES = (
+    "7-days, 30-days, 90-days, 1-year, today, yesterday, last-week, this-month, last-month, last-quarter, last-year,"
+    " 2026-W47 (an ISO week), 2026-10, 2026-Q3, 2026 or all"
+)
 
 
 class BadDatesError(ValueError):
@@ -88,6 +93,64 @@ class Window(NamedTuple):
         return self
 
 
+class Unit(NamedTuple):
+    """An ISO week, a month, a quarter or a year.
+
+    `length`: in months, WEEK for a week. `number`: how many are before it, of weeks since 1969-12-29, of others since
+    January of the year 0.
+    """
+
+    length: int
+    number: int
+
+    @classmethod
+    def of(cls, length: int, day: int) -> Unit:
+        """Return the week, month, quarter or year of a day."""
+        if length == WEEK:
+            return cls(WEEK, (day - MONDAY) // 7)
+        in_year = to_date(day)
+        return cls(length, (12 * in_year.year + in_year.month - 1) // length)
+
+    def after(self, count: int) -> Unit:
+        """Return the one that begins `count` weeks, months, quarters or years later."""
+        return self._replace(number=self.number + count)
+
+    @property
+    def first(self) -> int:
+        """The first day. For a month of the year 0, which `date` does not have, it is the last day of that year."""
+        if self.length == WEEK:
+            return MONDAY + 7 * self.number
+        year, month = divmod(self.number * self.length, 12)
+        return to_day(date(year, month + 1, 1)) if year else to_day(date.min) - 1
+
+    @property
+    def end(self) -> int:
+        """The first day after it."""
+        return self.after(1).first
+
+    @property
+    def name(self) -> str:
+        """The name as a period, such as `2026-Q3`."""
+        if self.length == WEEK:
+            found = to_date(self.first).isocalendar()
+            return f"{found.year:04}-W{found.week:02}"
+        year, month = divmod(self.number * self.length, 12)
+        if self.length == YEAR:
+            return f"{year:04}"
+        return f"{year:04}-Q{month // QUARTER + 1}" if self.length == QUARTER else f"{year:04}-{month + 1:02}"
+
+    @property
+    def label(self) -> str:
+        """The name for people, such as `October 2026`."""
+        if self.length == WEEK:
+            found = to_date(self.first).isocalendar()
+            return f"week {found.week} of {found.year}"
+        year, month = divmod(self.number * self.length, 12)
+        if self.length == YEAR:
+            return f"{year}"
+        return f"Q{month // QUARTER + 1} {year}" if self.length == QUARTER else f"{date(2000, month + 1, 1):%B} {year}"
+
+
 def window(period: str, now: int) -> Window:
     """Return the window of a period, such as `30-days`, `2026-Q3` or `all`, at the time `now`. `all` begins in 1970.
 
@@ -101,20 +164,34 @@ def window(period: str, now: int) -> Window:
     if period in {"today", "yesterday"}:
         day = today if period == "today" else today - 1
         return _against_days_before(period, day, day, now, period)
-    return _calendar(period, *_parse(period, today), now)
-
-
-def _parse(period: str, today: int) -> tuple[int, int]:
-    """Return the first month (in months since January of the year 0) and the length of a period, in months."""
-    if period in {"this-month", "last-month"}:
-        return _month_of(to_date(today)) - (period == "last-month"), MONTH
-    found = CALENDAR.fullmatch(period)
-    if found is None or not int(found["year"]):
+    found = _named(period, today)
+    if found is None:
         raise ValueError(f"{period!r} is not a period. Use {NAMES}.")
-    january = 12 * int(found["year"])
+    return _of_calendar(period, found, now)
+
+
+def _named(period: str, today: int) -> Unit | None:
+    """Return the week, month, quarter or year of this name, if there is one. Raises ValueError for an unknown week."""
+    if period in RELATIVE:
+        return Unit.of(RELATIVE[period], today).after(0 if period.startswith("this-") else -1)
+    found = CALENDAR.fullmatch(period)
+    if found is None or not (year := int(found["year"])):
+        return None
+    if found["week"]:
+        return _week(year, found["week"])
     if found["quarter"]:
-        return january + QUARTER * (int(found["quarter"]) - 1), QUARTER
-    return (january + int(found["month"]) - 1, MONTH) if found["month"] else (january, YEAR)
+        return Unit(QUARTER, 4 * year + int(found["quarter"]) - 1)
+    return Unit(MONTH, 12 * year + int(found["month"]) - 1) if found["month"] else Unit(YEAR, year)
+
+
+def _week(year: int, number: str) -> Unit:
+    """Return an ISO week: the first one of a year is the one that has its 4 January."""
+    latest = date(year, 12, 28).isocalendar().week
+    if len(number) != len("01") or not 1 <= int(number) <= latest:
+        raise ValueError(
+            f"'{year:04}-W{number}' is not a week. The ISO weeks of {year} are {year:04}-W01 to {year:04}-W{latest}."
+        )
+    return Unit.of(WEEK, to_day(date.fromisocalendar(year, int(number), 1)))
 
 
 def between(first: date, last: date, now: int) -> Window:
@@ -125,30 +202,31 @@ def between(first: date, last: date, now: int) -> Window:
     """
     check_dates(first, last, now)
     if (found := _calendar_of(to_day(first), to_day(last) + 1, now)) is not None:
-        return _calendar(CUSTOM, *found, now)
+        return _of_calendar(CUSTOM, found, now)
     return _against_days_before(CUSTOM, to_day(first), to_day(last), now, f"{first} to {last}")
 
 
-def _calendar_of(first: int, end: int, now: int) -> tuple[int, int] | None:
-    """Return the first month and the length of the month, quarter or year that has these days up to today, if any."""
-    month = _month_of(to_date(first))
+def _calendar_of(first: int, end: int, now: int) -> Unit | None:
+    """Return the month, quarter or year that has these days, or these days up to today, if there is one."""
     for length in (MONTH, QUARTER, YEAR):
-        if month % length == 0 and (first, end) == (_start(month), min(_start(month + length), day_of(now) + 1)):
-            return month, length
+        unit = Unit.of(length, first)
+        if (first, end) == (unit.first, min(unit.end, day_of(now) + 1)):
+            return unit
     return None
 
 
 def neighbour(window: Window, by: int, now: int) -> Window | None:
     """Return the period just before a window (`by` is -1) or just after it (1), or None if there is no such period.
 
-    Next to a month, quarter or year is another one, next to other days as many days, none of them after today.
+    Next to a week, month, quarter or year is another one, next to other days as many days, none of them after today.
     """
     today = day_of(now)
     if window.name == ALL:
         return None
-    if window.name not in {*DAYS, "today", "yesterday"} and (found := _calendar_of(window.first, window.end, now)):
-        month, length = found[0] + by * found[1], found[1]
-        return _calendar(_calendar_name(month, length), month, length, now) if _is_past(_start(month), today) else None
+    found = _calendar_of(window.first, window.end, now) if window.name == CUSTOM else _named(window.name, today)
+    if found is not None:
+        unit = found.after(by)
+        return _of_calendar(unit.name, unit, now) if _is_past(unit.first, today) else None
     first = window.first + by * window.days
     if not _is_past(first, today):
         return None
@@ -160,10 +238,9 @@ def _is_past(day: int, today: int) -> bool:
 
 
 def recent(length: int, count: int, now: int) -> dict[str, str]:
-    """Return the labels of the latest months, quarters or years (of `length` months) by name, newest first."""
-    latest = _month_of(to_date(day_of(now))) // length * length
-    months = range(latest, latest - count * length, -length)
-    return {_calendar_name(month, length): _calendar_label(month, length) for month in months}
+    """Return the labels of the latest weeks, months, quarters or years by name, newest first."""
+    latest = Unit.of(length, day_of(now))
+    return {unit.name: unit.label for unit in (latest.after(-back) for back in range(count))}
 
 
 def check_dates(first: date, last: date, now: int) -> None:
@@ -185,23 +262,20 @@ def _against_days_before(name: str, first: int, last: int, now: int, label: str)
     return Window(name, first, last + 1, label, _earlier(earlier, first - days, first, elapsed))
 
 
-def _calendar(name: str, month: int, length: int, now: int) -> Window:
-    """Return the window of a month, quarter or year (`length` months from `month` on), which ends today at the latest.
+def _of_calendar(name: str, unit: Unit, now: int) -> Window:
+    """Return the window of a week, month, quarter or year, which ends today at the latest.
 
-    The window is compared with the previous month, quarter or year. If the current one is not over, only the same time
-    since the beginning of the previous one is compared.
+    The window is compared with the one before. If the current one is not over, only the same time since the beginning
+    of the previous one is compared.
     """
-    first, today = _start(month), day_of(now)
+    first, today, previous = unit.first, day_of(now), unit.after(-1)
     if first > today:
         raise ValueError(f"{name} begins after today.")
-    end, start_before = _start(month + length), _start(month - length)
-    label, earlier = _calendar_label(month, length), _calendar_label(month - length, length)
-    if end <= today:
-        return Window(name, first, end, label, _earlier(earlier, start_before, first, (first - start_before) * DAY))
-    before = _earlier(earlier, start_before, first, now - first * DAY)
-    if before is not None and before.end < first:
-        before = before._replace(label=f"{earlier} {SAME_TIME}")
-    return Window(name, first, today + 1, label, before)
+    elapsed = (first - previous.first) * DAY if unit.end <= today else now - first * DAY
+    before = _earlier("", previous.first, first, elapsed)
+    if before is not None:
+        before = before._replace(label=previous.label if before.end == first else f"{previous.label} {SAME_TIME}")
+    return Window(name, first, min(unit.end, today + 1), unit.label, before)
 
 
 def _earlier(label: str, first: int, end: int, elapsed: int) -> Window | None:
@@ -212,37 +286,6 @@ def _earlier(label: str, first: int, end: int, elapsed: int) -> Window | None:
     if first + days >= end:
         return Window("", first, end, label)
     return Window("", first, first + days, label, seconds=rest // SECOND)
-
-
-def _calendar_name(month: int, length: int) -> str:
-    """Return the name of a month, quarter or year, such as `2026-Q3`."""
-    year, index = divmod(month, 12)
-    if length == YEAR:
-        return f"{year:04}"
-    return f"{year:04}-Q{index // QUARTER + 1}" if length == QUARTER else f"{year:04}-{index + 1:02}"
-
-
-def _calendar_label(month: int, length: int) -> str:
-    year, index = divmod(month, 12)
-    if length == YEAR:
-        return f"{year}"
-    if length == QUARTER:
-        return f"Q{index // QUARTER + 1} {year}"
-    return f"{date(2000, index + 1, 1):%B} {year}"
-
-
-def _month_of(day: date) -> int:
-    """Return the number of months from January of the year 0 to the month of `day`."""
-    return 12 * day.year + day.month - 1
-
-
-def _start(month: int) -> int:
-    """Return the first day of a month, given in months since January of the year 0.
-
-    For a month of the year 0, which `date` does not have, return the last day of that year.
-    """
-    year, index = divmod(month, 12)
-    return to_day(date(year, index + 1, 1)) if year else to_day(date.min) - 1
 
 
 def day_of(instant: int) -> int:

@@ -28,6 +28,8 @@ REFUSED: list[tuple[dict[str, str], dict[str, str]]] = [
     ({"from": "2026-02-01", "to": TODAY, "OTHER": "all"}, {"from": BOTH, "to": BOTH, "OTHER": "Use `"}),
     ({"from": "yesterday", "to": TODAY, "PERIOD": "8-days"}, {"PERIOD": "Must be", "from": "Must be", "to": BOTH}),
     ({"PERIOD": "last-month"}, {"PERIOD": "Must be one of: "}),
+    ({"PERIOD": "last-week"}, {"PERIOD": "Must be one of: "}),
+    ({"PERIOD": "2026-W09"}, {"PERIOD": "Must be one of: "}),
     ({"PERIOD": "custom"}, {"PERIOD": "Must be one of: "}),
 ]
 FIELDS = {"": "period", "/charts": "timeframe"}

@@ -226,11 +226,11 @@ async def test_all_time_begins_with_the_first_play_and_has_no_growth(world: Worl
     path = f"/insights/artist/{world.made.artists[0]}"
     page = await world.page(f"{path}?period=all&by=day")
 
-    periods = ["7-days", "30-days", "90-days", "1-year", "this-month", "last-month", "all", "2026-03", "2026-02"]
-    assert [link for link in page.links() if link.startswith(f"{path}?")][:9] == [
-        f"{path}?period={each}" for each in periods
-    ]
-    assert " 7 days 30 days 90 days 1 year This month Last month All time From to" in page.text
+    periods = ["7-days", "30-days", "90-days", "1-year", "last-week", "this-month", "last-month", "all", "2026-03"]
+    links = [link for link in page.links() if link.startswith(f"{path}?")]
+    assert {f"{path}?period={each}" for each in ("2025-Q4", "2025", "2026-W09", "2026-W01")} <= {*links}
+    assert links[:9] == [f"{path}?period={each}" for each in periods]
+    assert " 7 days 30 days 90 days 1 year Last week This month Last month All time From to" in page.text
     assert page.growth == []
     assert page.figures["plays.period"] == page.figures["plays.total"]
     assert page.table("Day")[0][1] != "0"
@@ -289,6 +289,7 @@ async def test_results_page_on(world: World) -> None:
     ("query", "field", "message"),
     [
         ("period=2025-13", "period", "'2025-13' is not a period"),
+        ("period=2026-W54", "period", "is not a week. The ISO weeks of 2026 are 2026-W01 to 2026-W53."),
         ("from=2026-02-30&to=2026-03-01", "from", "date"),
         ("from=2026-02-01", "to", "required with from"),
         ("to=2026-03-02&from=2026-03-01", "to", "Must not be after today"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from musicsvc.clock import DAY, isoformat, parse
+from musicsvc.clock import DAY, SECOND, isoformat, parse
 from musicsvc.store.plays import periods
 from musicsvc.store.plays.periods import BadDatesError, Window
 from tests.support import oracle
@@ -30,6 +30,15 @@ EXPECTED = [
     ("2025-Q4", "2025-10-01", "2025-12-31", "2025-07-01", "2025-10-01"),
     ("2026", "2026-01-01", "2026-03-31", "2025-01-01", "2025-03-31T10:20:30"),
     ("2025", "2025-01-01", "2025-12-31", "2024-01-01", "2025-01-01"),
+    ("last-quarter", "2025-10-01", "2025-12-31", "2025-07-01", "2025-10-01"),
+    ("last-year", "2025-01-01", "2025-12-31", "2024-01-01", "2025-01-01"),
+    # Weeks begin on Monday; 2026-03-31 is a Tuesday.
+    ("last-week", "2026-03-23", "2026-03-29", "2026-03-16", "2026-03-23"),
+    ("2026-W13", "2026-03-23", "2026-03-29", "2026-03-16", "2026-03-23"),
+    ("2026-W14", "2026-03-30", "2026-03-31", "2026-03-23", "2026-03-24T10:20:30"),
+    ("2026-W01", "2025-12-29", "2026-01-04", "2025-12-22", "2025-12-29"),  # the year is that of its Thursday
+    ("2021-W01", "2021-01-04", "2021-01-10", "2020-12-28", "2021-01-04"),
+    ("2020-W53", "2020-12-28", "2021-01-03", "2020-12-21", "2020-12-28"),
 ]
 LABELS = [
     ("7-days", "last 7 days", "previous 7 days"),
@@ -38,6 +47,11 @@ LABELS = [
     ("this-month", "March 2026", "February 2026"),
     ("2026-Q1", "Q1 2026", "Q4 2025 up to the same time"),
     ("2025", "2025", "2024"),
+    ("last-quarter", "Q4 2025", "Q3 2025"),
+    ("last-year", "2025", "2024"),
+    ("last-week", "week 13 of 2026", "week 12 of 2026"),
+    ("2026-W14", "week 14 of 2026", "week 13 of 2026 up to the same time"),
+    ("2021-W01", "week 1 of 2021", "week 53 of 2020"),
     ("all", "all time", ""),
 ]
 
@@ -71,14 +85,79 @@ def test_all_time_is_compared_with_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "period", ["", "8-days", "2026-13", "2026-Q5", "2026-q1", "0000", "26", "10000", " 2026", "２０２６"]
+    "period",
+    [
+        "",
+        "8-days",
+        "2026-13",
+        "2026-Q5",
+        "2026-q1",
+        "0000",
+        "26",
+        "10000",
+        " 2026",
+        "２０２６",
+        "2026-w13",
+        "2026W13",
+        "2026-W",
+        "2026-W013",
+        "2026-W１３",
+        "0000-W01",
+        "last-day",
+        "this-week",
+        "last-Q3",
+    ],
 )
 def test_a_period_that_does_not_exist_is_refused(period: str) -> None:
     with pytest.raises(ValueError, match=r"is not a period\. Use 7-days, "):
         periods.window(period, AT)
 
 
-@pytest.mark.parametrize("period", ["2026-04", "2026-Q2", "2027", "9999"])
+@pytest.mark.parametrize(
+    ("period", "latest"),
+    [
+        ("2026-W54", "2026-W53"),
+        ("2025-W53", "2025-W52"),
+        ("2026-W00", "2026-W53"),
+        ("2026-W5", "2026-W53"),
+        ("2020-W99", "2020-W53"),
+        ("9999-W53", "9999-W52"),
+    ],
+)
+def test_a_week_that_the_year_does_not_have_is_refused_with_its_weeks(period: str, latest: str) -> None:
+    year = period[:4]
+    with pytest.raises(
+        ValueError, match=f"^'{period}' is not a week. The ISO weeks of {year} are {year}-W01 to {latest}.$"
+    ):
+        periods.window(period, AT)
+
+
+@given(some.integers(parse("1970-01-01"), parse("2060-01-01")), some.integers(0, 3000))
+def test_every_day_is_in_the_week_of_its_iso_name(now: int, back: int) -> None:
+    day = date(1970, 1, 1) + timedelta(days=now // DAY - back)
+    year, week, weekday = day.isocalendar()
+
+    window = periods.window(f"{year}-W{week:02}", now)
+
+    assert periods.to_date(window.first) == day - timedelta(days=weekday - 1)
+    assert window.last == min(window.first + 6, now // DAY)
+    assert (window.before.starts, window.before.seconds) == (window.starts - 7 * DAY, window.before.seconds)
+    assert window.before.ends == min(window.starts, now // SECOND * SECOND - 7 * DAY)
+
+
+@given(some.integers(parse("1971-01-01"), parse("2060-01-01")), some.integers(0, 400))
+def test_steps_from_a_week_lead_to_the_weeks_beside_it(now: int, back: int) -> None:
+    names = [*periods.recent(periods.WEEK, back + 3, now)]
+    after, name, before = [None, *names][back : back + 3]
+    assert name is not None
+
+    window = periods.window(name, now)
+
+    found = [periods.neighbour(window, by, now) for by in (1, -1)]
+    assert [each and each.name for each in found] == [after, before]
+
+
+@pytest.mark.parametrize("period", ["2026-04", "2026-Q2", "2027", "9999", "2026-W15", "9999-W52"])
 def test_a_period_that_has_not_begun_is_refused(period: str) -> None:
     with pytest.raises(ValueError, match=f"{period} begins after today"):
         periods.window(period, AT)
@@ -117,6 +196,8 @@ def test_whole_months_quarters_and_years_are_compared_with_the_one_before(number
 def test_a_window_at_the_beginning_of_the_calendar_is_compared_with_nothing() -> None:
     for last in (date(1, 1, 31), date(1, 1, 8), date(1, 12, 31)):
         assert periods.between(date(1, 1, 1), last, AT).compared_with is None
+    for name in ("0001-W01", "0001-01", "0001"):
+        assert periods.window(name, AT).compared_with is None
 
 
 @pytest.mark.parametrize(
