@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -35,6 +36,7 @@ Format = Annotated[
     option("FORMAT", f"{', '.join(FORMATS)}; default: the suffix of the output file, or csv.", "--format"),
 ]
 Artist = Annotated[int | None, row_option("artist", "Only tracks and albums with this artist.", "--artist")]
+Bom = Annotated[bool, typer.Option("--bom", help="Begin a CSV file with a byte order mark, as Excel needs it.")]
 User = Annotated[str | None, option("EMAIL", "Only artists managed by this account; default: all.")]
 Paper = Annotated[Literal["a4", "letter"] | None, option("PAPER", "a4 or letter; only for PDF. Default: a4.")]
 ReportFormat = Annotated[
@@ -73,9 +75,10 @@ def _add_command(type_: str, help_text: str) -> None:
         artist: Artist = None,
         user: User = None,
         form: Format = None,
+        bom: Bom = False,
         out: Out = STDOUT,
     ) -> None:
-        session, chosen = Session.from_context(context), _format(form, out, FORMATS, "csv")
+        session, chosen = Session.from_context(context), _format(form, out, FORMATS, "csv", bom=bom)
         window = periods.choose(period, first, last, now := session.clock.now())
         if chosen.write_table is None:
             reporting.write(session, reporting.Wanted(user, artist, window, now), chosen.id, "a4", out)
@@ -89,6 +92,7 @@ def _add_command(type_: str, help_text: str) -> None:
             @once
             def unit() -> Mapping[str, object]:
                 scope, days = reporting.scope(user, artist), history.adapt(window)
+                file.write(BOM_UTF8 * bom)
                 with _table(type_, scope, days, now, chosen, on_progress) as table:
                     file.writelines(write(replace(table, folder=folder_of(out))))
                 return table.verification()
@@ -111,16 +115,18 @@ def export_report(
     release: Releases = None,
     days: Days = DEFAULT_DAYS,
     form: ReportFormat = None,
+    bom: Bom = False,
     out: Out = STDOUT,
 ) -> None:
     """Write the report with charts as PDF, or as Excel, CSV or JSON."""
     session, now = Session.begin(context)
-    chosen = _format(form, out, reporting.FORMATS, "pdf")
+    chosen = _format(form, out, reporting.FORMATS, "pdf", bom=bom)
     if paper is not None and chosen.id != "pdf":
         raise typer.BadParameter(f"{chosen.name} has no pages; only a PDF has.", param_hint="--paper")
     window = periods.choose(period, first, last, now)
     albums = reporting.albums(release)
-    reporting.write(session, reporting.Wanted(user, artist, window, now, albums, days), chosen.id, paper or "a4", out)
+    wanted = reporting.Wanted(user, artist, window, now, albums, days, bom)
+    reporting.write(session, wanted, chosen.id, paper or "a4", out)
     echo_written(session, out)
 
 
@@ -131,10 +137,11 @@ for _type, _help in TYPES.items():
     _add_command(_type, _help)
 
 
-def _format(form: str | None, out: Path, formats: Mapping[str, FileFormat], default: str) -> FileFormat:
+def _format(form: str | None, out: Path, formats: Mapping[str, FileFormat], default: str, *, bom: bool) -> FileFormat:
     """Return the file format that `form` names, else the suffix of `out`, else `default`.
 
-    Raises BadParameter if the format is unknown, or if a binary file would be written to a terminal.
+    Raises BadParameter if the format is unknown, if a binary file would be written to a terminal, or for `bom` of a
+    format other than CSV.
     """
     if form is not None and form.lower() not in formats:
         names = ", ".join(map(repr, formats))
@@ -146,6 +153,8 @@ def _format(form: str | None, out: Path, formats: Mapping[str, FileFormat], defa
             " To use another file name, set the format with --format.",
             param_hint="--output",
         )
+    if bom and chosen.id != "csv":
+        raise typer.BadParameter(f"{chosen.name} has no byte order mark; only CSV has.", param_hint="--bom")
     if not chosen.text and out == STDOUT and sys.stdout.isatty():
         raise typer.BadParameter(
             f"{chosen.name} cannot be shown in a terminal. Name an output file.", param_hint="--output"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +32,7 @@ class Wanted(NamedTuple):
     """The content of a report: the plays in one window, of everything, of one account or of one artist.
 
     `user`: the e-mail address of the account. `albums`: the ids of the albums whose plays are compared, in the first
-    `days` days since the release of each; None: the newest albums.
+    `days` days since the release of each; None: the newest albums. `bom`: a CSV file begins with a byte order mark.
     """
 
     user: str | None
@@ -40,6 +41,7 @@ class Wanted(NamedTuple):
     now: int
     albums: tuple[int, ...] | None = None
     days: int = DEFAULT_DAYS
+    bom: bool = False
 
 
 def albums(chosen: Sequence[int] | None) -> tuple[int, ...] | None:
@@ -74,6 +76,7 @@ def write(session: Session, wanted: Wanted, form: str, paper: str, out: Path) ->
         else:
             if form == "xlsx":
                 data = shapes.for_workbook(data, found)
+            file.write(BOM_UTF8 * wanted.bom)
             file.writelines(_pieces(form, data, described, folder_of(out)))
     meta_files.write(out, form, described, () if form == "json" else rows)
     if found.last_played is not None:

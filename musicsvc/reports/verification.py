@@ -68,7 +68,7 @@ def rows(path: Path, form: str, columns: Sequence[Column]) -> Iterator[Row]:
 
 
 def _csv(path: Path, columns: Sequence[Column]) -> Iterator[Row]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         lines = csv.reader(file)
         if next(lines, []) != [each.name for each in columns]:
             raise ValueError("the header row differs")

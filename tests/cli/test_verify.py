@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -108,6 +109,22 @@ def test_a_play_makes_just_its_rows_differ_in_every_format(
     table = export("verify", str(tmp_path / "plays.csv"))
     assert table.stdout.splitlines()[1].split() == [day, str(track), "plays", "3", "4"]
     assert table.stderr == f"1 row of {count(made)} rows differs now. The file is unchanged.\n"
+
+
+@pytest.mark.parametrize("type_", ["tracks", "report"])
+def test_a_csv_file_with_a_byte_order_mark_is_read_back(
+    export: Export, made: Catalog, tmp_path: Path, type_: str
+) -> None:
+    assert made.tracks
+    marked, plain = tmp_path / "marked.csv", tmp_path / "plain.csv"
+    export(type_, "--bom", "-o", str(marked))
+    export(type_, "-o", str(plain))
+    assert marked.read_bytes() == BOM_UTF8 + plain.read_bytes()
+    assert not plain.read_bytes().startswith(BOM_UTF8)
+    done = export("verify", str(marked))
+    assert (done.returncode, done.stderr.endswith(", and the database gives the same.\n")) == (0, True)
+    wrong = export(type_, "--bom", "-o", str(tmp_path / "a.pdf"))
+    assert (wrong.returncode, "PDF has no byte order mark; only CSV has." in wrong.stderr) == (2, True)
 
 
 def count(made: Catalog) -> int:

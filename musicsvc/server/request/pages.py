@@ -1,7 +1,9 @@
 """Answers requests for pages and their forms (docs/architecture.md, The way of a page)."""
 
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Any
 
 from musicsvc.clock import Clock
@@ -22,6 +24,7 @@ from musicsvc.server.schemas.pages.form import TOKEN_FIELD, Form
 from musicsvc.server.schemas.reading import ParsedBody
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.pages import FormState, Redirect, View
+from musicsvc.server.shapes.spooled import Spooled
 
 PART = ("HX-Request-Type", "partial")  # sent by htmx if it replaces a part of the page
 # Failures after which the page with the form is shown again.
@@ -129,6 +132,8 @@ class Pages:
         request, call = exchange.request, exchange.call
         if isinstance(result, Redirect):
             return self._renderer.redirect(request, result, browser)
+        if isinstance(result, Download | Spooled):
+            result = _for_spreadsheets(result)
         size = len(result.content) if isinstance(result, Download) else 0
         if isinstance(result, View):
             part, form = request.headers.get(PART[0]) == PART[1], exchange.given["form"]
@@ -138,3 +143,10 @@ class Pages:
         if size and call.reservation is not None:
             call.reservation.resize(size)
         return Reply(result, status, dict(HEADERS), cookies=browser.cookies)
+
+
+def _for_spreadsheets(file: Download | Spooled) -> Download | Spooled:
+    """Begin a CSV file with a byte order mark, without which Excel does not read it as UTF-8. Other files stay."""
+    if not file.content_type.startswith("text/csv"):
+        return file
+    return replace(file, begin=BOM_UTF8) if isinstance(file, Spooled) else replace(file, content=BOM_UTF8 + file.content)

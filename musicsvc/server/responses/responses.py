@@ -91,7 +91,8 @@ class Prepared(NamedTuple):
 
     @property
     def size(self) -> int:
-        return self.body.length if isinstance(self.body, Spooled) else sum(map(len, self.body))
+        body = self.body
+        return len(body.begin) + body.length if isinstance(body, Spooled) else sum(map(len, body))
 
     @property
     def lines(self) -> str:
@@ -232,6 +233,8 @@ async def _send_file(request: BaseRequest, spooled: Spooled, response: StreamRes
     with spooled.file, suppress(ConnectionError):
         await response.prepare(request)
         whole = request.method != hdrs.METH_HEAD
+        if whole and spooled.begin:
+            await response.write(spooled.begin)
         while whole and (piece := await asyncio.to_thread(spooled.file.read, PIECE)):
             await response.write(piece)
         await response.write_eof()

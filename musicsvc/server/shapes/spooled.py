@@ -20,12 +20,13 @@ NOT_WRITABLE = "The server cannot write exports at the moment. Try again later, 
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """A response body in a file, positioned at its start. The code that sends the body closes the file."""
+    """A response body in a file, positioned at its start, after `begin`. The code that sends it closes the file."""
 
     file: IO[bytes]
     length: int
     content_type: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    begin: bytes = b""
 
 
 def spool(

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import re
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
 from datetime import time
 from pathlib import Path
@@ -109,7 +110,7 @@ async def test_a_sheet_is_checked_imported_and_undone(developer: Person) -> None
     assert "line 4: track is missing" in shown
     refused = await developer.browser.get(f"{path}/refused.csv")
     assert refused.body.decode().splitlines() == [
-        '"line","reason","Title","Artist","Duration","Released","Genre"',
+        '\ufeff"line","reason","Title","Artist","Duration","Released","Genre"',
         '"4","track is missing","","Trio","1:00","2026-10-17","Jazz"',
     ]
     assert tracks(developer) == ["Air", "Bolero", "Caprice"]
@@ -133,6 +134,17 @@ async def test_an_import_of_artists_that_were_assigned_to_another_account_is_not
     for refused in (await developer.browser.get(undo), await developer.browser.post(undo)):
         assert (refused.status, "belong to another account now" in text(refused)) == (409, True)
     assert len(tracks(developer)) == 3
+
+
+@on_shared_loop
+async def test_corrected_refused_rows_are_imported(developer: Person) -> None:
+    path = await uploaded(developer)
+    await imported(developer, path)
+    sent = (await developer.browser.get(f"{path}/refused.csv")).body
+    assert sent.startswith(BOM_UTF8)
+    corrected = sent.replace(b'"track is missing","",', b'"track is missing","Dum\xc3\xa9ka",')
+    await imported(developer, await uploaded(developer, corrected, "refused.csv"))
+    assert tracks(developer) == ["Air", "Bolero", "Caprice", "Duméka"]
 
 
 @pytest.mark.only_on("sqlite")

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from codecs import BOM_UTF8
 from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl
@@ -141,7 +142,7 @@ async def test_a_table_is_sorted_by_each_column_and_its_csv_has_the_same_rows(wo
                 for each, row in zip(ids, table, strict=True)
             ]
             answer = await world.browser.get(f"/insights/{kind}/csv?{query}")
-            lines = [*csv.DictReader(io.StringIO(answer.body.decode(), newline=""))]
+            lines = [*csv.DictReader(io.StringIO(answer.body.decode("utf-8-sig"), newline=""))]
             assert [int(line[f"{noun}_id"]) for line in lines] == ids
             assert lines == [
                 {name: "" if value is None else str(value) for name, value in by_id[each].items()} for each in ids
@@ -165,7 +166,8 @@ async def test_a_table_finds_by_name_and_pages_on(world: World) -> None:
         path = links.get("next") or path
     assert names == [f"Suite {number:02}" for number in range(1, 46)]
     file = await world.browser.get("/insights/albums/csv?q=suite&sort=name")
-    assert [row["album"] for row in csv.DictReader(io.StringIO(file.body.decode()))] == names
+    assert [row["album"] for row in csv.DictReader(io.StringIO(file.body.decode("utf-8-sig")))] == names
+    assert file.body.startswith(BOM_UTF8)
     part = await world.browser.get(path, **{"HX-Request": "true", "HX-Request-Type": "partial"})
     assert part.body.lstrip().startswith(b'<section id="table"')
     assert "There are no more rows" in (await world.page("/insights/albums?q=suite&page=9")).text
