@@ -11,7 +11,7 @@ from musicsvc.reports.verification import Checksum
 from musicsvc.server.shapes import columns, insights, listening
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.verification import verification
-from musicsvc.store.engine.name_index import fold
+from musicsvc.store.engine.name_keys import folded_key
 from musicsvc.store.insights import scopes
 from musicsvc.store.insights.export_rows import COLUMNS, KINDS
 from musicsvc.store.insights.figures import FIGURES, Figure, noun
@@ -61,7 +61,7 @@ def file_name(type_: str, scope: Scope, window: Window, suffix: str) -> str:
 
 
 def _slug(name: str) -> str:
-    return re.sub("[^a-z0-9]+", "-", fold(name))[:LONGEST_SLUG].strip("-")
+    return re.sub("[^a-z0-9]+", "-", folded_key(name))[:LONGEST_SLUG].strip("-")
 
 
 def report(found: Overview, now: int, *, charts: bool) -> JSON:

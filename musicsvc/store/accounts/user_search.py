@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from musicsvc.store.engine.name_index import ACCOUNTS, fold
+from musicsvc.store.engine.name_index import ACCOUNTS
+from musicsvc.store.engine.name_keys import folded_key
 from musicsvc.store.engine.sql import batches, compiled
 from musicsvc.store.models import User
 
@@ -52,8 +53,8 @@ def newest(
     `texts(row)` returns the strings of a row in which `text` is searched, ignoring case and accents.
     """
     if text:
-        wanted = fold(text)
-        rows = (row for row in rows if any(wanted in fold(part) for part in texts(row) if part))
+        wanted = folded_key(text)
+        rows = (row for row in rows if any(wanted in folded_key(part) for part in texts(row) if part))
     return tuple(islice(rows, limit))[::-1]
 
 

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from musicsvc.store.dashboards import catalog_search
-from musicsvc.store.engine.name_index import fold
+from musicsvc.store.engine.name_keys import folded_key
 from musicsvc.store.insights import engagement, export_rows, figures, scopes
 from musicsvc.store.insights.export_rows import ExportRow
 from musicsvc.store.insights.listening import first_plays
@@ -87,9 +87,9 @@ def _values(kind: int, ids: Sequence[int], window: Window, column: str) -> Value
     if not ids:
         return {}
     if column == NAME:
-        return {each: fold(name) for each, name in export_rows.names(kind, ids).items()}
+        return {each: folded_key(name) for each, name in export_rows.names(kind, ids).items()}
     if column == ARTISTS:
-        return {each: [fold(name) for name in some] for each, some in export_rows.authors(kind, ids).items()}
+        return {each: [folded_key(name) for name in some] for each, some in export_rows.authors(kind, ids).items()}
     found = COLUMNS.get(column, _figure)(kind, ids, window, column)
     return {each: found.get(each, 0) for each in ids}
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from peewee import SQL, fn
 
 from musicsvc.store.editing.merging import Noun
-from musicsvc.store.engine.name_index import fold
+from musicsvc.store.engine.name_keys import folded_key
 from musicsvc.store.engine.pagination import Listing, Page
 from musicsvc.store.engine.sql import batches
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, User
@@ -134,7 +134,7 @@ def _keys(noun: Noun, row: _Row) -> Iterator[tuple[str, Hashable]]:
 @lru_cache(4096)
 def _plain(name: str) -> str:
     """Return the name without case, accents and punctuation, unless it has nothing else."""
-    folded = fold(name)
+    folded = folded_key(name)
     return PUNCTUATION.sub("", folded) or folded
 
 

@@ -10,16 +10,15 @@ transactions never see its rows.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from musicsvc.store.engine.name_keys import folded_key
 from musicsvc.store.engine.sql import current, fetch, in_list, is_sqlite, run, run_many
 from musicsvc.store.engine.tables import current_tables
 
-# Two characters each, so that a mark and one letter make a trigram. No normalized name contains them: `fold` turns
-# both into a and o.
+# Two characters each, so that a mark and one letter make a trigram. No folded name contains them: they become a and o.
 NAME_BEGINS, WORD_BEGINS = "ªª", "ºº"
 LATER_WORD = re.compile(r"(?<=[\W_])(?=[^\W_])")  # a place before a letter or digit and after another character
 TRIGRAM = 3
@@ -41,8 +40,6 @@ COUNT = "SELECT count(*) FROM ({ids}) AS found"
 NEWEST = "{ids} ORDER BY id DESC LIMIT ? OFFSET ?"
 INSERT = "INSERT INTO {table} (rowid, name) VALUES (?, ?)"
 DELETE = "DELETE FROM {table} WHERE {key} = ?"
-IGNORED = {"Cc", "Cf", "Me"}
-PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe"})
 NOTES = "name_change"
 TAKE = f"DELETE FROM {NOTES} RETURNING source, id, name"  # noqa: S608 - a constant
 NAMES = "SELECT id, name FROM {source} WHERE {indexed} AND id {among} ORDER BY id"
@@ -51,21 +48,6 @@ NEXT = "SELECT id, {name} FROM {source} WHERE {indexed} AND id > ? ORDER BY id L
 BATCH = 10_000
 
 Condition = tuple[str, int]
-
-
-def fold(text: str) -> str:
-    """Return the text in lower case, without accents and invisible characters, and with single spaces."""
-    text = " ".join(text.split())
-    if text.isascii() and text.isprintable():
-        return text.lower()
-    text = "".join(char for char in unicodedata.normalize("NFKD", text) if not _ignored(char)).casefold()
-    return " ".join(unicodedata.normalize("NFC", text.translate(PLAIN)).split())
-
-
-def _ignored(char: str) -> bool:
-    """Return True for characters that `fold` drops: accents and invisible characters, but not Indic vowel signs."""
-    variant = "\ufe00" <= char <= "\ufe0f"
-    return variant or bool(unicodedata.combining(char)) or unicodedata.category(char) in IGNORED
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +63,7 @@ class NameIndex:
         Names that begin with `text` come first, then names with a word that begins with `text`. All other names follow
         only if `text` has three characters or more. Within each of these groups, shorter names come first.
         """
-        starts, anywhere = _patterns(fold(text))
+        starts, anywhere = _patterns(folded_key(text))
         # The results of better patterns match the others too, so request as many more.
         others = [key & ID_MASK for each in anywhere for key in self._keys(each, 2 * limit, condition)]
         if anywhere and len(others) < ORDERED:
@@ -104,7 +86,7 @@ class NameIndex:
 
     def conditions(self, text: str) -> list[str]:
         """Return patterns, as SQL parameters, that match all names with `text`, or an empty list if `text` is empty."""
-        starts, anywhere = _patterns(fold(text))
+        starts, anywhere = _patterns(folded_key(text))
         patterns = anywhere or starts
         return [" OR ".join(map(_phrase, patterns))] if is_sqlite() and patterns else [*map(_like, patterns)]
 
@@ -132,7 +114,7 @@ class NameIndex:
 
     def add(self, names: Iterable[tuple[int, str]]) -> None:
         """Add names, given as (id, name) pairs, to the index, which must not contain these pairs yet."""
-        folded = [(row_id, fold(name)) for row_id, name in names]
+        folded = [(row_id, folded_key(name)) for row_id, name in names]
         # In the order of keys: before a lower key, FTS5 would write what it holds to a segment of its own.
         rows = sorted((_key(row_id, name), NAME_BEGINS + _marked(name)) for row_id, name in folded)
         connection: Any = current().connection()
@@ -146,13 +128,13 @@ class NameIndex:
     def remove(self, names: Iterable[tuple[int, str]]) -> None:
         """Remove names, given as (id, name) pairs, from the index. Ignore pairs that the index does not contain."""
         key = "rowid" if is_sqlite() else "key"
-        rows = [(_key(row_id, fold(name)),) for row_id, name in names]
+        rows = [(_key(row_id, folded_key(name)),) for row_id, name in names]
         run_many(DELETE.format(table=self.table, key=key), rows)
 
 
 def rank(name: str, text: str) -> tuple[int, int] | None:
     """Return the place of a name in the order in which an index finds names by `text`, or None if it does not match."""
-    folded, wanted = fold(name), fold(text)
+    folded, wanted = folded_key(name), folded_key(text)
     if wanted not in folded:
         return None
     marked = NAME_BEGINS + _marked(folded)

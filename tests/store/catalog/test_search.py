@@ -11,7 +11,7 @@ from peewee import Model
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import search
 from musicsvc.store.engine import bulk, name_index
-from musicsvc.store.engine.name_index import fold
+from musicsvc.store.engine.name_keys import folded_key
 from musicsvc.store.engine.sql import run
 from musicsvc.store.engine.store import Store
 from musicsvc.store.models import Album, Artist, Playlist, Track, User
@@ -34,10 +34,10 @@ def _found(find: Callable[[str], Any], text: str) -> list[int]:
 
 def expected(rows: dict[int, str], text: str) -> list[int]:
     """Return the ids of the best ten matches, computed without an index."""
-    wanted = fold(text)
+    wanted = folded_key(text)
     ranked = []
     for row_id, name in rows.items():
-        folded = fold(name)
+        folded = folded_key(name)
         places = [at for at in range(len(folded)) if folded.startswith(wanted, at)]
         words = [at for at in places if folded[at].isalnum() and (at == 0 or not folded[at - 1].isalnum())]
         if places and (len(wanted) > 2 or words or places[0] == 0):

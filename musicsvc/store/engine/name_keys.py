@@ -1,0 +1,51 @@
+"""Keys by which names are compared: equal for names that look alike. Names are stored as they came."""
+
+import re
+import unicodedata
+
+# By the ASCII sign that replaces them. Blanks are what `str.split` does not know as such.
+_TYPOGRAPHIC = {
+    "'": "\u00b4\u02b9\u02bb\u02bc\u02bd\u2018\u2019\u201a\u201b\u2032\u2039\u203a\uff07",
+    '"': "\u00ab\u00bb\u02ba\u201c\u201d\u201e\u201f\u2033\u301d\u301e\u301f\uff02",
+    "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d",
+    " ": "\u2800",
+}
+_ASCII = {char: ascii_sign for ascii_sign, chars in _TYPOGRAPHIC.items() for char in chars}
+# Control characters but white space, and what Unicode calls format characters, fillers and variation selectors.
+_INVISIBLE = (
+    "\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
+    "\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_REPLACED = re.compile(f"[{_INVISIBLE}{''.join(_ASCII)}]")
+_BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "æ": "ae", "œ": "oe"})
+
+
+def name_key(name: str) -> str:
+    """Return the form in which a name is compared. Case and accents count.
+
+    NFC, without invisible characters, with single blanks, and with ASCII apostrophes, quotes and hyphens.
+    """
+    return _plain(name) or name
+
+
+def folded_key(name: str) -> str:
+    """Return the key of a name in lower case, without accents and compatibility forms. Indic vowel signs stay."""
+    key = _plain(name)
+    if key.isascii():
+        return key.lower()
+    letters = "".join(char for char in unicodedata.normalize("NFKD", key) if not _is_accent(char))
+    return _plain(letters.casefold().translate(_BASE))
+
+
+def _plain(name: str) -> str:
+    if name.isascii() and name.isprintable():
+        if "  " not in name and name[:1] != " " != name[-1:]:
+            return name
+    else:
+        name = _REPLACED.sub(lambda found: _ASCII.get(found[0], ""), unicodedata.normalize("NFC", name))
+    return unicodedata.normalize("NFC", " ".join(name.split()))
+
+
+def _is_accent(char: str) -> bool:
+    return bool(unicodedata.combining(char)) or unicodedata.category(char) == "Me"
