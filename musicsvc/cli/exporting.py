@@ -75,6 +75,7 @@ def _add_command(type_: str, help_text: str) -> None:
         artist: Artist = None,
         user: User = None,
         form: Format = None,
+        *,
         bom: Bom = False,
         out: Out = STDOUT,
     ) -> None:

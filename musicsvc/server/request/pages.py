@@ -149,4 +149,6 @@ def _for_spreadsheets(file: Download | Spooled) -> Download | Spooled:
     """Begin a CSV file with a byte order mark, without which Excel does not read it as UTF-8. Other files stay."""
     if not file.content_type.startswith("text/csv"):
         return file
-    return replace(file, begin=BOM_UTF8) if isinstance(file, Spooled) else replace(file, content=BOM_UTF8 + file.content)
+    if isinstance(file, Spooled):
+        return replace(file, begin=BOM_UTF8)
+    return replace(file, content=BOM_UTF8 + file.content)
