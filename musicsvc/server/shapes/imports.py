@@ -64,6 +64,10 @@ class File:
         return self.task.state not in queue.ENDED
 
     @property
+    def is_imported(self) -> bool:
+        return (self.task.step, self.task.state) == (queue.IMPORT, queue.DONE)
+
+    @property
     def columns(self) -> list[Column]:
         rows = self.report["rows"]
         found = []

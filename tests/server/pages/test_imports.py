@@ -51,7 +51,7 @@ async def ready(person: Person, path: str) -> str:
 
 async def uploaded(person: Person, content: bytes = SHEET, name: str = "songs.csv", kind: str = "catalog") -> str:
     """Upload a file, wait until it is checked, and return the path of its page."""
-    answer = await person.browser.post("/import", {"kind": kind, "file": (name, content)})
+    answer = await person.browser.post("/import", {"kind": kind, "replace": "on", "file": (name, content)})
     assert answer.status == 303, text(answer)
     await ready(person, answer.headers["Location"])
     return answer.headers["Location"]
@@ -217,9 +217,10 @@ async def test_files_of_all_kinds_are_read(developer: Person, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\xff\xfe\x00", "songs.csv"),
-        (b"Title,Title\nA,B\n", "songs.csv: line 1 names the column 'Title' twice"),
-        (b"Title,Artist\n\xff,B\n", "songs.csv: line 2 is not UTF-8"),
+        (b"\xff\xfe\x00", "The file is damaged: it is not UTF-16"),
+        (b"Title,Title\nA,B\n", "Line 1 names the column 'Title' twice"),
+        (b"Title,Artist\n\xff,B\n", "Line 2 is not UTF-8"),
+        (b"%PDF-1.4", "The file is a PDF document, which cannot be imported."),
         (b"a,b\n1,2\n", "No column has the track."),
     ],
 )
@@ -229,6 +230,8 @@ async def test_an_unreadable_file_is_explained_without_its_path(
     shown = text(await developer.browser.get(await uploaded(developer, content)))
     assert message in shown
     assert "temporary" not in shown
+    listed = text(await developer.browser.get("/import"))
+    assert re.findall(r"[^>]*songs\.csv[^<]*", listed) == ["songs.csv", "songs.csv"]  # to replace it, and to open it
     assert "--" not in re.sub(r"<[^>]*>", "", shown)
     assert "Import the file" not in shown
 
@@ -330,6 +333,26 @@ async def test_the_heads_of_parts_count_towards_the_size_of_the_form(developer: 
         assert answer.status == status
 
 
+@on_shared_loop
+async def test_a_file_that_is_not_imported_is_replaced_only_if_that_is_asked(developer: Person) -> None:
+    assert 'name="replace"' not in text(await developer.browser.get("/import"))
+    path = await uploaded(developer)
+    assert f'name="replace" required> Replace <a href="{path}">songs.csv</a>' in text(
+        await developer.browser.get("/import")
+    )
+    refused = await developer.browser.post("/import", {"file": ("b.csv", SHEET)})
+    assert (refused.status, "songs.csv is not imported yet." in text(refused)) == (409, True)
+    await imported(developer, path)  # it is still there
+    assert len(tracks(developer)) == 3
+    assert 'name="replace"' not in text(await developer.browser.get("/import"))
+    assert (await developer.browser.post("/import", {"file": ("b.csv", SHEET)})).status == 303
+    await ready(developer, "/import")
+    replacing = await developer.browser.post("/import", {"replace": "on", "file": ("c.csv", SHEET)})
+    assert replacing.status == 303
+    shown = await ready(developer, "/import")
+    assert ("c.csv" in shown, "b.csv" in shown) == (True, False)
+
+
 @pytest.mark.slow
 @pytest.mark.only_on("sqlite")
 @on_shared_loop
@@ -382,7 +405,7 @@ async def test_a_workbook_is_checked_and_imported_like_a_sheet(developer: Person
     own = Track.select(Track.name, Track.duration).where(Track.imported_for == developer.id)
     assert developer.shared.store.read(lambda: list(own.tuples())).result() == [("Air", 225_000)]
     broken = text(await developer.browser.get(await uploaded(developer, content[:-50], "songs.xlsx")))
-    assert "songs.xlsx is damaged: it cannot be read as a zip file." in broken
+    assert "The file is damaged: it cannot be read as a zip file." in broken
 
 
 @pytest.mark.only_on("sqlite")

@@ -42,10 +42,14 @@ def _list(query: OlderQuery, user: int | None) -> Newest:
 def upload(
     body: UploadForm, received: Received, caller: SessionIdentity, uploads: Place, settings: Settings, now: int
 ) -> Redirect:
-    """Queue an uploaded file to be checked. Raises Invalid for plays if the account may not report those of others."""
+    """Queue an uploaded file to be checked. Raises Invalid for plays if the account may not report those of others.
+
+    Raises Conflict unless an earlier file is imported or given up.
+    """
     if body.kind == "plays" and not caller.reports_plays:
         raise Invalid({"kind": _no_plays(settings)})
-    task = queue.create(caller.user_id, body.kind, received.name, received.stored_as, uploads.name, now)
+    stored, place = received.stored_as, uploads.name
+    task = queue.create(caller.user_id, body.kind, received.name, stored, place, now, replace=body.replace)
     return Redirect(f"{HOME}/{task}")
 
 

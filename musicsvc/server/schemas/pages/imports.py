@@ -13,9 +13,10 @@ COLUMN = "column-"  # begins the names of the fields that say what a column hold
 
 
 class UploadForm(Form):
-    """A file to import. `kind`: what it holds."""
+    """A file to import. `kind`: what it holds. `replace`: give up an earlier file that is not imported."""
 
     kind: Literal["catalog", "plays"] = "catalog"
+    replace: Checkbox = False
 
 
 class ColumnsForm(Form):

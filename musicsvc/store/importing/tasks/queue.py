@@ -32,10 +32,16 @@ class StoppedError(Failure):
     """A task was stopped by its account, for lack of rights, or because the service stops."""
 
 
-def create(user: int, kind: str, file: str, stored_as: str, place: str, now: int) -> int:
-    """Add an uploaded file, which replaces an earlier one, and return its id. Raises Conflict if that is imported."""
+def create(user: int, kind: str, file: str, stored_as: str, place: str, now: int, *, replace: bool = False) -> int:
+    """Add an uploaded file in the place of an earlier one, and return its id.
+
+    Raises Conflict while that is read or imported and, without `replace`, unless it is imported.
+    """
     _require_room()
     idle = ImportTask.state.in_(ENDED) | ((ImportTask.step == CHECK) & (ImportTask.state == WAITING))
+    earlier = ImportTask.get_or_none(ImportTask.user == user, ImportTask.step != UNDO, idle)
+    if earlier is not None and not replace and (earlier.step, earlier.state) != (IMPORT, DONE):
+        raise Conflict(f"{earlier.file} is not imported yet. Import it first, or choose to replace it.")
     ImportTask.delete().where(ImportTask.user == user, ImportTask.step != UNDO, idle).execute()
     row = {"user": user, "step": CHECK, "state": WAITING, "kind": kind, "created_at": now}
     return _insert(row | {"file": file, "stored_as": stored_as, "place": place}, UNDER_WAY)

@@ -110,9 +110,10 @@ class _Task:
             self._path.unlink(missing_ok=True)
 
     def _plain(self, failure: Failure) -> str:
-        """Return the message of a failure without remedies of the command line and without the path of the file."""
-        message = failure.what if isinstance(failure, UnclearError) else failure.message
-        return message.replace(str(self._path), self._task.file)
+        """Return the message of a failure without remedies of the command line and the name of the file."""
+        message, path = failure.what if isinstance(failure, UnclearError) else failure.message, str(self._path)
+        plain = message.removeprefix(f"{path}: ").replace(path, "the file")
+        return plain[:1].upper() + plain[1:]
 
     def _heed(self) -> None:
         """Raise StoppedError if the task must stop. Call outside of transactions."""
