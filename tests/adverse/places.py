@@ -35,7 +35,7 @@ from musicsvc.server.schemas.reading import parse_body
 from musicsvc.server.shapes import exports, signed_urls
 from musicsvc.store.accounts import email_addresses, passwords, tokens
 from musicsvc.store.activity import calls
-from musicsvc.store.catalog import changes, field_texts, genres, identifiers, names
+from musicsvc.store.catalog import changes, external_ids, field_texts, genres, identifiers, names
 from musicsvc.store.editing import twins
 from musicsvc.store.engine import name_index
 from musicsvc.store.importing import headings, values
@@ -253,7 +253,8 @@ def name(text: str) -> object:
 
 
 def code(text: str) -> object:
-    return [_tried(each, text) for each in (identifiers.isrc, identifiers.upc, identifiers.as_isrc)]
+    found = [external_ids.bare(text, noun) for noun in external_ids.KINDS]
+    return found, [_tried(each, text) for each in (identifiers.isrc, identifiers.upc, identifiers.as_isrc)]
 
 
 def typed(text: str) -> object:
@@ -382,7 +383,7 @@ PLACES: dict[str, Place] = {
     ),
     "the beginning of a file": Place(head_of_file, formats.HEAD, ("…", "a,b,c,…", "GIF8…")),
     "a name": Place(name, names.LONGEST, ("…", "a… (1)", "a… (")),
-    "a code": Place(code, NAME),
+    "a code": Place(code, NAME, ("…", "spotify:track:…", "https://open.spotify.com/user/…", "urn:mbid:…")),
     "a field of a page": Place(typed, PARAGRAPH, ("…", "1:…", "a;…", "1,…")),
     "a period, a time, a duration": Place(time, FIELD, ("…", "2026-…", "2026-01-31T12:00:00.…")),
     "an e-mail address, a password": Place(account, FIELD, ("…", "a@…", "…@a.test", "a@a.…")),

@@ -25,7 +25,9 @@ class TrackPages(Pages):
         None, description="Only tracks of the genre with this `name` or `display_name`."
     )
     external_id: Annotated[ExternalId | None, empty_is_none(ExternalId)] = Field(
-        None, description="The id of the track in another service, as imported.", examples=["6habFhsOp2NvshLv26DqMb"]
+        None,
+        description="The id of the track in another service, as imported. Those of Spotify and MusicBrainz in any form.",
+        examples=["6habFhsOp2NvshLv26DqMb"],
     )
     isrc: Annotated[QueriedIsrc | None, empty_is_none(QueriedIsrc)] = None
 

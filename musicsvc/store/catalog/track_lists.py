@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from peewee import SQL, NodeList, fn
 
 from musicsvc.errors import Invalid
-from musicsvc.store.catalog import artists, genres, merged, tracks
+from musicsvc.store.catalog import artists, external_ids, genres, merged, tracks
 from musicsvc.store.catalog.tracks import TrackRow
 from musicsvc.store.engine import list_blocks
 from musicsvc.store.engine.name_index import TRACKS
@@ -27,7 +27,7 @@ COUNTED = {
 class TrackFilters(NamedTuple):
     """Conditions on tracks. A condition of None matches every track.
 
-    `genre` is a slug, `external_id` the id in another service, `name` a text to search for in the track's name. A track
+    `genre` is a slug, `external_id` the id in another service in any notation, `name` a text to search for in the track's name. A track
     also has the ISRC and the external id of what was merged into it.
     """
 
@@ -45,6 +45,8 @@ def find(filters: TrackFilters, page: Page) -> Listing[TrackRow]:
         raise Invalid({"artist_id": f"{filters.artist_id} does not exist."})
     if (slug := wanted.pop("genre", None)) is not None:
         wanted["genre_id"] = genres.find([slug]).get(slug, 0)
+    if filters.external_id is not None:
+        wanted["external_id"] = external_ids.bare(filters.external_id, "track")
     text = wanted.pop("name", None)
     if text is not None and not wanted:
         return _listing(*TRACKS.newest(text, page.size, page.offset), page)

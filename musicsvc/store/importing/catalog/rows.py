@@ -5,7 +5,7 @@ from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from musicsvc.store.catalog import genres
+from musicsvc.store.catalog import external_ids, genres
 from musicsvc.store.catalog.fields import ALBUM, COLUMNS, TRACK, Kind
 from musicsvc.store.catalog.fields import Field as CatalogField
 from musicsvc.store.importing import values
@@ -21,10 +21,16 @@ MOST_TAGS = 20
 IGNORED = "playlists_ignored"  # a note that counts although its row is refused
 REQUIRED = {"track": "", "artist": ", or the artist of all tracks with --artist NAME"}
 LATER = ("playlist", "playlist_external_id")
-CODE = partial(values.text, longest=LONGEST_NAME)
 NAME = partial(values.name, longest=LONGEST_NAME)
 NAMES = partial(values.texts, longest=LONGEST_NAME)
 WORDS = partial(values.texts, longest=WORD_LENGTH)
+
+
+def identifier(noun: external_ids.Noun) -> Parse:
+    """Return the parser of the ids of tracks, albums or playlists in other services."""
+    return lambda cell: None if (found := values.text(cell, LONGEST_NAME)) is None else external_ids.bare(found, noun)
+
+
 # The parsers of cells by the kind of the field that they fill; numbers have bounds. Others fill no field of the API.
 PARSERS: Mapping[Kind, Parse] = {
     "text": NAME,
@@ -43,9 +49,9 @@ PARSERS: Mapping[Kind, Parse] = {
     "yes or no": values.flag,
 }
 OTHERS: Mapping[str, Parse] = {
-    "external_id": CODE,
+    "external_id": identifier("track"),
     "album": NAME,
-    "album_external_id": CODE,
+    "album_external_id": identifier("album"),
     "album_artist": NAMES,
     **dict.fromkeys(LATER, lambda cell: cell),
 }

@@ -23,7 +23,7 @@ NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
 NO_TRACK = "no such track; import the catalog first"
 FIELDS = {
     "playlist": Field(partial(values.name, longest=LONGEST_NAME), is_name=True),
-    "playlist_external_id": Field(rows.CODE),
+    "playlist_external_id": Field(rows.identifier("playlist")),
     **{name: rows.FIELDS[name] for name in ("external_id", "track", "artist", "album")},
 }
 # Other columns of a catalog file are ignored.

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from musicsvc.clock import EPOCH, SECOND
+from musicsvc.store.catalog import external_ids
 from musicsvc.store.importing import values
 from musicsvc.store.importing.catalog.rows import FIELDS as CATALOG
 from musicsvc.store.importing.catalog.rows import MOST_ARTISTS, NAME, NAMES, TOO_MANY_ARTISTS
@@ -67,6 +68,10 @@ def _id(value: Any) -> int | None:
     return None if number is None else int(number)
 
 
+def _external_ids(cells: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(external_ids.bare(each, "track") for each in NAMES(cells)))
+
+
 def _album(value: Any) -> str | None:
     """Return the album name, or None if it is invalid: it only helps to choose between several tracks."""
     try:
@@ -108,7 +113,7 @@ def _unix(value: Any) -> int:
 
 FIELDS = {
     "track_id": Field(_id),
-    "external_id": Field(NAMES, several=True),
+    "external_id": Field(_external_ids, several=True),
     "isrc": Field(values.isrc),
     "artist": Field(NAMES, several=True, is_name=True),
     "track": Field(NAME, is_name=True),

@@ -14,8 +14,6 @@ from musicsvc.store.importing.files.records import Reader
 from musicsvc.store.importing.files.texts import JsonLinesReader
 
 SHORTEST = 30_000  # milliseconds
-TRACK_URI = "spotify:track:"
-TRACK_URL = "https://open.spotify.com/track/"
 
 
 def listenbrainz(path: Path) -> Reader:
@@ -38,9 +36,8 @@ def _listen(listen: Mapping[str, Any]) -> Mapping[str, Any]:
     track = listen["track_metadata"]
     more = track.get("additional_info") or {}
     recording = more.get("recording_mbid") or (track.get("mbid_mapping") or {}).get("recording_mbid")
-    spotify = str(more.get("spotify_id") or "").removeprefix(TRACK_URL)
     return {
-        "external_id": [each for each in (recording, spotify) if each],
+        "external_id": [each for each in (recording, more.get("spotify_id")) if each],
         "artist": [track["artist_name"]],
         "track": track["track_name"],
         "album": track.get("release_name"),
@@ -84,7 +81,7 @@ def spotify(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
     if played < SHORTEST and entry.get("reason_end") != "trackdone":
         return "short"
     return {
-        "external_id": (entry.get("spotify_track_uri") or "").removeprefix(TRACK_URI),
+        "external_id": entry.get("spotify_track_uri"),
         "artist": [entry["master_metadata_album_artist_name"]],
         "track": entry["master_metadata_track_name"],
         "album": entry.get("master_metadata_album_album_name"),
