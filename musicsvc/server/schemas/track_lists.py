@@ -26,7 +26,7 @@ class TrackPages(Pages):
     )
     external_id: Annotated[ExternalId | None, empty_is_none(ExternalId)] = Field(
         None,
-        description="The id of the track in another service, as imported. Those of Spotify and MusicBrainz in any form.",
+        description="The id of the track in another service, as imported; of Spotify and MusicBrainz in any form.",
         examples=["6habFhsOp2NvshLv26DqMb"],
     )
     isrc: Annotated[QueriedIsrc | None, empty_is_none(QueriedIsrc)] = None

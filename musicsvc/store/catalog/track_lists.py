@@ -27,8 +27,8 @@ COUNTED = {
 class TrackFilters(NamedTuple):
     """Conditions on tracks. A condition of None matches every track.
 
-    `genre` is a slug, `external_id` the id in another service in any notation, `name` a text to search for in the track's name. A track
-    also has the ISRC and the external id of what was merged into it.
+    `genre` is a slug, `external_id` the id in another service in any notation, `name` a text to search for in the
+    track's name. A track also has the ISRC and the external id of what was merged into it.
     """
 
     artist_id: int | None = None
