@@ -13,6 +13,7 @@ from musicsvc.clock import MovableClock
 from musicsvc.store import models, opening
 from musicsvc.store.backups import folder as backup_folder
 from musicsvc.store.catalog import artists, changes
+from musicsvc.store.engine.sql import fetch
 from musicsvc.store.schema import history, schema
 from tests.releases import kept, world
 from tests.releases.kept import Release
@@ -55,6 +56,13 @@ def _execute(url: str, statements: str) -> None:
         connection.execute(statements.encode())
 
 
+def _change(url: str, statement: str) -> None:
+    if _store(url) == "sqlite":
+        apsw.Connection(url.removeprefix("sqlite:///")).execute(statement)
+    else:
+        _execute(url, statement)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("made", [{}, {"9001_moods": ADDING}], ids=["now", "next"])
 @of_each
@@ -93,6 +101,39 @@ def test_an_upgraded_database_numbers_changes_from_then_on(release: Release, pla
             store.write(partial(artists.verify, number, verified=False, now=world.NOW)).result()
         rows = store.read(partial(changes.since, cursor)).result().rows
     assert [(row.noun, row.id, row.change) for row in rows] == [("artist", n, "updated") for n in (1, 2)]
+
+
+@of_each
+def test_an_upgrade_stores_external_ids_bare_unless_a_manager_has_two_rows_with_one(
+    release: Release, place: Callable[[Release], str]
+) -> None:
+    url, mbid = place(release), "8f3471b5-7e6a-48da-86a9-c1c07a0f47ae"
+    former = {  # kind and row: manager, id before, id after
+        ("track", 1): (1, "spotify:track:one", "one"),
+        ("track", 2): (1, "https://open.spotify.com/track/two?si=1", "https://open.spotify.com/track/two?si=1"),
+        ("track", 3): (1, "two", "two"),
+        ("track", 4): (2, "spotify:track:two", "two"),
+        ("track", 5): (2, "https://open.spotify.com/intl-de/track/five", "five"),
+        ("track", 6): (2, "spotify:track:five", "spotify:track:five"),
+        ("track", 7): (1, f"https://musicbrainz.org/recording/{mbid.upper()}", mbid),
+        ("track", 8): (1, "https://other.test/track/8", "https://other.test/track/8"),
+        ("album", 1): (1, "https://open.spotify.com/album/one?si=1", "one"),
+        ("album", 2): (1, f"urn:mbid:{mbid}", mbid),
+        ("playlist", 1): (1, "spotify:user:ann:playlist:one", "one"),
+        ("playlist", 2): (2, "spotify:playlist:one", "one"),
+        ("merged", 1): (1, "spotify:track:merged", "merged"),
+    }
+    for (table, row), (manager, text, _) in former.items():
+        scope = "owner_id" if table == "playlist" else "imported_for"
+        _change(url, f"UPDATE {table} SET external_id = '{text}', {scope} = {manager} WHERE id = {row}")
+
+    schema.upgrade(url)
+
+    with opening.connect(url) as store:
+        for (table, row), (_, _, after) in former.items():
+            found = store.read(partial(fetch, f"SELECT external_id FROM {table} WHERE id = {row}")).result()
+            assert (table, row, found) == (table, row, [(after,)])
+        assert store.read(schema.problems).result() == []
 
 
 @pytest.mark.only_on("sqlite")

@@ -1,7 +1,8 @@
 """Pairs of artists, albums or tracks of an account that are likely the same, proposed for a merge.
 
 They have the same name but for case, accents and punctuation (albums and tracks also an artist in common, compared in
-this way), or the same UPC or ISRC. Tracks with different ISRCs and albums with different UPCs are not the same.
+this way), or the same UPC, ISRC or id in another service. Tracks with different ISRCs and albums with different UPCs
+are not the same, unless they have the same id.
 
 Artists with the same name under several managers are counted, to warn of them before an import.
 """
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple
 
 from peewee import SQL, fn
 
+from musicsvc.store.catalog import external_ids
 from musicsvc.store.editing.merging import Noun
 from musicsvc.store.engine.name_keys import folded_key
 from musicsvc.store.engine.pagination import Listing, Page
@@ -25,13 +27,13 @@ from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist
 
 CODES = {"album": "upc", "track": "isrc"}
 CREDITS: dict[str, tuple[Any, Any]] = {"album": (Album, AlbumArtist), "track": (Track, TrackArtist)}
-REASONS = ("isrc", "name", "upc")
+REASONS = ("isrc", "name", "upc", "id")
 PAIR = Struct("<qqB")  # the newer row, the older one, and the reasons as bits
 PUNCTUATION = re.compile(r"[\W_]+")
 
 
 class Twins(NamedTuple):
-    """Two rows, the newer one first. `artists`: those of the older one. `reasons`: of `name`, `isrc` and `upc`."""
+    """Two rows, the newer one first. `artists`: those of the older one. `reasons`: of REASONS."""
 
     from_id: int
     into_id: int
@@ -45,6 +47,7 @@ class _Row(NamedTuple):
     id: int
     name: str
     code: str
+    external_id: str  # bare
     artists: tuple[str, ...]
 
 
@@ -89,17 +92,22 @@ def _managed(noun: Noun, user_id: int) -> Any:
 def _rows(noun: Noun, ids: Any) -> Sequence[_Row]:
     """Return the rows with these ids (a list, or a query that selects them), the oldest first."""
     if noun == "artist":
-        query = Artist.select(Artist.id, Artist.name, SQL("NULL"), SQL("NULL")).order_by(Artist.id)
+        query = Artist.select(Artist.id, Artist.name, *[SQL("NULL")] * 3).order_by(Artist.id)
         query = query.where(Artist.id.in_(ids))
     else:
         table, credit = CREDITS[noun]
-        query = table.select(table.id, table.name, getattr(table, CODES[noun]), Artist.name).join(credit).join(Artist)
+        codes = getattr(table, CODES[noun]), table.external_id
+        query = table.select(table.id, table.name, *codes, Artist.name).join(credit).join(Artist)
         query = query.where(table.id.in_(ids)).order_by(table.id, credit.position, Artist.id)
     rows: dict[int, _Row] = {}
-    for number, name, code, artist in query.tuples().iterator():
-        row = rows.get(number) or _Row(number, name, (code or "").lstrip("0"), ())
+    for number, name, code, external_id, artist in query.tuples().iterator():
+        row = rows.get(number) or _Row(number, name, (code or "").lstrip("0"), _bare(noun, external_id), ())
         rows[number] = row._replace(artists=(*row.artists, artist)) if artist is not None else row
     return [*rows.values()]
+
+
+def _bare(noun: Noun, external_id: str | None) -> str:
+    return "" if external_id is None or noun == "artist" else external_ids.bare(external_id, noun)
 
 
 def _pairs(noun: Noun, rows: Sequence[_Row]) -> Iterator[tuple[_Row, _Row, set[str]]]:
@@ -108,13 +116,11 @@ def _pairs(noun: Noun, rows: Sequence[_Row]) -> Iterator[tuple[_Row, _Row, set[s
     for row in rows:
         reasons: dict[_Row, set[str]] = defaultdict(set)
         for reason, key in _keys(noun, row):
-            known = alike[reason, key]
-            same = (
-                [known[code] for code in (row.code, "") if code in known] if row.code else [*islice(known.values(), 1)]
-            )
+            known, code = alike[reason, key], "" if reason == "id" else row.code
+            same = [known[each] for each in (code, "") if each in known] if code else [*islice(known.values(), 1)]
             if same:
                 reasons[min(same)].add(reason)
-            known.setdefault(row.code, row)
+            known.setdefault(code, row)
         if reasons:
             older = min(reasons)
             yield older, row, reasons[older]
@@ -129,6 +135,8 @@ def _keys(noun: Noun, row: _Row) -> Iterator[tuple[str, Hashable]]:
         yield "name", (name, _plain(artist))
     if row.code:
         yield CODES[noun], row.code
+    if row.external_id:
+        yield "id", row.external_id
 
 
 @lru_cache(4096)

@@ -45,3 +45,32 @@ def test_twins_are_pairs_of_alike_names_and_codes_of_an_account(store: Store, fa
     assert store.read(lambda: pairs("album")).result() == [(3, 2, ("upc",))]
     assert store.read(lambda: pairs("track")).result() == [(5, 4, ("name",)), (6, 4, ("name",)), (7, 6, ("isrc",))]
     assert store.read(lambda: pairs("track", Page(2, 1))).result() == [(6, 4, ("name",))]
+
+
+def test_rows_with_one_id_of_a_service_are_twins_whatever_their_names_and_codes(
+    store: Store, fans: list[Identity]
+) -> None:
+    def make() -> None:
+        artist = Artist.create(name="Ann", manager=fans[0].user_id, created_at=NOW).id
+        for name, isrc, external_id in (
+            ("Rag", "GBAYE6800011", "spotify:track:x"),
+            ("Waltz", "GBAYE6800012", "x"),
+            ("Gigue", None, "https://open.spotify.com/intl-de/track/x"),
+            ("Air", None, "y"),
+        ):
+            track = Track.create(
+                name=name, duration=1, isrc=isrc, external_id=external_id, imported_for=1, created_at=NOW
+            )
+            TrackArtist.create(track=track.id, artist=artist, position=0)
+        for name, external_id in (("One", "spotify:album:x"), ("Two", "https://open.spotify.com/album/x?si=1")):
+            album = Album.create(name=name, external_id=external_id, imported_for=1, created_at=NOW).id
+            AlbumArtist.create(album=album, artist=artist, position=0)
+
+    store.write(make).result()
+
+    def pairs(noun: Noun) -> list[tuple[str, str, tuple[str, ...]]]:
+        found = twins.list(noun, twins.find(noun, fans[0].user_id), FIRST_PAGE)
+        return [(row.from_name, row.into_name, row.reasons) for row in found.rows]
+
+    assert store.read(lambda: pairs("track")).result() == [("Waltz", "Rag", ("id",)), ("Gigue", "Rag", ("id",))]
+    assert store.read(lambda: pairs("album")).result() == [("Two", "One", ("id",))]
