@@ -197,6 +197,12 @@ def _print(session: Session, summary: ImportSummary) -> None:
     for note, title in NOTES.items():
         if count := summary.notes[note]:
             session.echo(f"{title}: {count:,}.")
+    for (name, reason), cells in summary.left_out.items():
+        where = f"line {cells.line} has {escape_controls(cells.example)}"
+        session.echo(f"Cells left out: {cells.count:,}, {name} {reason}; {where}.")
+    for each in summary.unread:
+        example = f"line {each.line} has {escape_controls(each.example)}"
+        session.echo(f"Column not read: {escape_controls(cut(each.column))}, {each.field} {each.reason}; {example}.")
     if summary.remark:
         session.echo(f"{escape_controls(summary.remark)} To read another one, add --sheet NAME.")
     taken = [_taken(each) for each in summary.columns if each.guessed]
@@ -230,6 +236,10 @@ def _to_json(file: Path, summary: ImportSummary) -> JSON:
         **{kind: asdict(counts) for kind, counts in summary.counts.items()},
         "refused": [{"line": row.line, "reason": row.reason} for row in summary.refused],
         "notes": {note: count for note, count in summary.notes.items() if count},
+        "left_out": [
+            {"field": name, "reason": reason, **asdict(cells)} for (name, reason), cells in summary.left_out.items()
+        ],
+        "unread_columns": [*map(asdict, summary.unread)],
         **({"remark": summary.remark} if summary.remark else {}),
         "columns": [
             {"column": each.column, "field": each.field, "why": each.why, "written": each.written}

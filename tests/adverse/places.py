@@ -38,8 +38,10 @@ from musicsvc.store.activity import calls
 from musicsvc.store.catalog import changes, external_ids, field_texts, genres, identifiers, names
 from musicsvc.store.editing import twins
 from musicsvc.store.engine import name_index
-from musicsvc.store.importing import headings, values
+from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog.catalog import Catalog
+from musicsvc.store.importing.cells import dates, durations
+from musicsvc.store.importing.cells import names as name_cells
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.files import formats, readers, records
 from musicsvc.store.importing.files.histories import detection
@@ -218,7 +220,7 @@ def row_of(kind: type[Kind[Any]]) -> Callable[[str], object]:
 
 def cell(text: str) -> object:
     cell = " " * (next(BLANKS) % 64) + text
-    looks = values.clock, values.slashed, partial(values.dated, order="DMY"), values.milliseconds, values.url
+    looks = durations.clock, dates.slashed, partial(dates.dated, order="DMY"), durations.milliseconds, name_cells.url
     return [_tried(each, cell) for each in looks]
 
 

@@ -37,7 +37,6 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
         {
             "month_padded": 1,
             "day_padded": 2,
-            "bpm_dropped": 2,
             "differing": 1,
             "tags_dropped": 2,
             "playlists_ignored": 4,
@@ -85,7 +84,7 @@ def test_every_reason_for_which_rows_are_noted_is_printed_with_their_number(
     printed = run(*line).stderr.splitlines()
 
     assert printed[-1].endswith("0 of them refused. Nothing was written (--dry-run).")
-    told = [text.rpartition(": ") for text in printed[:-1]]
+    told = [text.rpartition(": ") for text in printed[:-1] if not text.startswith("Cells left out")]
     assert sorted(number for _, _, number in told) == sorted(f"{number}." for number in noted.values())
     assert len({reason for reason, _, _ in told}) == len(noted)
 

@@ -45,7 +45,7 @@ class Counts(NamedTuple):
 WHOLE = Counts(
     rows=32_833,
     new=[28_356, 22_545, 10_693, 6],
-    notes={"month_padded": 1855, "day_padded": 31, "bpm_dropped": 1},
+    notes={"month_padded": 1855, "day_padded": 31},
     entries=32_251,
     twice=582,
     playlists=471,
@@ -56,7 +56,7 @@ WHOLE = Counts(
 PART = Counts(
     rows=2_815,
     new=[2_630, 2_105, 1_392, 6],
-    notes={"month_padded": 180, "day_padded": 2, "bpm_dropped": 1},
+    notes={"month_padded": 180, "day_padded": 2},
     entries=2_668,
     twice=147,
     playlists=39,
@@ -76,6 +76,7 @@ def test_the_recipes_take_spotify_songs_and_second_runs_change_nothing(
     assert (first["rows"], first["refused"]) == (counts.rows, [])
     assert [first[kind]["new"] for kind in KINDS] == counts.new
     assert first["notes"] == counts.notes | {"playlists_ignored": counts.rows}
+    assert [(each["field"], each["count"], each["example"]) for each in first["left_out"]] == [("bpm", 1, "0")]
     check_catalog(store, file, lambda: ask(*recipe("catalog", file)))
     began = time.process_time()
     done = check_playlists(store, ask, file)

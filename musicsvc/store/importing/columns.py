@@ -9,7 +9,10 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from musicsvc.errors import Failure, Invalid
-from musicsvc.store.importing import headings, values
+from musicsvc.store.importing import headings
+from musicsvc.store.importing.cells import dates, durations, numbers
+from musicsvc.store.importing.cells.blanks import is_blank
+from musicsvc.store.importing.cells.names import without_controls
 from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, UnclearError
 from musicsvc.wording import cut, some_of
 
@@ -21,14 +24,15 @@ SAMPLE_CELLS = 50_000
 SAMPLE_PIECES = 4  # between which the reader pauses: about 2 MiB
 SECONDS_BELOW = 10_000  # a median below is seconds: hardly a track takes ten seconds, or three hours
 TITLED = "track"  # a column of this name beside one with titles holds numbers
-EITHER_WAY: list[Parse] = [partial(values.dated, order=order) for order in ("DMY", "MDY")]
+EITHER_WAY: list[Parse] = [partial(dates.dated, order=order) for order in ("DMY", "MDY")]
 DATE_FORMATS = {"YYYY-MM-DD": None, "DD.MM.YYYY": "DMY", "DD/MM/YYYY": "DMY", "MM/DD/YYYY": "MDY"}
 
 
 class Field(NamedTuple):
     """A field of rows. `parse` raises ValueError with the reason why a cell is invalid. It ignores empty cells.
 
-    If `several` is true, several columns can fill the field, and `parse` gets a list of their cells.
+    If `several` is true, several columns can fill the field, and `parse` gets a list of their cells. If `optional` is
+    true, an invalid cell is left out, and the row stays.
     """
 
     parse: Parse
@@ -36,14 +40,19 @@ class Field(NamedTuple):
     is_name: bool = False  # control characters are dropped from its cells
     counted: str = ""  # the kind of item that counts as refused if the cell is invalid
     examples: tuple[str, str] | None = None  # cells of two rows, if the field is in the template of a file
+    optional: bool = False
 
 
 @dataclass(slots=True)
 class Cells:
-    """The parsed cells of a row, and the reasons why others are invalid, both by field. Empty cells are in neither."""
+    """The parsed cells of a row, and the reasons why others are invalid, both by field. Empty cells are in neither.
+
+    `left_out`: field, reason and text of each invalid cell of an optional field.
+    """
 
     values: dict[str, Any] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
+    left_out: list[tuple[str, str, str]] = field(default_factory=list)
     notes: tuple[str, ...] = ()  # keys of summary.NOTES
 
     def refuse(self, name: str, reason: str, *, when: bool) -> None:
@@ -51,9 +60,14 @@ class Cells:
         if when:
             self.faults.setdefault(name, reason)
 
+    def leave_out(self, name: str, reason: str, value: Any) -> None:
+        """Count a cell, or a part of it, as left out."""
+        self.left_out.append((name, reason, cut(shown(value))))
+
     def reasons(self, names: Iterable[str]) -> str:
-        """Return the faults of these fields in one text."""
-        return "; ".join(f"{name} {self.faults[name]}" for name in names if name in self.faults)
+        """Return what is wrong with the cells of these fields in one text."""
+        found = {name: reason for name, reason, _ in self.left_out} | self.faults
+        return "; ".join(f"{name} {found[name]}" for name in names if name in found)
 
 
 class Guess(NamedTuple):
@@ -72,6 +86,21 @@ class Guess(NamedTuple):
     def guessed(self) -> bool:
         """True if the user may want to look at the guess."""
         return self.field is not None and (self.why not in {EXACT, MAPPED} or self.written is not None)
+
+
+@dataclass(slots=True)
+class Unread:
+    """A column with a heading that is known for a field, but with cells that cannot be read as such: it is not used.
+
+    `count`: its cells so far. `line`, `example`: the first one that cannot be read.
+    """
+
+    column: str
+    field: str
+    line: int
+    example: str
+    reason: str
+    count: int = 0
 
 
 class Columns:
@@ -93,6 +122,7 @@ class Columns:
         self._date_format = date_format
         self.mapped: dict[str, str] = {}
         self.guesses: list[Guess] = []
+        self.unread: dict[str, Unread] = {}  # by column
         self._sample: tuple[Sequence[str], Sequence[Record]] = (), ()  # the columns and the first rows
         self._parsers = {name: each.parse for name, each in fields.items()}
         self._found: dict[str, str | None] = {}  # fields by column, of the rows read so far
@@ -134,13 +164,15 @@ class Columns:
     def guess(self, names: Sequence[str], rows: Sequence[Record]) -> None:
         """Guess from the columns' `names` and the first rows which field each fills. Raises UnclearError as `fit`."""
         found = {column: (field, MAPPED) for column, field in self.mapped.items()}
-        keys = {name: headings.keys(name) for name in names}
+        keys, missed = {name: headings.keys(name) for name in names}, dict[str, Unread]()
         for name in [each for each in self.fields if each not in self.mapped.values()]:
             for column in _candidates(keys, name, self._synonyms.get(name, ""), found):
                 exact = column == name
-                if column not in found and (exact or _fits(rows, column, name, self.fields[name])):
+                unread = None if exact else _unread(rows, column, name, self.fields[name])
+                if unread is None:
                     found[column] = (name, EXACT if exact else f"a name for {name}")
                     break
+                missed.setdefault(column, unread)
         guesses = []
         for column in names:
             name, why = found.get(column, ("", "no field has such a name"))
@@ -149,6 +181,7 @@ class Columns:
                 Guess(column, name or None, why, *_written(column, name, rows, self._date_format, ours=ours))
             )
         self.guesses = guesses
+        self.unread = {column: each for column, each in missed.items() if column not in found}
         self._found = {each.column: each.field for each in guesses}
         self._parsers |= {each.field: each.parse for each in guesses if each.field and each.parse}
 
@@ -191,8 +224,10 @@ class Columns:
             else:
                 name = self._found[column] = self.field(column)
             if name is None or value is None or value == "" or value in blanks:
+                if self.unread and column in self.unread and not (is_blank(value) or value in blanks):
+                    self.unread[column].count += 1
                 continue
-            if self.fields[name].is_name and (cleaned := values.without_controls(value)) != value:
+            if self.fields[name].is_name and (cleaned := without_controls(value)) != value:
                 value, notes = cleaned, ("controls_dropped",)  # noqa: PLW2901 - cleaned
             if not self.fields[name].several:
                 found[name] = value
@@ -200,13 +235,19 @@ class Columns:
                 found[name].append(value)
             else:
                 found[name] = [value]
-        cells = Cells(found, notes=notes)
-        for name, value in found.items():
+        return self._parsed(Cells(found, notes=notes))
+
+    def _parsed(self, cells: Cells) -> Cells:
+        """Parse the cells of a row by field."""
+        for name, value in cells.values.items():
             try:
-                found[name] = self._parsers[name](value)
+                cells.values[name] = self._parsers[name](value)
             except ValueError as error:
-                found[name] = None
-                cells.faults[name] = str(error)
+                cells.values[name] = None
+                if self.fields[name].optional:
+                    cells.leave_out(name, str(error), value)
+                else:
+                    cells.faults[name] = str(error)
         return cells
 
 
@@ -234,24 +275,38 @@ def _candidates(keys: Mapping[str, Sequence[str]], field: str, synonyms: str, ta
 def _cells(rows: Iterable[Record], column: str) -> list[tuple[int, Any]]:
     """Return line and value of the cells of a column that are not empty."""
     found = ((row.line, row.values.get(column)) for row in rows)
-    return [(line, value) for line, value in found if not values.is_blank(value)]
+    return [(line, value) for line, value in found if not is_blank(value)]
 
 
-def _fits(rows: Sequence[Record], column: str, name: str, field: Field) -> bool:
-    """Return True unless most cells of the column are invalid for the field `name`."""
+def shown(value: Any) -> str:
+    """Return the text that stands for a cell, or for the cells of several columns."""
+    return "; ".join(map(str, value)) if isinstance(value, list) else str(value).strip()
+
+
+def _unread(rows: Sequence[Record], column: str, name: str, field: Field) -> Unread | None:
+    """Return the column if most of its cells are invalid for the field `name`, otherwise None."""
     cells = _cells(rows, column)
     written: dict[str, list[Parse]] = {"duration_ms": [_duration_of(column, cells)[1]], "release_date": EITHER_WAY}
     parsers = written.get(name, [field.parse])
-    valid = sum(any(_is_valid(parse, [value] if field.several else value) for parse in parsers) for _, value in cells)
-    return 2 * valid >= len(cells)
+    faults = [(line, value, _fault(parsers, [value] if field.several else value)) for line, value in cells]
+    wrong = [(line, value, fault) for line, value, fault in faults if fault is not None]
+    if 2 * len(wrong) <= len(cells):
+        return None
+    line, value, reason = wrong[0]
+    return Unread(column, name, line, cut(shown(value)), reason)
 
 
-def _is_valid(parse: Parse, value: Any) -> bool:
-    try:
-        parse(value)
-    except ValueError:
-        return False
-    return True
+def _fault(parsers: Iterable[Parse], value: Any) -> str | None:
+    """Return why none of the parsers can read a cell, or None if one can."""
+    reason = None
+    for parse in parsers:
+        try:
+            parse(value)
+        except ValueError as error:
+            reason = str(error)
+        else:
+            return None
+    return reason
 
 
 def _written(
@@ -265,7 +320,7 @@ def _written(
     if field == "release_date":
         order = DATE_FORMATS[date_format] if date_format else _order(column, cells)
         form = {"DMY": "day, month, year", "MDY": "month, day, year"}
-        return (None, None) if order is None else (form[order], partial(values.dated, order=order))
+        return (None, None) if order is None else (form[order], partial(dates.dated, order=order))
     return None, None
 
 
@@ -274,29 +329,33 @@ def _duration_of(column: str, cells: Sequence[tuple[int, Any]], *, ours: bool = 
 
     `ours`: the column is named after the field, or was mapped to it, so that numbers are milliseconds.
     """
-    spans = [values.span(value) for _, value in cells if isinstance(value, time | timedelta)]
+    spans = [durations.span(value) for _, value in cells if isinstance(value, time | timedelta)]
     texts = [value for _, value in cells if isinstance(value, str) and ":" in value]
     if 2 * (len(spans) + len(texts)) > len(cells):
         # Typed as 3:45, a spreadsheet takes it for a quarter to four.
-        if spans and 2 * sum(span % values.MINUTE == 0 for span in spans) > len(spans) and max(spans) >= values.HOUR:
-            return "m:ss, which the workbook holds as hours and minutes", partial(values.clock, shifted=True)
+        if (
+            spans
+            and 2 * sum(span % durations.MINUTE == 0 for span in spans) > len(spans)
+            and max(spans) >= durations.HOUR
+        ):
+            return "m:ss, which the workbook holds as hours and minutes", partial(durations.clock, shifted=True)
         longer = spans or any(value.count(":") > 1 for value in texts)
-        return "h:mm:ss" if longer else "m:ss", values.clock
+        return "h:mm:ss" if longer else "m:ss", durations.clock
     named = headings.unit(column)
     if named is None and not ours:
-        numbers = [abs(number) for _, value in cells if (number := values.number_or_none(value)) is not None]
-        named = "seconds" if numbers and median(numbers) < SECONDS_BELOW else "milliseconds"
-    return ("seconds", values.seconds) if named == "seconds" else ("milliseconds", values.milliseconds)
+        found = [abs(number) for _, value in cells if (number := numbers.number_or_none(value)) is not None]
+        named = "seconds" if found and median(found) < SECONDS_BELOW else "milliseconds"
+    return ("seconds", durations.seconds) if named == "seconds" else ("milliseconds", durations.milliseconds)
 
 
 def _order(column: str, cells: Sequence[tuple[int, Any]]) -> str | None:
     """Return the order of dates with slashes or hyphens, or None if there are none. Raises Failure if it is unclear."""
-    found = [(line, value, parts) for line, value in cells if (parts := values.slashed(value)) is not None]
+    found = [(line, value, parts) for line, value in cells if (parts := dates.slashed(value)) is not None]
     if not found:
         return None
-    if any(first > values.MONTHS for _, _, (first, _) in found):
+    if any(first > dates.MONTHS for _, _, (first, _) in found):
         return "DMY"
-    if any(second > values.MONTHS for _, _, (_, second) in found):
+    if any(second > dates.MONTHS for _, _, (_, second) in found):
         return "MDY"
     line, value, _ = next((each for each in found if each[2][0] != each[2][1]), found[0])
     raise UnclearError(

@@ -10,10 +10,10 @@ from itertools import groupby
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 
+from musicsvc.store.importing.cells.durations import clock_text, span
 from musicsvc.store.importing.columns import Parse
 from musicsvc.store.importing.files.records import REFUSED, Reader, Record, Step, Through
 from musicsvc.store.importing.summary import ImportSummary, Refusal
-from musicsvc.store.importing.values import clock_text, span
 from musicsvc.wording import quoted, some_of
 
 MOST_RANGES, MOST_NAMES = 12, 12  # maximum per line

@@ -164,10 +164,11 @@ def run(
         unused = kind.columns.unused(reader.columns or [])
         counts = {each: Counts() for each in kind.counted}
         summary = ImportSummary(kind.options.dry_run, unused, kind.columns.guesses, counts=counts, remark=reader.remark)
+        summary.unread = [*kind.columns.unread.values()]
         user = store.read(partial(_load, kind)).result()
         runner = _Runner(store, kind, user, now, actor, summary, on_progress, pace)
         start = partial(runs.start, kind.name, reader.name, user, summary.counts, now, actor)
-        batches = _batches(_parsed(records, kind, summary.notes), min(kind.rows_a_unit, pace.rows or kind.rows_a_unit))
+        batches = _batches(_parsed(records, kind, summary), min(kind.rows_a_unit, pace.rows or kind.rows_a_unit))
         if summary.dry_run:
             runner.try_all(batches, start)
         else:
@@ -182,8 +183,8 @@ def _load(kind: Kind[Any]) -> int | None:
     return user
 
 
-def _parsed(steps: Iterable[Step], kind: Kind[Row], notes: Counter[str]) -> Iterator[Row | Refusal | str | Pause]:
-    """Validate the rows. Add the remarks on their cells to `notes`: each row is read once, also in a dry run."""
+def _parsed(steps: Iterable[Step], kind: Kind[Row], summary: ImportSummary) -> Iterator[Row | Refusal | str | Pause]:
+    """Validate the rows. Add what is said of their cells to the summary: each row is read once, also in a dry run."""
     for record in steps:
         if isinstance(record, Pause):
             yield record
@@ -193,11 +194,14 @@ def _parsed(steps: Iterable[Step], kind: Kind[Row], notes: Counter[str]) -> Iter
             yield Refusal(record.line, record.fault, (), record.member, kind.refused_as)
         else:
             cells = kind.columns.read(record.values, kind.options.blanks)
-            notes.update(cells.notes)
+            summary.notes.update(cells.notes)
             try:
-                yield kind.parse(record, cells)
+                row = kind.parse(record, cells)
             except RefusedError as refused:
                 yield refused.at(record, kind.refused_as)
+                continue
+            summary.leave_out(record.line, cells)
+            yield row
 
 
 def _batches(items: Iterable[Row | Refusal | str | Pause], size: int) -> Iterator[Batch[Row]]:

@@ -8,12 +8,11 @@ from dataclasses import astuple, dataclass, field
 from operator import add
 from typing import NamedTuple
 
-from musicsvc.store.importing.columns import Guess
+from musicsvc.store.importing.columns import Cells, Guess, Unread
 
 NOTES = {
     "month_padded": "Release dates with only a year, taken as January 1",
     "day_padded": "Release dates without a day, taken as the first of the month",
-    "bpm_dropped": "Tempos outside 20 to 400, left out",
     "controls_dropped": "Rows with control characters in names, which were left out of the names",
     "differing": "Rows that contradict an earlier row about their track or album, which was kept",
     "tags_dropped": "Tags beyond the 20 that a track can have, left out",
@@ -58,10 +57,19 @@ class Refusal(NamedTuple):
 
 
 @dataclass(slots=True)
+class LeftOut:
+    """Cells that were left out for one reason: their number, and the first one of them with its line."""
+
+    count: int
+    line: int
+    example: str
+
+
+@dataclass(slots=True)
 class ImportSummary:
     """The result of an import. `notes`: numbers of rows by remark (a key of NOTES). `unused`: the ignored columns.
 
-    `remark`: see Reader.
+    `remark`: see Reader. `left_out`: cells by field and reason. `unread`: columns that are not used for their cells.
     """
 
     dry_run: bool
@@ -72,8 +80,15 @@ class ImportSummary:
     refused: list[Refusal] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
     remark: str = ""
+    left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
+    unread: list[Unread] = field(default_factory=list)
     run: int | None = field(default=None, compare=False)  # the id of the import, which a dry run has not
     at_most: bool = False  # a dry run of a long file, which counts names again that return after some seconds
+
+    def leave_out(self, line: int, cells: Cells) -> None:
+        """Count the cells of a row that were left out."""
+        for name, reason, example in cells.left_out:
+            self.left_out.setdefault((name, reason), LeftOut(0, line, example)).count += 1
 
 
 Progress = Callable[[ImportSummary], None]

@@ -237,7 +237,9 @@ def test_a_damaged_file_ends_a_dry_run_with_what_was_refused_before(store: Store
     seen: list[ImportSummary] = []
     with pytest.raises(Failure, match="not UTF-8"):
         import_file(store, songs, Catalog(ImportOptions(dry_run=True)), on_progress=seen.append)
-    assert [(row.line, row.reason) for row in seen[-1].refused] == [(5, "track is missing")]
+    assert [(row.line, row.reason) for row in seen[-1].refused] == [
+        (5, "track is missing; bpm must be between 20 and 400")
+    ]
     assert seen[-1].rows == 20
 
 

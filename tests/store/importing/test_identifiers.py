@@ -8,8 +8,8 @@ import pytest
 from musicsvc.clock import SECOND
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import values
 from musicsvc.store.importing.catalog.catalog import Catalog
+from musicsvc.store.importing.cells import codes, words
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions, Kind
 from musicsvc.store.importing.summary import ImportSummary
@@ -46,20 +46,20 @@ def tally(summary: ImportSummary) -> tuple[int, int, int, int]:
 @pytest.mark.parametrize(
     ("parse", "value", "found"),
     [
-        (values.isrc, "GBAYE6800011", CODE),
-        (values.isrc, " gb-aye-68-00011 ", CODE),
-        (values.isrc, "US-X9X-24-00001", OTHER),
-        (values.isrc, " ", None),
-        (values.upc, "036000291452", "036000291452"),
-        (values.upc, "4006381333931", "4006381333931"),
-        (values.upc, 4006381333931, "4006381333931"),
-        (values.upc, 36000291452.0, "036000291452"),
-        (values.upc, "36000291452", "036000291452"),
-        (values.flag, "Explicit", True),
-        (values.flag, 1.0, True),
-        (values.flag, "clean", False),
-        (values.flag, False, False),
-        (values.flag, "", None),
+        (codes.isrc, "GBAYE6800011", CODE),
+        (codes.isrc, " gb-aye-68-00011 ", CODE),
+        (codes.isrc, "US-X9X-24-00001", OTHER),
+        (codes.isrc, " ", None),
+        (codes.upc, "036000291452", "036000291452"),
+        (codes.upc, "4006381333931", "4006381333931"),
+        (codes.upc, 4006381333931, "4006381333931"),
+        (codes.upc, 36000291452.0, "036000291452"),
+        (codes.upc, "36000291452", "036000291452"),
+        (words.flag, "Explicit", True),
+        (words.flag, 1.0, True),
+        (words.flag, "clean", False),
+        (words.flag, False, False),
+        (words.flag, "", None),
     ],
 )
 def test_identifiers_are_taken_in_their_usual_spellings(parse: Any, value: object, found: object) -> None:
@@ -69,17 +69,17 @@ def test_identifiers_are_taken_in_their_usual_spellings(parse: Any, value: objec
 @pytest.mark.parametrize(
     ("parse", "value", "reason"),
     [
-        (values.isrc, "GBAYE680001", "must be an ISRC"),
-        (values.isrc, "1BAYE6800011", "must be an ISRC"),
-        (values.isrc, "GBAY-E6800011", "must be an ISRC"),
-        (values.isrc, "GBAYE680001x", "must be an ISRC"),
-        (values.upc, "036000291453", "check digit of 036000291453 is wrong"),
-        (values.upc, "4006381333930", "check digit of 4006381333930 is wrong"),
-        (values.upc, "36000291453", "check digit of 036000291453 is wrong"),
-        (values.upc, "3600029145x", "12 or 13 digits"),
-        (values.upc, "00036000291452", "12 or 13 digits"),
-        (values.flag, "maybe", "must be true or false"),
-        (values.flag, 2, "must be true or false"),
+        (codes.isrc, "GBAYE680001", "must be an ISRC"),
+        (codes.isrc, "1BAYE6800011", "must be an ISRC"),
+        (codes.isrc, "GBAY-E6800011", "must be an ISRC"),
+        (codes.isrc, "GBAYE680001x", "must be an ISRC"),
+        (codes.upc, "036000291453", "check digit of 036000291453 is wrong"),
+        (codes.upc, "4006381333930", "check digit of 4006381333930 is wrong"),
+        (codes.upc, "36000291453", "check digit of 036000291453 is wrong"),
+        (codes.upc, "3600029145x", "12 or 13 digits"),
+        (codes.upc, "00036000291452", "12 or 13 digits"),
+        (words.flag, "maybe", "must be true or false"),
+        (words.flag, 2, "must be true or false"),
     ],
 )
 def test_other_texts_are_refused_with_the_rule(parse: Any, value: object, reason: str) -> None:
@@ -154,7 +154,8 @@ def test_plays_are_matched_by_isrc_and_those_of_the_manager_go_first(store: Stor
         {"isrc": "x", "artist": "Bea", "track": "B", "played_at": at},
     ]
     summary = imported(rows, Plays)
-    assert [line for line, _ in reasons(summary)] == [3, 4]
+    assert [line for line, _ in reasons(summary)] == [3]
+    assert [(each.line, each.example) for each in summary.left_out.values()] == [(4, "x")]
     assert reasons(summary)[0][1] == f"no track has this isrc; import the catalog first: {OTHER}"
     imported([{"isrc": CODE, "played_at": at - 60}], Plays, user=LABEL)
     again = imported([{"isrc": CODE, "played_at": at}], Plays, user=LABEL)

@@ -237,7 +237,9 @@ def parsed(name: str, *cells: object, form: str | None = None) -> tuple[str | No
     sample = [Record(line, row) for line, row in enumerate(values, 2)]
     columns.guess([name], sample)
     read = [columns.read(each, ()) for each in values]
-    return columns.guesses[0].written, [next(iter(each.faults.values() or each.values.values()), None) for each in read]
+    return columns.guesses[0].written, [
+        next((reason for _, reason, _ in each.left_out), next(iter(each.values.values()), None)) for each in read
+    ]
 
 
 NO_CLOCK = "must be a duration as m:ss or h:mm:ss, like most of its column"

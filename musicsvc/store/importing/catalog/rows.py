@@ -1,14 +1,14 @@
 """Validate rows of a catalog file (docs/import.md)."""
 
-from collections.abc import Callable, Collection, Mapping
-from decimal import Decimal
+from collections.abc import Collection, Mapping
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from musicsvc.store.catalog import external_ids, genres
+from musicsvc.store.catalog import genres
 from musicsvc.store.catalog.fields import ALBUM, COLUMNS, TRACK, Kind
 from musicsvc.store.catalog.fields import Field as CatalogField
-from musicsvc.store.importing import values
+from musicsvc.store.importing.cells import codes, dates, durations, names, words
+from musicsvc.store.importing.cells.numbers import whole
 from musicsvc.store.importing.columns import Cells, Field, Parse
 from musicsvc.store.importing.runner import RefusedError
 from musicsvc.wording import LONGEST_NAME
@@ -21,42 +21,34 @@ MOST_TAGS = 20
 IGNORED = "playlists_ignored"  # a note that counts although its row is refused
 REQUIRED = {"track": "", "artist": ", or the artist of all tracks with --artist NAME"}
 LATER = ("playlist", "playlist_external_id")
-NAME = partial(values.name, longest=LONGEST_NAME)
-NAMES = partial(values.texts, longest=LONGEST_NAME)
-WORDS = partial(values.texts, longest=WORD_LENGTH)
-
-
-def identifier(noun: external_ids.Noun) -> Parse:
-    """Return the parser of the ids of tracks, albums or playlists in other services."""
-    return lambda cell: None if (found := values.text(cell, LONGEST_NAME)) is None else external_ids.bare(found, noun)
-
-
+IDENTIFYING = ("external_id", "track", "artist", "album", "album_external_id", "album_artist")
+NAME = partial(names.name, longest=LONGEST_NAME)
+NAMES = partial(names.texts, longest=LONGEST_NAME)
+WORDS = partial(names.texts, longest=WORD_LENGTH)
 # The parsers of cells by the kind of the field that they fill; numbers have bounds. Others fill no field of the API.
 PARSERS: Mapping[Kind, Parse] = {
     "text": NAME,
-    "paragraph": partial(values.text, longest=DESCRIPTION_LENGTH),
+    "paragraph": partial(names.text, longest=DESCRIPTION_LENGTH),
     "artists": NAMES,
     "genre": WORDS,
     "words": WORDS,
-    "date": values.day,
-    "length": values.milliseconds,
-    "tempo": values.number,
-    "key": values.key,
-    "scale": values.scale,
-    "url": values.url,
-    "isrc": values.isrc,
-    "upc": values.upc,
-    "yes or no": values.flag,
+    "date": dates.day,
+    "length": durations.milliseconds,
+    "key": words.key,
+    "scale": words.scale,
+    "url": names.url,
+    "isrc": codes.isrc,
+    "upc": codes.upc,
+    "yes or no": words.flag,
 }
 OTHERS: Mapping[str, Parse] = {
-    "external_id": identifier("track"),
+    "external_id": partial(codes.identifier, noun="track"),
     "album": NAME,
-    "album_external_id": identifier("album"),
+    "album_external_id": partial(codes.identifier, noun="album"),
     "album_artist": NAMES,
     **dict.fromkeys(LATER, lambda cell: cell),
 }
 FILLED = {each.name: each for each in (*ALBUM, *TRACK)}
-SLOWEST, FASTEST = FILLED["bpm"].bounds
 
 
 def _parser(name: str) -> Parse:
@@ -64,7 +56,9 @@ def _parser(name: str) -> Parse:
         return OTHERS[name]
     field = _filled(name)
     low, high = field.bounds
-    return partial(values.whole, lowest=low, highest=high) if field.kind == "number" else PARSERS[field.kind]
+    if field.kind in {"number", "tempo"}:
+        return partial(whole, lowest=low, highest=high, first=field.kind == "tempo")
+    return PARSERS[field.kind]
 
 
 def _filled(name: str) -> CatalogField:
@@ -74,9 +68,8 @@ def _filled(name: str) -> CatalogField:
 
 def _field(name: str) -> Field:
     parse_cell, column = _parser(name), COLUMNS[name]
-    return Field(
-        parse_cell, parse_cell in {NAMES, WORDS}, parse_cell in {NAME, NAMES, WORDS}, column.counted, column.examples
-    )
+    several, is_name = parse_cell in {NAMES, WORDS}, parse_cell in {NAME, NAMES, WORDS}
+    return Field(parse_cell, several, is_name, column.counted, column.examples, name not in IDENTIFYING)
 
 
 FIELDS = {name: _field(name) for name in COLUMNS}
@@ -85,7 +78,6 @@ PLAIN = {_filled(name).name: name for name in COLUMNS if name not in {*OTHERS, *
 OF_ALBUM = tuple(field for field, name in PLAIN.items() if COLUMNS[name].counted == "albums")
 OF_TRACK = tuple(field for field in PLAIN if field not in OF_ALBUM)
 TOO_MANY_ARTISTS = f"names more than {MOST_ARTISTS} artists"
-TOO_MANY_TAGS = f"holds more than {MOST_TAGS} tags"
 
 
 class CatalogRow(NamedTuple):
@@ -121,8 +113,10 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     if not read("album") and any(map(read, OF_ALBUM)):
         notes.append("albumless")
     plain = {field: read(name) for field, name in PLAIN.items()}
-    for field, convert in CONVERTED:
-        plain[field] = convert(plain[field], notes)
+    if day := plain["release_date"]:
+        plain["release_date"] = day.date
+        if day.padded:
+            notes.append(f"{day.padded}_padded")
     found = CatalogRow(
         line=line,
         external_id=read("external_id"),
@@ -146,29 +140,10 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
 def _refuse(found: CatalogRow, cells: Cells) -> None:
     cells.refuse("track", "is missing", when=not found.name)
     cells.refuse("artist", "is missing", when=not found.artists)
-    for field, names in (("artist", found.artists), ("album_artist", found.album_artists)):
-        cells.refuse(field, TOO_MANY_ARTISTS, when=len(names) > MOST_ARTISTS)
-    cells.refuse("tags", TOO_MANY_TAGS, when=len(found.tags) > MOST_TAGS)
+    for field, given in (("artist", found.artists), ("album_artist", found.album_artists)):
+        cells.refuse(field, TOO_MANY_ARTISTS, when=len(given) > MOST_ARTISTS)
     nameless = found.album_external_id is not None and found.album is None
     cells.refuse("album", "is missing; album_external_id needs the name too", when=nameless)
-
-
-def _date(day: values.Day | None, notes: list[str]) -> str | None:
-    if day is None:
-        return None
-    if day.padded:
-        notes.append(f"{day.padded}_padded")
-    return day.date
-
-
-def _tempo(number: Decimal | None, notes: list[str]) -> int | None:
-    if number is None:
-        return None
-    tempo = values.rounded(number) if SLOWEST - 1 < number < FASTEST + 1 else 0
-    if not SLOWEST <= tempo <= FASTEST:
-        notes.append("bpm_dropped")
-        return None
-    return tempo
 
 
 _slug = lru_cache(1024)(genres.slug)
@@ -178,11 +153,8 @@ def _genres(names: Collection[str], cells: Cells) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names:
         slug = _slug(name)
-        cells.refuse("genre", "must contain a letter or a digit", when=not slug)
-        found.setdefault(slug, name)
+        if slug:
+            found.setdefault(slug, name)
+        else:
+            cells.leave_out("genre", "must contain a letter or a digit", name)
     return found
-
-
-# What is made of the cells of some kinds of fields, with notes for the summary.
-CONVERT: Mapping[Kind, Callable[[Any, list[str]], Any]] = {"date": _date, "tempo": _tempo}
-CONVERTED = [(field, CONVERT[FILLED[field].kind]) for field in PLAIN if FILLED[field].kind in CONVERT]

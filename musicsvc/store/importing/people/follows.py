@@ -10,7 +10,8 @@ from typing import NamedTuple
 from musicsvc.store.accounts import email_addresses, users
 from musicsvc.store.accounts.users import NewUser
 from musicsvc.store.engine import bulk
-from musicsvc.store.importing import headings, values
+from musicsvc.store.importing import headings
+from musicsvc.store.importing.cells.names import text
 from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import Kind, Outcome, RefusedError, Scope
@@ -109,7 +110,7 @@ class Follows(Kind[FollowRow]):
     name = "follows"
     counted = ("accounts", "follows")
     refused_as = "follows"
-    fields = dict.fromkeys(FIELDS, Field(partial(values.text, longest=LONGEST_NAME)))
+    fields = dict.fromkeys(FIELDS, Field(partial(text, longest=LONGEST_NAME)))
     synonyms = headings.FOLLOWS
     required = dict.fromkeys(FIELDS, "")
 

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from musicsvc.store.engine import bulk
 from musicsvc.store.engine.sql import compiled, lock_rows
-from musicsvc.store.importing import headings, values
+from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog import rows
+from musicsvc.store.importing.cells import codes, names
 from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.people import playlist_tracks
@@ -22,8 +23,8 @@ LONGEST_NAME = 250  # as in the API
 NO_EXTERNAL_ID = "no track has this external_id; import the catalog first"
 NO_TRACK = "no such track; import the catalog first"
 FIELDS = {
-    "playlist": Field(partial(values.name, longest=LONGEST_NAME), is_name=True),
-    "playlist_external_id": Field(rows.identifier("playlist")),
+    "playlist": Field(partial(names.name, longest=LONGEST_NAME), is_name=True),
+    "playlist_external_id": Field(partial(codes.identifier, noun="playlist")),
     **{name: rows.FIELDS[name] for name in ("external_id", "track", "artist", "album")},
 }
 # Other columns of a catalog file are ignored.

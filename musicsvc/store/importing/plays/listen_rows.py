@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 from musicsvc.clock import EPOCH, SECOND
 from musicsvc.store.catalog import external_ids
-from musicsvc.store.importing import values
 from musicsvc.store.importing.catalog.rows import FIELDS as CATALOG
 from musicsvc.store.importing.catalog.rows import MOST_ARTISTS, NAME, NAMES, TOO_MANY_ARTISTS
+from musicsvc.store.importing.cells import codes, numbers
+from musicsvc.store.importing.cells.blanks import is_blank
+from musicsvc.store.importing.cells.names import text
 from musicsvc.store.importing.columns import Cells, Field
 from musicsvc.store.importing.files.records import Record
 from musicsvc.store.importing.runner import RefusedError
@@ -53,7 +55,7 @@ def parse(record: Record, cells: Cells, listener: str | None) -> Listen:
     cells.refuse("played_at", "is before 1970", when=found.played_at < 0)
     cells.refuse("listener", "is missing; name a listener for the whole file with --listener", when=not found.listener)
     cells.refuse("artist", TOO_MANY_ARTISTS, when=len(found.artists) > MOST_ARTISTS)
-    is_named = found.track_id is not None or faults.keys() & {"track_id", "isrc"} or found.external_ids or found.isrc
+    is_named = found.track_id is not None or "track_id" in faults or found.external_ids or found.isrc
     cells.refuse("track", "is missing", when=not (is_named or found.track))
     cells.refuse("artist", "is missing", when=not (is_named or found.artists))
     if faults:
@@ -62,7 +64,7 @@ def parse(record: Record, cells: Cells, listener: str | None) -> Listen:
 
 
 def _id(value: Any) -> int | None:
-    number = values.number(value)
+    number = numbers.number(value)
     if number is not None and (number != number.to_integral_value() or not 1 <= number <= MOST_IDS):
         raise ValueError("must be an id")
     return None if number is None else int(number)
@@ -72,20 +74,12 @@ def _external_ids(cells: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(external_ids.bare(each, "track") for each in NAMES(cells)))
 
 
-def _album(value: Any) -> str | None:
-    """Return the album name, or None if it is invalid: it only helps to choose between several tracks."""
-    try:
-        return values.text(value, LONGEST_NAME)
-    except ValueError:
-        return None
-
-
 def instant(value: Any) -> int | None:
     """Convert Unix seconds or an ISO 8601 time (UTC unless it has an offset) to microseconds since 1970.
 
     Raises ValueError for anything else.
     """
-    if values.is_blank(value):
+    if is_blank(value):
         return None
     if isinstance(value, datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=UTC)
@@ -101,7 +95,7 @@ def instant(value: Any) -> int | None:
 
 def _unix(value: Any) -> int:
     try:
-        seconds = None if isinstance(value, date) else values.number(value)
+        seconds = None if isinstance(value, date) else numbers.number(value)
     except ValueError:
         seconds = None
     if seconds is None:
@@ -114,12 +108,12 @@ def _unix(value: Any) -> int:
 FIELDS = {
     "track_id": Field(_id),
     "external_id": Field(_external_ids, several=True),
-    "isrc": Field(values.isrc),
+    "isrc": Field(codes.isrc, optional=True),
     "artist": Field(NAMES, several=True, is_name=True),
     "track": Field(NAME, is_name=True),
-    "album": Field(_album, is_name=True),
-    "listener": Field(partial(values.text, longest=LISTENER_LENGTH)),
+    "album": Field(NAME, is_name=True, optional=True),
+    "listener": Field(partial(text, longest=LISTENER_LENGTH)),
     "played_at": Field(instant),
     "duration_ms": CATALOG["duration_ms"],
-    "client_id": Field(partial(values.text, longest=LONGEST_NAME)),
+    "client_id": Field(partial(text, longest=LONGEST_NAME)),
 }

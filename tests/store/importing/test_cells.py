@@ -9,30 +9,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from musicsvc.store.importing import values
+from musicsvc.store.importing.cells import dates, names, numbers, words
 
 
 @given(some.dates())
 def test_a_whole_date_is_taken_as_it_stands(day: date) -> None:
-    assert values.day(day.isoformat()) == (day.isoformat(), None)
-    assert values.day(day) == (day.isoformat(), None)
-    assert values.day(f"{day} 00:00:00") == values.day(f"{day}T12:30:00.5Z") == (day.isoformat(), None)
+    assert dates.day(day.isoformat()) == (day.isoformat(), None)
+    assert dates.day(day) == (day.isoformat(), None)
+    assert dates.day(f"{day} 00:00:00") == dates.day(f"{day}T12:30:00.5Z") == (day.isoformat(), None)
 
 
 @given(some.integers(1, 9999), some.integers(1, 12))
 def test_a_year_and_a_month_are_padded_to_their_first_day(year: int, month: int) -> None:
-    assert values.day(f" {year:04} ") == (f"{year:04}-01-01", "month")
-    assert values.day(f"{year:04}-{month:02}") == (f"{year:04}-{month:02}-01", "day")
+    assert dates.day(f" {year:04} ") == (f"{year:04}-01-01", "month")
+    assert dates.day(f"{year:04}-{month:02}") == (f"{year:04}-{month:02}-01", "day")
 
 
 @given(some.integers(1, 9999), some.integers(1, 12), some.integers(1, 31))
 def test_only_real_dates_are_taken(year: int, month: int, day: int) -> None:
     text = f"{year:04}-{month:02}-{day:02}"
     if day <= calendar.monthrange(year, month)[1]:
-        assert values.day(text) == (text, None)
+        assert dates.day(text) == (text, None)
     else:
         with pytest.raises(ValueError, match="must be a date that exists"):
-            values.day(text)
+            dates.day(text)
 
 
 @pytest.mark.parametrize(
@@ -54,17 +54,17 @@ def test_only_real_dates_are_taken(year: int, month: int, day: int) -> None:
 )
 def test_other_spellings_of_dates_are_refused(value: object) -> None:
     with pytest.raises(ValueError, match="date"):
-        values.day(value)
+        dates.day(value)
 
 
 def test_dates_come_as_numbers_and_moments_too() -> None:
-    assert values.day(1999) == ("1999-01-01", "month")
-    assert values.day(datetime(2020, 2, 29, 23, 59)) == ("2020-02-29", None)  # noqa: DTZ001 - Parquet gives such
+    assert dates.day(1999) == ("1999-01-01", "month")
+    assert dates.day(datetime(2020, 2, 29, 23, 59)) == ("2020-02-29", None)  # noqa: DTZ001 - Parquet gives such
 
 
-@given(some.sampled_from(values.NOTES))
+@given(some.sampled_from(words.NOTES))
 def test_a_key_is_its_name_and_its_number(note: str) -> None:
-    place = values.NOTES.index(note)
+    place = words.NOTES.index(note)
     for spelling in (
         note,
         note.lower(),
@@ -75,11 +75,11 @@ def test_a_key_is_its_name_and_its_number(note: str) -> None:
         float(place),
         f"{place}.0",
     ):
-        assert values.key(spelling) == note
+        assert words.key(spelling) == note
 
 
 def test_flats_are_the_sharps_below() -> None:
-    assert [values.key(name) for name in ("Db", "Eb", "g♭", "A♭", "bb", "Cb", "Fb", "E#", "B#")] == [
+    assert [words.key(name) for name in ("Db", "Eb", "g♭", "A♭", "bb", "Cb", "Fb", "E#", "B#")] == [
         *("C#", "D#", "F#", "G#", "A#", "B", "E", "F", "C")
     ]
 
@@ -87,79 +87,79 @@ def test_flats_are_the_sharps_below() -> None:
 @pytest.mark.parametrize("value", ["H", "12", "C##", "1.5", "-2", "Am", True, [1], "１"])
 def test_what_is_no_key_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="note"):
-        values.key(value)
+        words.key(value)
 
 
 def test_minus_one_is_no_key() -> None:
-    assert values.key("-1") is None
+    assert words.key("-1") is None
 
 
 @pytest.mark.parametrize(
     ("value", "scale"), [("major", "Major"), (" MINOR ", "Minor"), ("1", "Major"), (0, "Minor"), (1.0, "Major")]
 )
 def test_a_scale_is_its_name_or_its_mode(value: object, scale: str) -> None:
-    assert values.scale(value) == scale
+    assert words.scale(value) == scale
 
 
 @pytest.mark.parametrize("value", ["dorian", "2", True, -1, "0.5"])
 def test_what_is_no_scale_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="Major or Minor"):
-        values.scale(value)
+        words.scale(value)
 
 
 @pytest.mark.parametrize("blank", [None, "", " \t", float("nan")])
 def test_a_blank_cell_is_nothing_for_every_kind(blank: object) -> None:
     kinds: list[Any] = [
-        values.day,
-        values.key,
-        values.scale,
-        values.number,
-        values.url,
-        lambda cell: values.text(cell, 9),
+        dates.day,
+        words.key,
+        words.scale,
+        numbers.number,
+        names.url,
+        lambda cell: names.text(cell, 9),
     ]
     assert [kind(blank) for kind in kinds] == [None] * 6
-    assert values.several(blank, 9) == []
+    assert names.several(blank, 9) == []
 
 
 @given(some.decimals(min_value=0, max_value=86_400_000, allow_nan=False, places=3))
 def test_numbers_are_rounded_to_the_nearest_whole(number: Decimal) -> None:
-    found = values.whole(str(number), 0, 86_400_000)
+    found = numbers.whole(str(number), 0, 86_400_000)
     assert found is not None
     assert abs(found - number) <= Decimal("0.5")
 
 
 def test_halves_go_up_and_every_notation_is_read() -> None:
     cells = ["0.5", "1.5", "2.50", "2.33e-5", "1e3", "+7", "7.", ".5"]
-    assert [values.whole(cell, 0, 1000) for cell in cells] == [1, 2, 3, 0, 1000, 7, 7, 1]
+    assert [numbers.whole(cell, 0, 1000) for cell in cells] == [1, 2, 3, 0, 1000, 7, 7, 1]
 
 
 @pytest.mark.parametrize("value", ["1e1000", "inf", "nan", "1,5", "0x10", "1_0", "٣", "--1", "1e", True, [], "9" * 41])
 def test_what_is_no_number_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="number"):
-        values.number(value)
+        numbers.number(value)
 
 
 def test_numbers_outside_their_bounds_are_refused_before_rounding() -> None:
     for value in ("-0.1", "86400000.1", "1e300"):
         with pytest.raises(ValueError, match="between"):
-            values.whole(value, 0, 86_400_000)
+            numbers.whole(value, 0, 86_400_000)
 
 
 def test_texts_are_trimmed_and_counted_in_code_points() -> None:
-    assert values.text(" 𝄞𝄞 ", 2) == "𝄞𝄞"
-    assert values.text(1979, 9) == "1979"
+    assert names.text(" 𝄞𝄞 ", 2) == "𝄞𝄞"
+    assert names.text(1979, 9) == "1979"
     with pytest.raises(ValueError, match="longer than 2"):
-        values.text("𝄞𝄞𝄞", 2)
+        names.text("𝄞𝄞𝄞", 2)
     with pytest.raises(ValueError, match="NUL"):
-        values.text("a\0b", 9)
+        names.text("a\0b", 9)
     for other in (True, 1.5, {"a": 1}, b"x"):
         with pytest.raises(ValueError, match="text"):
-            values.text(other, 9)
+            names.text(other, 9)
 
 
 def test_several_are_parted_by_semicolons_or_come_as_a_list() -> None:
-    assert values.several("A; B;;A ;", 9) == ["A", "B"]
-    assert values.several(["A; B", None, "C"], 9) == ["A; B", "C"]
+    assert names.several("A; B;;A ;", 9) == ["A", "B"]
+    assert names.several(["A; B", None, "C"], 9) == ["A; B", "C"]
 
 
 LONGEST_URL = "http://a/" + "x" * 2039  # 2,048 characters
@@ -167,7 +167,7 @@ LONGEST_URL = "http://a/" + "x" * 2039  # 2,048 characters
 
 @pytest.mark.parametrize("url", ["http://a", "https://exämple.test/a?b#c", "HTTPS://a.test:8443/x", LONGEST_URL])
 def test_absolute_addresses_are_taken(url: str) -> None:
-    assert values.url(f" {url} ") == url
+    assert names.url(f" {url} ") == url
 
 
 @pytest.mark.parametrize(
@@ -179,4 +179,4 @@ def test_absolute_addresses_are_taken(url: str) -> None:
 )
 def test_other_addresses_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"URL|longer"):
-        values.url(url)
+        names.url(url)

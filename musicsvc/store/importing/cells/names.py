@@ -1,0 +1,75 @@
+"""Cells with texts: names, lists of names, addresses."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from musicsvc.store.importing.cells.blanks import is_blank
+from musicsvc.wording import CONTROLS, is_url, is_visible
+
+MOST_NAMES = 1_000  # in a cell
+URL_LENGTH = 2048
+SEPARATOR = ";"
+
+
+def text(value: Any, longest: int) -> str | None:
+    """Return the cell as text without surrounding spaces. Raises ValueError beyond `longest` code points."""
+    if not isinstance(value, str):
+        if is_blank(value):
+            return None
+        if isinstance(value, float) and value.is_integer():  # a column of numbers with an empty cell has only such
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError("must be text")  # noqa: TRY004 - the caller handles ValueError
+    found = str(value).strip()
+    if not found:
+        return None
+    if "\0" in found:
+        raise ValueError("must not contain a NUL character")
+    if len(found) > longest:
+        raise ValueError(f"must not be longer than {longest:,} characters")
+    return found
+
+
+def name(value: Any, longest: int) -> str | None:
+    """Return the cell as text like `text`, or None if it has no visible character."""
+    found = text(value, longest)
+    return found if found is not None and is_visible(found) else None
+
+
+def without_controls(value: Any) -> Any:
+    """Return the cell without control characters, except NUL, which is refused, and tabs and line breaks."""
+    if isinstance(value, list):
+        return [without_controls(each) for each in value]
+    return CONTROLS.sub(_only_nul, value) if isinstance(value, str) else value
+
+
+def _only_nul(found: re.Match[str]) -> str:
+    return found[0] if found[0] == "\0" else ""
+
+
+def several(value: Any, longest: int) -> list[str]:
+    """Return the distinct names in a list, or in a text separated by semicolons. `longest`: limit in code points.
+
+    Raises ValueError for more than MOST_NAMES.
+    """
+    if isinstance(value, str) and SEPARATOR not in value:
+        return [] if (only := name(value, longest)) is None else [only]
+    parts = value.split(SEPARATOR) if isinstance(value, str) else value if isinstance(value, list) else [value]
+    if len(parts) > MOST_NAMES:
+        raise ValueError(f"must not have more than {MOST_NAMES:,} names")
+    found = [part for each in parts if (part := name(each, longest)) is not None]
+    return list(dict.fromkeys(found))
+
+
+def texts(cells: Iterable[Any], longest: int) -> tuple[str, ...]:
+    """Return the distinct names in several cells."""
+    return tuple(dict.fromkeys(part for cell in cells for part in several(cell, longest)))
+
+
+def url(value: Any) -> str | None:
+    """Return the URL in the cell. Raises ValueError unless it is absolute and begins with http or https."""
+    found = text(value, URL_LENGTH)
+    if found is not None and not is_url(found):
+        raise ValueError("must be an absolute http or https URL")
+    return found

@@ -1,0 +1,54 @@
+"""Cells with one of a few words: yes or no, keys, scales."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from musicsvc.store.importing.cells.blanks import unless_blank
+from musicsvc.store.importing.cells.numbers import integer
+
+NOTES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
+NOTE = re.compile(r"([A-Ga-g])([#♯b♭]?)")
+SCALES = {"major": "Major", "maj": "Major", "1": "Major", "minor": "Minor", "min": "Minor", "0": "Minor"}
+TRUE = ("true", "yes", "y", "t", "x", "ja", "j", "wahr", "oui", "sí", "si", "explicit", "explizit", "e", "1")
+FALSE = ("false", "no", "n", "f", "nein", "falsch", "non", "none", "clean", "cleaned", "edited", "0")
+FLAGS = dict.fromkeys(TRUE, True) | dict.fromkeys(FALSE, False)
+FLAGS |= dict.fromkeys(("not explicit", "non-explicit", "notexplicit", "nicht explizit"), False)
+T = TypeVar("T")
+
+
+@unless_blank
+def key(value: Any) -> str | None:
+    """Parse a musical key: a note name, or a number from 0 (C) to 11 (B). Returns None for -1.
+
+    Raises ValueError for anything else.
+    """
+    found = str(value).strip()
+    if match := NOTE.fullmatch(found):
+        step = {"#": 1, "♯": 1, "b": -1, "♭": -1, "": 0}[match[2]]
+        return NOTES[(NOTES.index(match[1].upper()) + step) % len(NOTES)]
+    place = integer(value)
+    if place is None or not -1 <= place < len(NOTES):
+        raise ValueError("must be a note (C, C#, … B) or a number from 0 to 11")
+    return None if place == -1 else NOTES[place]
+
+
+@unless_blank
+def flag(value: Any) -> bool:
+    """Parse a truth value: a word of TRUE or FALSE, in any case."""
+    return _meaning(value, FLAGS, "true or false")
+
+
+@unless_blank
+def scale(value: Any) -> str:
+    """Parse a scale. Returns `Major` (also for 1) or `Minor` (also for 0)."""
+    return _meaning(value, SCALES, "Major or Minor, or 1 or 0")
+
+
+def _meaning(value: Any, words: Mapping[str, T], expected: str) -> T:
+    """Return what the word or the integer in a cell stands for."""
+    found = integer(value)
+    key = str(value).strip().lower() if found is None else str(found)
+    if key not in words:
+        raise ValueError(f"must be {expected}")
+    return words[key]
