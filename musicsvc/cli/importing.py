@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal, get_args
+from typing import IO, Annotated, Any, Literal
 
 import typer
 
@@ -18,7 +18,8 @@ from musicsvc.cli.output_file import STDOUT, echo_written, open_output
 from musicsvc.cli.session import Session
 from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog import catalog, rows
-from musicsvc.store.importing.files import histories, readers
+from musicsvc.store.importing.files import formats, histories, readers
+from musicsvc.store.importing.files.histories import known
 from musicsvc.store.importing.files.records import UnclearError
 from musicsvc.store.importing.people import follows, playlists
 from musicsvc.store.importing.plays import plays
@@ -59,28 +60,18 @@ Public = Annotated[bool, typer.Option("--public", help="Make new playlists publi
 CreateMissing = Annotated[bool, typer.Option("--create-missing", help="Create missing accounts.")]
 MakeTracks = Annotated[bool, typer.Option("--create-missing", help="Create missing artists and tracks.")]
 Listener = Annotated[str | None, option("NAME", "The listener of plays that name none.")]
-HistoryFormat = Literal[
-    "csv",
-    "jsonl",
-    "parquet",
-    "xlsx",
-    "xls",
-    "ods",
-    "listenbrainz",
-    "maloja",
-    "spotify",
-    "spotify-account",
-    "lastfm",
-    "lastfm-csv",
-    "lastfm-to-csv",
-    "librefm",
-    "rockbox",
-    "panoscrobbler",
-    "spinitron",
-]
-FORMATS = ", ".join(get_args(HistoryFormat))
+FORMATS = (*formats.FORMATS, *known.FORMATS)
+
+
+def _known(form: str | None) -> str | None:
+    if form is not None and form not in FORMATS:
+        raise typer.BadParameter(f"There is no format {form}. The formats are {', '.join(FORMATS)}.")
+    return form
+
+
 History = Annotated[
-    HistoryFormat | None, option("FORMAT", f"The format, if it is not detected: {FORMATS}.", "--format")
+    str | None,
+    option("FORMAT", f"The format, if it is not detected: {', '.join(FORMATS)}.", "--format", callback=_known),
 ]
 
 TemplateFormat = Annotated[

@@ -67,6 +67,11 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
         "".join(f"{json.dumps(SCROBBLE | {'event': event})}\n" for event in ("scrobble", "love")),
         {"no_scrobble": 1},
     ),
+    "watch-history.json": (
+        "plays",
+        json.dumps([{"header": "YouTube", "title": "Watched Rag", "titleUrl": "", "time": "2024-05-01T10:00:00Z"}]),
+        {"no_music": 1},
+    ),
 }
 
 

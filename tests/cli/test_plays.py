@@ -13,7 +13,8 @@ from musicsvc.clock import DAY, MINUTE, Clock, isoformat
 from musicsvc.store.accounts import users
 from musicsvc.store.accounts.tokens import Identity
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing.files import formats, histories
+from musicsvc.store.importing.files import formats
+from musicsvc.store.importing.files.histories import known
 from musicsvc.store.models import Artist, PlayCount, Track, TrackArtist
 from musicsvc.store.plays import ingest
 from musicsvc.store.plays.ingest import ReportedPlay
@@ -78,7 +79,7 @@ def test_differences_beyond_the_first_ones_are_counted(run: Run, store: Store, t
 
 
 def test_every_format_of_a_history_can_be_named_and_is_in_the_help(run: Run, tmp_path: Path) -> None:
-    names = [*formats.FORMATS, *histories.FORMATS]
+    names = [*formats.FORMATS, *known.FORMATS]
     listed = " ".join(run("import", "plays", "--help").stdout.split()).replace("- ", "-")
     assert f"{', '.join(names)}." in listed
     for name in names:

@@ -23,7 +23,8 @@ NOTES = {
     "no_track": "Streams of podcasts, audiobooks or deleted tracks, left out",
     "skipped": "Skipped tracks, left out",
     "playing_now": "Tracks still playing at the time of the export, left out",
-    "no_scrobble": "Entries other than scrobbles, left out",
+    "no_music": "Entries of YouTube other than those of YouTube Music, left out",
+    "no_scrobble": "Entries other than plays, left out",
 }
 
 

@@ -42,6 +42,22 @@ Date-time,Artist,Song,Release,Label
 2024-05-01T05:00:00-0500,Ann,Rag,Two,None
 soon,Ann,Rag,Two,None
 """
+
+
+def named(alias: str, **more: object) -> dict[str, object]:
+    return {"alias": alias, "source": "Canonical", "is_primary": False} | more
+
+
+def watched(title: str, **more: object) -> dict[str, object]:
+    return {
+        "header": "YouTube Music",
+        "title": title,
+        "titleUrl": "https://music.youtube.com/watch?v=1",
+        "subtitles": [{"name": "Ann - Topic", "url": "https://www.youtube.com/channel/1"}],
+        "time": "2024-05-01T10:00:00.000Z",
+    } | more
+
+
 CASES: dict[str, tuple[str, object, Listed]] = {
     "spotify": (
         "endsong_0.json",
@@ -158,6 +174,113 @@ CASES: dict[str, tuple[str, object, Listed]] = {
             (6, "artist is missing"),
         ],
     ),
+    "maloja, as its API lists scrobbles": (
+        "answer.json",
+        {
+            "status": "ok",
+            "list": [{"time": int(AT), "track": {"artists": ["Ann", "Bea"], "title": "Rag"}, "duration": 200}],
+        },
+        [(1, "Ann; Bea", "Rag", None, "2024-05-01T10:00:00", 200_000)],
+    ),
+    "koito": (
+        "koito_export.json",
+        {
+            "version": "1",
+            "listens": [
+                {
+                    "listened_at": "2024-05-01T10:00:00Z",
+                    "track": {"mbid": None, "duration": 9, "aliases": [named("Tag"), named("Rag", is_primary=True)]},
+                    "album": {"aliases": [named("Two", is_primary=True)]},
+                    "artists": [
+                        {"aliases": [named("Ann", is_primary=True), named("Anna")]},
+                        {"aliases": [named("Bea")]},
+                    ],
+                },
+                {
+                    "listened_at": "2024-05-01T10:00:00Z",
+                    "track": {"aliases": []},
+                    "album": None,
+                    "artists": [{"aliases": [named("Ann")]}],
+                },
+                {"listened_at": 1},
+            ],
+        },
+        [
+            (1, "Ann; Bea", "Rag", "Two", "2024-05-01T10:00:00", None),
+            (2, "track is missing"),
+            (3, "the entry has no track"),
+        ],
+    ),
+    "lastfmstats": (
+        "lastfmstats-ann.json",
+        {
+            "username": "ann",
+            "scrobbles": [
+                {"track": "Rag", "artist": "Ann; Bea", "album": "Two", "albumId": "", "date": int(AT) * 1000},
+                {"track": "Rag", "artist": "Ann", "date": "soon"},
+            ],
+        },
+        [
+            (1, "Ann; Bea", "Rag", "Two", "2024-05-01T10:00:00", None),
+            (2, "the entry does not have the expected form"),
+        ],
+    ),
+    "lastfmstats-csv": (
+        "lastfmstats-ann.csv",
+        f'\ufeffArtist;Album;AlbumId;Track;Date#ann\n"Ann; Bea";"Two";"x";"Rag";"{AT}000"\n"Ann";"";"";"";"soon"\n',
+        [
+            (2, "Ann; Bea", "Rag", "Two", "2024-05-01T10:00:00", None),
+            (3, "the entry does not have the expected form"),
+        ],
+    ),
+    "youtube-music": (
+        "watch-history.json",
+        [
+            watched("Watched Rag"),
+            watched("Rag angesehen"),
+            watched("Vous avez regardé Rag"),
+            watched("Obejrzano: Rag"),
+            watched("Watched a video", header="YouTube"),
+            watched("Watched https://music.youtube.com/watch?v=1", subtitles=[]),
+            {"header": "YouTube Music", "subtitles": [7]},
+        ],
+        [
+            *((line, "Ann", "Rag", None, "2024-05-01T10:00:00", None) for line in (1, 2, 3)),
+            (
+                4,
+                (
+                    "the entry has no title in a known language; "
+                    "set that of the account to English, and export the history again"
+                ),
+            ),
+            (5, "no_music"),
+            (6, "no_track"),
+            (7, "the entry has no title"),
+        ],
+    ),
+    "apple-music": (
+        "Apple Music Play Activity.csv",
+        (
+            "Song Name,Container Artist Name,Container Album Name,Event Type,End Reason Type,"
+            "Event Start Timestamp,Event End Timestamp,Play Duration Milliseconds,Media Duration In Milliseconds\n"
+            "Rag,Ann,Two,PLAY_END,NATURAL_END_OF_TRACK,2024-05-01T10:00:00Z,2024-05-01T10:03:20Z,200000,200000\n"
+            "Rag,Ann,Two,PLAY_END,TRACK_SKIPPED_FORWARDS,2024-05-01T10:00:00Z,2024-05-01T10:00:20Z,20000,200000\n"
+            "Rag,Ann,Two,PLAY_END,NATURAL_END_OF_TRACK,,2024-05-01T10:00:20Z,20000,20000\n"
+            "Rag,Ann,Two,PLAY_START,,2024-05-01T10:00:00Z,,0,200000\n"
+            ",,,PLAY_END,NATURAL_END_OF_TRACK,2024-05-01T10:00:00Z,,200000,200000\n"
+            "Rag,,Two,PLAY_END,,2024-05-01T10:00:00Z,,200000,200000\n"
+            "Rag,Ann,Two,PLAY_END,,2024-05-01T10:00:00Z,,1e999,200000\n"
+        ),
+        [
+            (2, "Ann", "Rag", "Two", "2024-05-01T10:00:00", 200_000),
+            (3, "short"),
+            (4, "Ann", "Rag", "Two", "2024-05-01T10:00:00", 20_000),
+            (5, "no_scrobble"),
+            (6, "no_track"),
+            (7, "artist is missing"),
+            (8, "the entry does not have the expected form"),
+        ],
+    ),
     "panoscrobbler": (
         "pano.jsonl",
         b"".join(
@@ -232,6 +355,7 @@ def test_a_table_whose_columns_are_told_is_taken_for_a_table(tmp_path: Path) -> 
     ("name", "content", "form", "message"),
     [
         ("a.json", {"lovedtracks": {"track": []}}, None, "lists loved tracks"),
+        ("watch-history.html", "<html><head>", None, "choose JSON as its format in Google Takeout"),
         ("a.json", "[{", "spotify", "is not valid JSON"),
         ("a.json", {}, "spotify", "not a Spotify streaming history"),
         ("a.json", {}, "spotify-account", "not a Spotify streaming history"),
@@ -296,6 +420,7 @@ def test_of_an_archive_the_histories_are_read_and_the_rest_is_not(store: Store, 
     [
         (packed(**{"user.json": b"{}"}), "holds no listening history"),
         (packed(), "holds no listening history"),
+        (packed(**{"watch-history.html": b"<html>"}), "choose JSON as its format in Google Takeout"),
         (packed(**{"a.jsonl": orjson.dumps(LISTEN) * 1000})[:-30], "is damaged"),
         (b"PK\x03\x04 and nothing more", "is damaged"),
     ],
@@ -323,6 +448,16 @@ def test_a_member_too_large_to_be_unpacked_is_named(tmp_path: Path) -> None:
 
 # Samples of listening histories that others wrote are imported.
 
+KOITO = {
+    "Streaming_History_Audio_spotify_import_test.json": (17, 0),
+    "koito_export_test.json": (13, 0),
+    "listenbrainz_shoko1_123456789.zip": (19, 0),
+    "listenbrainz_shoko1_1749780844.zip": (5, 0),
+    "maloja_api_format_test.json": (2, 0),
+    "maloja_import_null_album_test.json": (2, 1),
+    "maloja_import_test.json": (38, 0),
+    "recenttracks-shoko2-1749776100.json": (10, 0),
+}
 SAMPLES = {
     "librefm.csv": (3, 0),
     "librefm_no_album_column.csv": (2, 0),
@@ -342,17 +477,23 @@ SAMPLES = {
 }
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *((f"import_formats/{name}", counts) for name, counts in SAMPLES.items()),
+        *((f"koito/{name}", counts) for name, counts in KOITO.items()),
+    ],
+)
 def test_samples_that_others_wrote_go_in_without_being_told_what_they_are(
-    store: Store, shared_data: Callable[[str], Path], name: str
+    store: Store, shared_data: Callable[[str], Path], name: str, expected: tuple[int, int]
 ) -> None:
-    file = shared_data(f"import_formats/{name}")
+    file = shared_data(name)
 
     def run(**more: Any) -> ImportSummary:
         return import_file(store, file, Plays(ImportOptions(listener="me", create_missing=True, **more)))
 
     predicted, done, again = run(dry_run=True), run(), run()
-    assert (done.counts["plays"].new, done.counts["plays"].refused) == SAMPLES[name]
+    assert (done.counts["plays"].new, done.counts["plays"].refused) == expected
     assert predicted.counts == done.counts
     assert again.counts["plays"].new == 0
 

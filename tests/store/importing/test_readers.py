@@ -4,6 +4,7 @@ import bz2
 import csv
 import gzip
 import io
+import json
 import lzma
 import string
 import zipfile
@@ -16,6 +17,7 @@ import pytest
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import formats, histories, readers
+from musicsvc.store.importing.files import records as records_
 from tests.support.workbooks import write_ole
 
 Written = Callable[..., Path]
@@ -137,13 +139,44 @@ def test_real_songs_are_the_same_with_every_separator(
     assert sum("," in row[1]["track_name"] for row in found) > 100
 
 
-@pytest.mark.parametrize("content", ['[{"a": 1}]', '\n [\n{"a": 1}\n]', '{\n"a": 1\n}\n'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        '[{"a": 1}, {"a": [2]}, 7]',
+        '\n [\n{"a": 1},\n{"a": [2]}, 7\n]',
+        '{\n"page": 1, "of": ["x"], "list": [{"a": 1}, {"a": [2]}, 7]\n}\n',
+    ],
+)
 @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
-def test_json_that_is_one_value_gets_a_hint(written: Written, content: str, name: str) -> None:
-    for packed in (content.encode(), gzip.compress(content.encode())):
-        said = failure(written(packed, name))
-        assert ("is a JSON array" in said) == ("[" in content)
-        assert "JSON Lines is expected, one object per line" in said
+def test_the_objects_of_a_json_array_are_rows(written: Written, content: str, name: str) -> None:
+    for packed in (content.encode(), gzip.compress(b"\xef\xbb\xbf" + content.encode())):
+        assert records(written(packed, name)) == [
+            (1, {"a": 1}, None),
+            (2, {"a": [2]}, None),
+            (3, {"row": 7}, "the entry is not a JSON object"),
+        ]
+
+
+def test_a_json_object_over_several_lines_without_a_list_is_one_row(written: Written) -> None:
+    assert records(written('{\n"a": 1\n}\n', "x.json")) == [(1, {"a": 1}, None)]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{\n"a": [{"b": 1}], "c": [{"d": 2}]\n}', "is not a JSON array of objects. JSON Lines is expected"),
+        ('[\n{"a": 1}\n', "is not valid JSON in UTF-8"),
+        ('{\n"a": 1\n}\n{\n"a": 2\n}\n', "is not valid JSON in UTF-8"),
+    ],
+)
+def test_a_json_document_without_rows_is_one_sentence(written: Written, content: str, message: str) -> None:
+    assert message in failure(written(content, "x.json"))
+
+
+def test_keys_of_a_json_array_are_bounded_as_those_of_json_lines(written: Written) -> None:
+    rows = [{f"key {number}": 1} for number in range(records_.MOST_COLUMNS + 1)]
+    *_, last = records(written(json.dumps(rows), "x.json"))
+    assert last[2] == f"with the keys of this row, the file has more than {records_.MOST_COLUMNS:,} columns"
 
 
 def test_a_format_that_cannot_be_told_is_asked_for(written: Written) -> None:

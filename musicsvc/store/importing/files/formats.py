@@ -19,6 +19,7 @@ HEAD = 4096  # bytes
 ZIPS = (b"PK\x03\x04", b"PK\x05\x06")  # with and without members
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 SHEET = "Open it in the program that made it, and save the table as CSV or as an Excel workbook."
+TAKEOUT = "If it is a history of YouTube Music, choose JSON as its format in Google Takeout, and import that."
 TABLE = "Import a table of the tracks instead."
 UNPACK = "Unpack it and import the files in it."
 
@@ -92,7 +93,8 @@ def format_of(path: Path, form: str | None = None, limits: Limits = NONE) -> str
             raise Failure(f"{path} is no workbook. Leave out --format {form}.")
         return form or _by_name(path) or _by_first_line(path)
     if kind.form is None:
-        raise Failure(f"{path} is {kind.what}, which cannot be imported. {kind.remedy}")
+        also = f" {TAKEOUT}" * (path.suffix.lower() == ".html")
+        raise Failure(f"{path} is {kind.what}, which cannot be imported. {kind.remedy}{also}")
     if form not in {None, kind.form} and not {form, kind.form} <= {*WORKBOOKS}:
         raise Failure(f"{path} is {kind.what}. Leave out --format {form}.")
     return kind.form

@@ -9,6 +9,8 @@ from musicsvc.store.importing.files.limited import LimitedReader
 from musicsvc.store.importing.files.records import NONE, Limits, Reader
 from musicsvc.store.importing.files.texts import CsvReader, JsonLinesReader
 
+DOCUMENT = "jsonl"  # what the process that reads histories calls a table that is one JSON value
+
 
 def open_file(path: Path, form: str | None = None, sheet: str | None = None, limits: Limits = NONE) -> Reader:
     """Open the file in the format `form`, by default the detected one. Raises Failure if it cannot be read.
@@ -25,7 +27,9 @@ def _open(kind: str, path: Path, sheet: str | None, limits: Limits) -> Reader:
     if kind == "csv":
         return CsvReader(path, limits)
     if kind == "jsonl":
-        _refuse_document(path)
+        first = formats.first_line(path)
+        if first.startswith("[") or first == "{":
+            return LimitedReader("histories", path, limits, form=DOCUMENT, zipped=False, largest=limits.history)
         return JsonLinesReader(path, limits)
     if kind != "parquet":
         return LimitedReader("workbooks", path, limits, sheet=sheet)
@@ -35,15 +39,3 @@ def _open(kind: str, path: Path, sheet: str | None, limits: Limits) -> Reader:
         if find_spec("duckdb") is None:  # not imported: only the limited program needs it
             raise ImportError
     return LimitedReader("parquet", path, limits)
-
-
-def _refuse_document(path: Path) -> None:
-    """Raise Failure if the file is a single JSON value instead of one JSON object per line."""
-    first = formats.first_line(path)
-    if first.startswith("["):
-        what = "is a JSON array"
-    elif first == "{":
-        what = "is one JSON document over several lines"
-    else:
-        return
-    raise Failure(f"{path} {what}. JSON Lines is expected, one object per line; jq -c '.[]' FILE writes it that way.")

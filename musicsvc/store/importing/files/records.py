@@ -118,6 +118,24 @@ class Through(Reader):
         self._reader.close()
 
 
+class Keys:
+    """The keys of the rows of JSON, of which there may be MOST_COLUMNS."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def fault(self, row: Mapping[str, Any]) -> str | None:
+        """Remember the keys of a row. Return why they are no headings, or None."""
+        if row.keys() <= self._known:
+            return None
+        if any(len(key) > LONGEST_HEADING for key in row):
+            return f"a key is longer than {LONGEST_HEADING} characters"
+        if len(self._known | row.keys()) > MOST_COLUMNS:
+            return f"with the keys of this row, the file has more than {MOST_COLUMNS:,} columns"
+        self._known |= row.keys()
+        return None
+
+
 def headings(cells: Sequence[str], broken: Callable[[str], Failure]) -> list[str]:
     """Return the names of the columns. A column without one is called after its letter.
 

@@ -2,7 +2,7 @@
 
 import csv
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,11 @@ from musicsvc.errors import Failure
 from musicsvc.store.importing.files import formats
 from musicsvc.store.importing.files.lines import Lines, TooLongError
 from musicsvc.store.importing.files.records import (
-    LONGEST_HEADING,
     MOST_COLUMNS,
     NONE,
     PIECE,
     TOO_LONG,
+    Keys,
     Limits,
     Pause,
     Reader,
@@ -149,7 +149,7 @@ class JsonLinesReader(TextReader):
 
     def __init__(self, path: Path, limits: Limits = NONE) -> None:
         super().__init__(path, limits)
-        self._keys: set[str] = set()
+        self._keys = Keys()
 
     def records(self) -> Iterator[Record | None]:
         """Yield a row for each line that is not blank. A line that is not a JSON object gets a `fault`."""
@@ -168,15 +168,6 @@ class JsonLinesReader(TextReader):
             return Record(number, {"row": line.strip()}, "the line is not valid JSON")
         if not isinstance(values, dict):
             return Record(number, {"row": line.strip()}, "the line is not a JSON object")
-        if not (values.keys() <= self._keys or (fault := self._add(values)) is None):
+        if fault := self._keys.fault(values):
             return Record(number, {"row": line.strip()}, fault)
         return Record(number, values)
-
-    def _add(self, values: Mapping[str, Any]) -> str | None:
-        """Remember the keys of a row. Return why they are no headings, or None."""
-        if any(len(key) > LONGEST_HEADING for key in values):
-            return f"a key is longer than {LONGEST_HEADING} characters"
-        if len(self._keys | values.keys()) > MOST_COLUMNS:
-            return f"with the keys of this row, the file has more than {MOST_COLUMNS:,} columns"
-        self._keys |= values.keys()
-        return None

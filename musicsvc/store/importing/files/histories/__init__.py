@@ -1,34 +1,17 @@
 """Listening histories exported by other services: detect the format of a file, and convert its plays to rows."""
 
-from collections.abc import Callable
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files import formats, readers
-from musicsvc.store.importing.files.histories import detection, logs, services
+from musicsvc.store.importing.files.histories import detection
 from musicsvc.store.importing.files.histories.archives import Archive
-from musicsvc.store.importing.files.histories.documents import Converted, Document
+from musicsvc.store.importing.files.histories.documents import Table
+from musicsvc.store.importing.files.histories.known import FORMATS
 from musicsvc.store.importing.files.limited import LimitedReader
 from musicsvc.store.importing.files.lines import Lines
 from musicsvc.store.importing.files.records import NONE, Limits, Reader
-from musicsvc.store.importing.files.texts import CsvReader, JsonLinesReader
-
-ARRAY = "a Spotify streaming history: it must be a JSON array"
-FORMATS: dict[str, Callable[[Path], Reader]] = {
-    "listenbrainz": services.listenbrainz,
-    "maloja": partial(Document, services.maloja_scrobbles, services.maloja, "a Maloja export"),
-    "spotify": partial(Document, services.array, services.spotify, ARRAY),
-    "spotify-account": partial(Document, services.array, services.spotify_account, ARRAY),
-    "lastfm": partial(Document, services.lastfm_tracks, services.lastfm, "an export of the recent tracks of Last.fm"),
-    "lastfm-csv": lambda path: Converted(logs.lastfm_csv, CsvReader(path)),
-    "lastfm-to-csv": logs.LastfmToCsv,
-    "librefm": partial(logs.Table, "Libre.fm", logs.LIBRE_FM),
-    "rockbox": logs.Rockbox,
-    "panoscrobbler": lambda path: Converted(services.panoscrobbler, JsonLinesReader(path)),
-    "spinitron": partial(logs.Table, "Spinitron", logs.SPINITRON),
-}
 
 
 def is_history(path: Path, form: str | None = None, limits: Limits = NONE, *, mapped: bool = False) -> bool:
@@ -59,9 +42,9 @@ def open_file(
 
 
 def open_here(path: Path, folder: Path, form: str | None, largest: int | None = None, *, zipped: bool) -> Reader:
-    """Open a listening history, or an archive of them, in this process: that with limits. `folder`: for unpacked files.
+    """Open a listening history, an archive of them or a JSON document in this process: that with limits.
 
-    `largest`: the most bytes of a history, unpacked. Raises Failure if it cannot be read.
+    `folder`: for unpacked files. `largest`: the most bytes of a history, unpacked. Raises Failure if it cannot be read.
     """
     if zipped:
         return Archive(path, folder, lambda member: _history(member, form), largest)
@@ -69,10 +52,12 @@ def open_here(path: Path, folder: Path, form: str | None, largest: int | None = 
         with closing(Lines(path)) as lines:
             if lines.measure(largest + 1) > largest:
                 raise Failure(f"{path} has more than {largest // 2**20} MiB, unpacked.")
-    return FORMATS[form or detection.history_of(path) or ""](path)
+    if form == readers.DOCUMENT:
+        return Table(path)
+    return FORMATS[form or detection.history_of(path) or ""].open(path)
 
 
 def _history(member: Path, form: str | None) -> Reader | None:
     """Open a file that was unpacked from an archive. Return None if it is not a listening history."""
     found = form or detection.history_of(member)
-    return FORMATS[found](member) if found else None
+    return FORMATS[found].open(member) if found else None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from musicsvc.errors import Failure
+from musicsvc.store.importing.files.formats import TAKEOUT
 from musicsvc.store.importing.files.records import Reader, Step
 from musicsvc.store.importing.files.unpacking.kinds import BROKEN_ZIP
 from musicsvc.wording import cut
@@ -58,7 +59,8 @@ class Archive(Reader):
                 unpacked.unlink()
             self._read += member.file_size
         if not histories:
-            raise Failure(f"{self._path} holds no listening history in a known format.")
+            page = any(name.endswith(".html") for name in self._zip.namelist())
+            raise Failure(f"{self._path} holds no listening history in a known format.{f' {TAKEOUT}' * page}")
 
     def _unpack(self, member: zipfile.ZipInfo) -> Path:
         if member.file_size > self._largest:

@@ -1,4 +1,4 @@
-"""Read histories entry by entry, above all from files that contain one JSON value.
+"""Read histories entry by entry, and other files that contain one JSON value.
 
 Errors name the number of an entry, from 1, in place of a line.
 """
@@ -11,7 +11,7 @@ import orjson
 
 from musicsvc.errors import Failure
 from musicsvc.store.importing.files.lines import BROKEN_GZIP, BYTE_ORDER_MARK, beginning
-from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, Through
+from musicsvc.store.importing.files.records import Keys, Pause, Reader, Record, Step, Through
 
 LARGEST = 512 * 1024 * 1024
 # Returns the fields of a play, or a reason to skip the entry (a key of summary.NOTES). May raise as `record` expects.
@@ -57,6 +57,27 @@ class Document(Reader):
             yield record(number, entry, self._values)
 
 
+class Table(Document):
+    """Reads a table: the objects in a JSON array, or in the only list of objects that an object holds."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(_objects, dict, "a JSON array of objects. JSON Lines is expected, one object per line", path)
+        self._keys = Keys()
+
+    def steps(self) -> Iterator[Step]:
+        for number, entry in enumerate(self._entries, 1):
+            self._read = number
+            fault = self._keys.fault(entry) if isinstance(entry, dict) else "the entry is not a JSON object"
+            yield Record(number, entry) if fault is None else Record(number, {"row": entry}, fault)
+
+
+def _objects(value: Any) -> list[Any] | None:
+    if not isinstance(value, dict):
+        return value if isinstance(value, list) else None
+    lists = [each for each in value.values() if isinstance(each, list) and any(isinstance(row, dict) for row in each)]
+    return lists[0] if len(lists) == 1 else None if lists else [value]
+
+
 class Converted(Through):
     """Reads another reader, each of whose sound rows is an entry. Users cannot map its columns."""
 
@@ -79,6 +100,6 @@ def record(number: int, entry: Any, values: Values) -> Record:
         found = values(entry)
     except KeyError as missing:
         return Record(number, {"entry": entry}, f"the entry has no {missing.args[0]}")
-    except (AttributeError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, IndexError, TypeError, ValueError):
         return Record(number, {"entry": entry}, "the entry does not have the expected form")
     return Record(number, {}, note=found) if isinstance(found, str) else Record(number, found)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from musicsvc.errors import Failure
-from musicsvc.store.importing.files.histories.detection import COMMENTS
 from musicsvc.store.importing.files.histories.documents import record
 from musicsvc.store.importing.files.records import TOO_LONG, Record
 from musicsvc.store.importing.files.texts import TextReader, table_record
 
 UNTAGGED = "<Untagged>"
+COMMENTS = ("#", "+ACM-")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 CELLS = 4
 # Libre.fm has comments before the header, some in broken UTF-7, Spinitron lines about the show.
@@ -119,3 +119,14 @@ def _instant(text: str) -> datetime | str:
 def lastfm_csv(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields of a play in a CSV file with the columns `uts`, `artist`, `album` and `track`."""
     return {"artist": [row["artist"]], "track": row["track"], "album": row.get("album"), "played_at": row["uts"]}
+
+
+def lastfmstats_csv(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the fields of a play. The column of the time is named `Date#` and the user, and comes last."""
+    *_, milliseconds = row.values()
+    return {
+        "artist": [row["Artist"]],
+        "track": row["Track"],
+        "album": row["Album"],
+        "played_at": int(milliseconds) / 1000,
+    }

@@ -1,10 +1,11 @@
-"""The entries of histories in JSON: exports of ListenBrainz, Maloja, Spotify, Last.fm and Pano Scrobbler.
+"""The entries of histories of services, most of them in JSON.
 
-Streams of Spotify's privacy exports are imported if they lasted at least 30 seconds or reached the end of the track.
+Streams of Spotify's and Apple's privacy exports are imported if they lasted at least 30 seconds or reached the end of
+the track.
 Private sessions are skipped. IP addresses, devices, countries and user names are ignored.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from musicsvc.store.importing.files.records import Reader
 from musicsvc.store.importing.files.texts import JsonLinesReader
 
 SHORTEST = 30_000  # milliseconds
+# What Google writes before and behind the title of a watched video, in English, German, French, Spanish and Italian.
+WATCHED = (("Watched ", ""), ("", " angesehen"), ("Vous avez regardé ", ""), ("Has visto ", ""), ("Hai guardato ", ""))
 
 
 def listenbrainz(path: Path) -> Reader:
@@ -55,8 +58,14 @@ def array(value: Any) -> list[Any] | None:
     return value if isinstance(value, list) else None
 
 
-def maloja_scrobbles(value: Any) -> list[Any] | None:
-    return array(value.get("scrobbles")) if isinstance(value, dict) else None
+def listed(*keys: str) -> Callable[[Any], list[Any] | None]:
+    """Return a function that finds the entries of a JSON object, under one of these keys."""
+
+    def found(value: Any) -> list[Any] | None:
+        lists = (array(value.get(key)) for key in keys) if isinstance(value, dict) else ()
+        return next((each for each in lists if each is not None), None)
+
+    return found
 
 
 def maloja(entry: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -144,4 +153,64 @@ def panoscrobbler(row: Mapping[str, Any]) -> Mapping[str, Any] | str:
         "track": row["track"],
         "album": row.get("album"),
         "played_at": row["timeMs"] / 1000,
+    }
+
+
+def koito(listen: Mapping[str, Any]) -> Mapping[str, Any]:
+    track = listen["track"]
+    return {
+        "external_id": [track["mbid"]] if track.get("mbid") else [],
+        "artist": [_alias(artist) for artist in listen["artists"]],
+        "track": _alias(track),
+        "album": _alias(listen.get("album")),
+        "played_at": listen["listened_at"],
+    }
+
+
+def _alias(named: Mapping[str, Any] | None) -> Any:
+    """Return the name that Koito shows of several."""
+    names = sorted((named or {}).get("aliases") or (), key=lambda each: not each.get("is_primary"))
+    return names[0]["alias"] if names else None
+
+
+def lastfmstats(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {
+        "artist": [entry["artist"]],
+        "track": entry["track"],
+        "album": entry.get("album"),
+        "played_at": entry["date"] / 1000,
+    }
+
+
+def youtube_music(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
+    """Return the fields of a play. The artist is the channel, such as `Ann Example - Topic`, the track the title."""
+    if entry["header"] != "YouTube Music":
+        return "no_music"
+    if not entry.get("subtitles"):
+        return "no_track"
+    title = entry["title"]
+    for before, behind in WATCHED:
+        if title.startswith(before) and title.endswith(behind):
+            track = title.removeprefix(before).removesuffix(behind)
+            artist = entry["subtitles"][0]["name"].removesuffix(" - Topic")
+            return {"artist": [artist], "track": track, "played_at": entry["time"]}
+    raise KeyError("title in a known language; set that of the account to English, and export the history again")
+
+
+def apple_music(row: Mapping[str, Any]) -> Mapping[str, Any] | str:
+    """Return the fields of a play. Newer exports leave most artists out."""
+    track = row.get("Song Name") or row.get("Content Name")
+    if row.get("Event Type") not in {None, "", "PLAY_END"}:
+        return "no_scrobble"
+    played = int(float(row["Play Duration Milliseconds"] or 0))
+    if not track:
+        return "no_track"
+    if played < SHORTEST and row.get("End Reason Type") != "NATURAL_END_OF_TRACK":
+        return "short"
+    return {
+        "artist": [row.get("Artist Name") or row.get("Container Artist Name")],
+        "track": track,
+        "album": row.get("Album Name") or row.get("Container Album Name"),
+        "played_at": row["Event Start Timestamp"] or _began(row["Event End Timestamp"], played),
+        "duration_ms": played,
     }

@@ -1,0 +1,96 @@
+"""The formats of listening histories, each with its reader and with what tells its files from others."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from musicsvc.store.importing.files.histories import logs, services
+from musicsvc.store.importing.files.histories.documents import Converted, Document, Values
+from musicsvc.store.importing.files.records import Reader
+from musicsvc.store.importing.files.texts import CsvReader, JsonLinesReader
+
+MINUTE = re.compile(r"[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4},? [0-9]{2}:[0-9]{2}")
+ARRAY = "a Spotify streaming history: it must be a JSON array"
+CELLS = 4
+
+
+class History(NamedTuple):
+    """A format. `keys`: sets of keys, one of which a JSON file has at its beginning, which is one of the signs `first`.
+
+    `header`: whether a row is the first one of a table in this format, whose cells are divided by `separator`.
+    `heading`: the beginning of a text file.
+    """
+
+    open: Callable[[Path], Reader]
+    keys: tuple[str, ...] = ()
+    first: str = "{"
+    header: Callable[[Sequence[str]], bool] = lambda _: False
+    separator: str = ","
+    heading: str | None = None
+
+
+def _columns(*names: str) -> Callable[[Sequence[str]], bool]:
+    """Return a function that tells whether a header has all these columns, in any case."""
+    return lambda row: {*names} <= {cell.lower() for cell in row}
+
+
+def _rows(read: Values) -> Callable[[Path], Reader]:
+    return lambda path: Converted(read, CsvReader(path))
+
+
+# The first one with the keys or the columns of a file is its format.
+FORMATS: dict[str, History] = {
+    "spotify": History(
+        partial(Document, services.array, services.spotify, ARRAY), ("master_metadata_track_name ms_played",), "["
+    ),
+    "spotify-account": History(
+        partial(Document, services.array, services.spotify_account, ARRAY), ("endTime msPlayed trackName",), "["
+    ),
+    "listenbrainz": History(services.listenbrainz, ("track_metadata",), "[{"),
+    "lastfm": History(
+        partial(Document, services.lastfm_tracks, services.lastfm, "an export of the recent tracks of Last.fm"),
+        ("#text artist track image",),
+        "[{",
+    ),
+    "panoscrobbler": History(
+        lambda path: Converted(services.panoscrobbler, JsonLinesReader(path)), ("timeMs track artist",)
+    ),
+    "koito": History(
+        partial(Document, services.listed("listens"), services.koito, "a Koito export"),
+        ("listens listened_at aliases",),
+    ),
+    "lastfmstats": History(
+        partial(Document, services.listed("scrobbles"), services.lastfmstats, "an export of lastfmstats.com"),
+        ("username scrobbles artist date",),
+    ),
+    "lastfmstats-csv": History(
+        _rows(logs.lastfmstats_csv),
+        header=lambda row: row[:4] == ["Artist", "Album", "AlbumId", "Track"] and row[-1].startswith("Date#"),
+        separator=";",
+    ),
+    "maloja": History(
+        partial(Document, services.listed("scrobbles", "list"), services.maloja, "a Maloja export"),
+        ("scrobbles", "list time track artists"),
+    ),
+    "youtube-music": History(
+        partial(Document, services.array, services.youtube_music, "a watch history of YouTube"),
+        ("header title titleUrl time",),
+        "[",
+    ),
+    "apple-music": History(
+        _rows(services.apple_music),
+        header=_columns("event start timestamp", "event end timestamp", "play duration milliseconds"),
+    ),
+    "lastfm-csv": History(_rows(logs.lastfm_csv), header=_columns("uts", "artist", "track")),
+    "lastfm-to-csv": History(
+        logs.LastfmToCsv, header=lambda row: len(row) == CELLS and MINUTE.fullmatch(row[-1]) is not None
+    ),
+    "librefm": History(partial(logs.Table, "Libre.fm", logs.LIBRE_FM), header=_columns("artist", "track", "time")),
+    "rockbox": History(logs.Rockbox, heading="#AUDIOSCROBBLER/"),
+    "spinitron": History(
+        partial(logs.Table, "Spinitron", logs.SPINITRON),
+        header=lambda row: row[:1] == ["Playlist Title"] or _columns("date-time", "artist", "song")(row),
+    ),
+}
