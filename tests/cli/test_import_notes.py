@@ -67,6 +67,7 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
         "".join(f"{json.dumps(SCROBBLE | {'event': event})}\n" for event in ("scrobble", "love")),
         {"no_scrobble": 1},
     ),
+    "scrobbles.csv": ("plays", "Ann,Two,Rag,01 Jan 1970 00:00\nAnn,Two,Rag,\n", {"no_time": 2}),
     "watch-history.json": (
         "plays",
         json.dumps([{"header": "YouTube", "title": "Watched Rag", "titleUrl": "", "time": "2024-05-01T10:00:00Z"}]),

@@ -24,6 +24,7 @@ NOTES = {
     "skipped": "Skipped tracks, left out",
     "playing_now": "Tracks still playing at the time of the export, left out",
     "no_music": "Entries of YouTube other than those of YouTube Music, left out",
+    "no_time": "Entries without a time or of before October 2002, left out",
     "no_scrobble": "Entries other than plays, left out",
 }
 

@@ -155,7 +155,7 @@ CASES: dict[str, tuple[str, object, Listed]] = {
         "Ann,Two,Rag,01 May 2024 10:00\nAnn,,Rag,\n\nAnn,Two,Rag,31 Foo 2024 10:00\nAnn,Rag\n",
         [
             (1, "Ann", "Rag", "Two", "2024-05-01T10:00:00", None),
-            (2, "played_at is missing"),
+            (2, "no_time"),
             (4, "the entry does not have the expected form"),
             (5, "the row has 2 cells, not 4"),
         ],
@@ -317,6 +317,40 @@ def test_a_history_is_known_by_its_content_and_read_into_our_fields(tmp_path: Pa
     if isinstance(content, list | dict):
         indented = b"\xef\xbb\xbf\n  " + (tmp_path / "nameless").read_bytes()
         assert detection.history_of(write(tmp_path / "indented", indented)) == form
+
+
+UNKNOWN = {  # files whose first entry has no time, or one that stands for none, and whose second is the play RAG
+    "spotify": [stream(ts="1970-01-01T00:00:00Z"), stream(ts=None)],
+    "spotify-account": [
+        {"endTime": end, "artistName": "Ann", "trackName": "Rag", "msPlayed": 30_000}
+        for end in ("", "2002-09-30 23:59")
+    ],
+    "listenbrainz": [LISTEN | {"listened_at": at} for at in (100, None)],
+    "maloja": {"scrobbles": [{"time": at, "track": {"artists": ["Ann"], "title": "Rag"}} for at in (0, None)]},
+    "lastfm": [
+        {"track": [{"name": "Rag", "artist": {"#text": "Ann"}, "image": [], "date": {"uts": at}} for at in ("0", None)]}
+    ],
+    "lastfm-csv": "uts,artist,album,track\n0,Ann,,Rag\n,Ann,,Rag\n",
+    "lastfm-to-csv": "Ann,Two,Rag,01 Jan 1970 00:00\nAnn,Two,Rag,\n",
+    "lastfmstats-csv": 'Artist;Album;AlbumId;Track;Date#ann\n"Ann";"";"";"Rag";"0"\n"Ann";"";"";"Rag";""\n',
+    "librefm": "artist,track,time\nAnn,Rag,0\nAnn,Rag,\n",
+    "rockbox": "#AUDIOSCROBBLER/1.1\nAnn\tTwo\tRag\t1\t259\tL\t0\t\nAnn\tTwo\tRag\t1\t259\tL\t315532900\t\n",
+    "panoscrobbler": '{"timeMs": 0, "artist": "Ann", "track": "Rag"}\n{"artist": "Ann", "track": "Rag", "timeMs": 9}\n',
+    "spinitron": "Date-time,Artist,Song\n1970-01-01T00:00:00-0500,Ann,Rag\n,Ann,Rag\n",
+    "youtube-music": [watched("Watched Rag", time=at) for at in ("1970-01-01T00:00:00.000Z", None)],
+}
+
+
+@pytest.mark.parametrize("form", UNKNOWN)
+def test_entries_of_histories_without_a_time_are_left_out(tmp_path: Path, form: str) -> None:
+    found = read(write(tmp_path / "file", UNKNOWN[form]), form)
+    assert [reason for _, reason in found] == ["no_time", "no_time"]
+
+
+@pytest.mark.parametrize("at", ["2002-10-01T00:00:00Z", 1_033_430_400, "2002-10-01 00:00:00"])
+def test_entries_of_histories_count_from_october_2002_on(tmp_path: Path, at: object) -> None:
+    history = [LISTEN | {"listened_at": at}, LISTEN | {"listened_at": "2002-09-30T23:59:59Z"}]
+    assert [row[1] for row in read(write(tmp_path / "a.json", history))] == ["Ann; Bea", "no_time"]
 
 
 def test_ids_of_other_services_are_what_tracks_are_looked_up_by(tmp_path: Path) -> None:

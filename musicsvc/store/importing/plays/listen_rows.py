@@ -19,6 +19,7 @@ from musicsvc.wording import LONGEST_NAME
 
 LISTENER_LENGTH = 64
 MOST_IDS = 2**53 - 1
+UNSET = (0, 315_532_800 * SECOND)  # the times of players whose clock was never set: 1970, or 1980
 LATEST = 253_402_300_799  # the last second of the year 9999
 TIME = re.compile(
     r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})[T ](?P<time>[0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?)"
@@ -53,6 +54,7 @@ def parse(record: Record, cells: Cells, listener: str | None) -> Listen:
     found = Listen(record.line, record.member, **({"listener": listener or ""} | named))
     cells.refuse("played_at", "is missing", when="played_at" not in filled)
     cells.refuse("played_at", "is before 1970", when=found.played_at < 0)
+    cells.refuse("played_at", "is that of a clock that was not set", when=found.played_at in UNSET)
     cells.refuse("listener", "is missing; name a listener for the whole file with --listener", when=not found.listener)
     cells.refuse("artist", TOO_MANY_ARTISTS, when=len(found.artists) > MOST_ARTISTS)
     is_named = found.track_id is not None or "track_id" in faults or found.external_ids or found.isrc

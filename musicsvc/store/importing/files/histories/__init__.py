@@ -8,7 +8,7 @@ from musicsvc.store.importing.files import formats, readers
 from musicsvc.store.importing.files.histories import detection
 from musicsvc.store.importing.files.histories.archives import Archive
 from musicsvc.store.importing.files.histories.documents import Table
-from musicsvc.store.importing.files.histories.known import FORMATS
+from musicsvc.store.importing.files.histories.known import FORMATS, open_history
 from musicsvc.store.importing.files.limited import LimitedReader
 from musicsvc.store.importing.files.lines import Lines
 from musicsvc.store.importing.files.records import NONE, Limits, Reader
@@ -54,10 +54,10 @@ def open_here(path: Path, folder: Path, form: str | None, largest: int | None = 
                 raise Failure(f"{path} has more than {largest // 2**20} MiB, unpacked.")
     if form == readers.DOCUMENT:
         return Table(path)
-    return FORMATS[form or detection.history_of(path) or ""].open(path)
+    return open_history(form or detection.history_of(path) or "", path)
 
 
 def _history(member: Path, form: str | None) -> Reader | None:
     """Open a file that was unpacked from an archive. Return None if it is not a listening history."""
     found = form or detection.history_of(member)
-    return FORMATS[found].open(member) if found else None
+    return open_history(found, member) if found else None

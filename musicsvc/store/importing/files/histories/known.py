@@ -1,19 +1,23 @@
 """The formats of listening histories, each with its reader and with what tells its files from others."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from musicsvc.store.importing.files.histories import logs, services
 from musicsvc.store.importing.files.histories.documents import Converted, Document, Values
-from musicsvc.store.importing.files.records import Reader
+from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, Through
 from musicsvc.store.importing.files.texts import CsvReader, JsonLinesReader
 
 MINUTE = re.compile(r"[0-9]{1,2} [A-Z][a-z]{2} [0-9]{4},? [0-9]{2}:[0-9]{2}")
 ARRAY = "a Spotify streaming history: it must be a JSON array"
 CELLS = 4
+# No service kept histories before: players whose clock was not set, and tools that know no time, write 1970 or 1980.
+OLDEST = datetime(2002, 10, 1, tzinfo=UTC)
 
 
 class History(NamedTuple):
@@ -94,3 +98,30 @@ FORMATS: dict[str, History] = {
         header=lambda row: row[:1] == ["Playlist Title"] or _columns("date-time", "artist", "song")(row),
     ),
 }
+
+
+def open_history(form: str, path: Path) -> Reader:
+    """Open a listening history in this format. Raises Failure if it is in another one."""
+    return _Dated(FORMATS[form].open(path))
+
+
+class _Dated(Through):
+    """Leaves out the entries of a history whose time is unknown."""
+
+    def steps(self) -> Iterator[Step]:
+        for step in self._reader.steps():
+            if isinstance(step, Pause) or step.fault or step.note or not _is_unknown(step.values["played_at"]):
+                yield step
+            else:
+                yield Record(step.line, {}, note="no_time")
+
+
+def _is_unknown(time: Any) -> bool:
+    if isinstance(time, datetime):
+        return time < OLDEST
+    text = str(time or "").strip()
+    if text[4:5] == "-":  # ISO 8601
+        return text < OLDEST.date().isoformat()
+    with suppress(ValueError):
+        return not text or float(text) < OLDEST.timestamp()
+    return False

@@ -128,5 +128,5 @@ def lastfmstats_csv(row: Mapping[str, Any]) -> Mapping[str, Any]:
         "artist": [row["Artist"]],
         "track": row["Track"],
         "album": row["Album"],
-        "played_at": int(milliseconds) / 1000,
+        "played_at": int(milliseconds or 0) / 1000,
     }

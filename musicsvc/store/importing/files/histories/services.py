@@ -44,7 +44,7 @@ def _listen(listen: Mapping[str, Any]) -> Mapping[str, Any]:
         "artist": [track["artist_name"]],
         "track": track["track_name"],
         "album": track.get("release_name"),
-        "played_at": listen["listened_at"],
+        "played_at": listen.get("listened_at"),
         "duration_ms": _milliseconds(more.get("duration_played")),
     }
 
@@ -75,7 +75,7 @@ def maloja(entry: Mapping[str, Any]) -> Mapping[str, Any]:
         "artist": track.get("artists") or [],
         "track": track.get("title"),
         "album": (track.get("album") or {}).get("albumtitle"),
-        "played_at": entry["time"],
+        "played_at": entry.get("time"),
         "duration_ms": _milliseconds(entry.get("duration")),
     }
 
@@ -94,7 +94,7 @@ def spotify(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
         "artist": [entry["master_metadata_album_artist_name"]],
         "track": entry["master_metadata_track_name"],
         "album": entry.get("master_metadata_album_album_name"),
-        "played_at": _began(entry["ts"], played),
+        "played_at": _began(entry.get("ts"), played),
         "duration_ms": played,
     }
 
@@ -107,13 +107,15 @@ def spotify_account(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
     return {
         "artist": [entry["artistName"]],
         "track": entry["trackName"],
-        "played_at": _began(entry["endTime"], played),
+        "played_at": _began(entry.get("endTime"), played),
         "duration_ms": played,
     }
 
 
-def _began(ended: str, played: int) -> datetime:
+def _began(ended: str | None, played: int) -> datetime | None:
     """Return the start of a play that ended at the UTC time `ended` and lasted `played` milliseconds."""
+    if not ended:
+        return None
     return datetime.fromisoformat(ended.removesuffix("Z")).replace(tzinfo=UTC) - timedelta(milliseconds=played)
 
 
@@ -136,7 +138,7 @@ def lastfm(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
         "artist": [_text(entry["artist"])],
         "track": entry["name"],
         "album": _text(entry.get("album")),
-        "played_at": entry["date"]["uts"],
+        "played_at": entry["date"].get("uts"),
     }
 
 
@@ -152,7 +154,7 @@ def panoscrobbler(row: Mapping[str, Any]) -> Mapping[str, Any] | str:
         "artist": [row["artist"]],
         "track": row["track"],
         "album": row.get("album"),
-        "played_at": row["timeMs"] / 1000,
+        "played_at": (row.get("timeMs") or 0) / 1000,
     }
 
 
@@ -163,7 +165,7 @@ def koito(listen: Mapping[str, Any]) -> Mapping[str, Any]:
         "artist": [_alias(artist) for artist in listen["artists"]],
         "track": _alias(track),
         "album": _alias(listen.get("album")),
-        "played_at": listen["listened_at"],
+        "played_at": listen.get("listened_at"),
     }
 
 
@@ -178,7 +180,7 @@ def lastfmstats(entry: Mapping[str, Any]) -> Mapping[str, Any]:
         "artist": [entry["artist"]],
         "track": entry["track"],
         "album": entry.get("album"),
-        "played_at": entry["date"] / 1000,
+        "played_at": (entry.get("date") or 0) / 1000,
     }
 
 
@@ -193,7 +195,7 @@ def youtube_music(entry: Mapping[str, Any]) -> Mapping[str, Any] | str:
         if title.startswith(before) and title.endswith(behind):
             track = title.removeprefix(before).removesuffix(behind)
             artist = entry["subtitles"][0]["name"].removesuffix(" - Topic")
-            return {"artist": [artist], "track": track, "played_at": entry["time"]}
+            return {"artist": [artist], "track": track, "played_at": entry.get("time")}
     raise KeyError("title in a known language; set that of the account to English, and export the history again")
 
 
