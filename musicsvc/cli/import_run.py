@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
 
-from musicsvc.cli import interrupts, output, progress
+from musicsvc.cli import input_file, interrupts, output, progress
 from musicsvc.cli.output import JSON
 from musicsvc.cli.output_file import open_output
 from musicsvc.cli.session import Session
@@ -23,8 +24,9 @@ from musicsvc.store.importing.files import records
 from musicsvc.store.importing.summary import NOTES, ImportSummary, Progress
 from musicsvc.wording import cut, escape_controls, quantity
 
+Opener = Callable[[Path], records.Reader]
 Work = Callable[..., ImportSummary]
-Warn = Callable[["stores.Store"], str | None]
+Warn = Callable[["stores.Store", Callable[[], records.Reader]], str | None]
 
 AGAIN = "Run the same command again to continue; imported rows are not added twice."
 GARBAGE = 20_000  # objects between two collections; a batch makes as many, and hardly any of them refer to each other
@@ -36,38 +38,38 @@ class RunOptions(NamedTuple):
     file: Path  # the file to import
     json: bool  # print the summary as JSON
     refused: Path | None  # the CSV file to write refused rows to
+    chosen: runner.ImportOptions
 
 
 def import_file(
     context: typer.Context,
     options: RunOptions,
-    open_file: Callable[[], records.Reader],
-    kind: Callable[[], runner.Kind[Any]],
+    open_file: Opener,
+    kind: Callable[[runner.ImportOptions], runner.Kind[Any]],
     warn: Warn | None = None,
 ) -> None:
     """Open the file and import it as the kind of import that `kind` returns. See `run`."""
     session, now = Session.begin(context)
     try:
-        kind().close()  # --map is judged before a database is opened
+        kind(options.chosen).close()  # --map is judged before a database is opened
     except Invalid as wrong:
         raise typer.BadParameter(next(iter(wrong.errors.values())), param_hint="--map") from None
 
-    def work(store: stores.Store, reader: records.Reader, *, on_progress: Progress) -> ImportSummary:
-        return runner.run(store, reader, kind(), now=now, on_progress=on_progress)
+    def work(
+        store: stores.Store, reader: records.Reader, *, on_progress: Progress, trial: bool = False
+    ) -> ImportSummary:
+        chosen = replace(options.chosen, dry_run=trial or options.chosen.dry_run)
+        return runner.run(store, reader, kind(chosen), now=now, on_progress=on_progress)
 
     run(session, options, open_file, work, warn)
 
 
-def run(
-    session: Session,
-    options: RunOptions,
-    open_file: Callable[[], records.Reader],
-    work: Work,
-    warn: Warn | None = None,
-) -> None:
-    """Open the file, import it with `work`, and print the result. Exits with code 1 if every row was refused.
+def run(session: Session, options: RunOptions, open_file: Opener, work: Work, warn: Warn | None = None) -> None:
+    """Open the file, import it with `work`, and print the result.
 
-    `warn` is called before the import. The warning that it returns is printed with the import's id.
+    Exits with code 1 if every row was refused. With `--strict` it first tries the import, with `trial` of `work`, and
+    raises Failure if something would not be taken. `warn` is called before the import. The warning that it returns is
+    printed with the import's id.
     """
     _check(options)
     run = _Run(session, options)
@@ -80,9 +82,11 @@ def run(
     finally:
         run.report_refused()
     if options.json:
-        output.print_json(_to_json(options.file, summary))
+        output.print_json(_to_json(options, summary))
     else:
-        _print(session, summary)
+        _print(session, options, summary)
+    if options.chosen.strict and (found := summary.objections):
+        raise Failure(f"Nothing was imported (--strict): {', '.join(found)}.")
     if _all_refused(summary):
         raise typer.Exit(1)
 
@@ -115,15 +119,28 @@ class _Run:
         self._rows: refused_rows.RefusedRows | None = None
         self._warning: str | None = None
 
-    def do(self, open_file: Callable[[], records.Reader], work: Work, warn: Warn | None) -> ImportSummary:
+    def do(self, open_file: Opener, work: Work, warn: Warn | None) -> ImportSummary:
         with ExitStack() as stack:
             self._session.settings()  # the reader may need the folder for temporary files
-            reader = stack.enter_context(open_file())
-            if self._options.refused is not None:
-                reader = self._rows = refused_rows.RefusedRows(reader)
+            path = stack.enter_context(input_file.seekable(self._options.file))
+            opened, chosen = partial(open_file, path), self._options.chosen
+            reader = stack.enter_context(opened())
             store = stack.enter_context(self._session.store())
-            self._warning = None if warn is None else warn(store)
-            show_progress = stack.enter_context(progress.bar(self._session, self._options.file.name))
+            self._warning = None if warn is None else warn(store, opened)
+            gc.freeze()  # the modules, which the collector would go through again and again
+            gc.set_threshold(GARBAGE)
+            if chosen.strict and not chosen.dry_run:
+                tried = self._read(reader, partial(work, store, trial=True))
+                if tried.objections:
+                    return tried
+                reader = stack.enter_context(opened())
+            return self._read(reader, partial(work, store))
+
+    def _read(self, reader: records.Reader, work: Callable[..., ImportSummary]) -> ImportSummary:
+        if self._options.refused is not None:
+            reader = self._rows = refused_rows.RefusedRows(reader)
+        self._summary, self._through = None, 0
+        with progress.bar(self._session, self._options.file.name) as show_progress:
 
             def on_progress(summary: ImportSummary) -> None:
                 self._summary, self._through = summary, summary.rows
@@ -132,10 +149,8 @@ class _Run:
                     self._rows.add(summary)
                 show_progress(reader.position, reader.size)
 
-            gc.freeze()  # the modules, which the collector would go through again and again
-            gc.set_threshold(GARBAGE)
             try:
-                return work(store, reader, on_progress=on_progress)
+                return work(reader, on_progress=on_progress)
             except Invalid:
                 raise
             except Failure as failure:
@@ -186,7 +201,7 @@ def resume_hint(through: int, *, dry_run: bool) -> str:
     return f" The first {through:,} rows were imported. Run the command again to continue."
 
 
-def _print(session: Session, summary: ImportSummary) -> None:
+def _print(session: Session, options: RunOptions, summary: ImportSummary) -> None:
     columns = ("new", "changed", "repeated", "refused")
     found = [
         {"kind": kind} | {name: getattr(counts, name) for name in columns} for kind, counts in summary.counts.items()
@@ -212,7 +227,7 @@ def _print(session: Session, summary: ImportSummary) -> None:
         session.echo(f"Unused columns: {', '.join(escape_controls(cut(name)) for name in summary.unused)}.")
     refused = "all" if _all_refused(summary) else f"{len(summary.refused):,}"
     read = f"{quantity(summary.rows, 'row')} read, {refused} of them refused."
-    session.echo(f"{read} Nothing was written (--dry-run)." if summary.dry_run else read)
+    session.echo(f"{read} Nothing was written (--dry-run)." if options.chosen.dry_run else read)
     if summary.run is not None:
         session.echo(f"Import {summary.run}. To undo it: musicsvc import undo {summary.run}")
 
@@ -226,11 +241,12 @@ def _all_refused(summary: ImportSummary) -> bool:
     return 0 < len(summary.refused) == summary.rows
 
 
-def _to_json(file: Path, summary: ImportSummary) -> JSON:
+def _to_json(options: RunOptions, summary: ImportSummary) -> JSON:
     return {
         "import": summary.run,
-        "file": str(file),
-        "dry_run": summary.dry_run,
+        "file": str(options.file),
+        "dry_run": options.chosen.dry_run,
+        **({"strict": summary.objections} if options.chosen.strict else {}),
         **({"at_most": True} if summary.at_most else {}),
         "rows": summary.rows,
         **{kind: asdict(counts) for kind, counts in summary.counts.items()},

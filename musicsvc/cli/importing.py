@@ -18,9 +18,8 @@ from musicsvc.cli.output_file import STDOUT, echo_written, open_output
 from musicsvc.cli.session import Session
 from musicsvc.store.importing import runner
 from musicsvc.store.importing.catalog import catalog, rows
-from musicsvc.store.importing.files import formats, histories, readers
+from musicsvc.store.importing.files import formats, histories, readers, records
 from musicsvc.store.importing.files.histories import known
-from musicsvc.store.importing.files.records import UnclearError
 from musicsvc.store.importing.people import follows, playlists
 from musicsvc.store.importing.plays import plays
 
@@ -32,7 +31,7 @@ app = group(
 app.command("list")(imports.list_)
 app.command()(imports.undo)
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="The file to import.", show_default=False)]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The file to import; - is stdin.", show_default=False)]
 Pairs = Annotated[
     list[str] | None,
     typer.Argument(metavar="COLUMN=FIELD", help="More columns to map, as in --map.", show_default=False),
@@ -52,6 +51,10 @@ Dates = Annotated[
     option("FORMAT", "Of release dates: YYYY-MM-DD, DD.MM.YYYY, DD/MM/YYYY or MM/DD/YYYY.", "--date-format"),
 ]
 Artist = Annotated[str | None, option("NAME", "The artist of tracks that name none.")]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Import nothing unless every row and every cell of a known column can be imported."),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the result without writing anything.")]
 Manager = Annotated[str | None, option("EMAIL", "The account that manages what is new.", "--user", "--manager")]
 Owner = Annotated[str | None, option("EMAIL", "The owner of the playlists.", "--user", "--manager")]
@@ -108,16 +111,17 @@ def import_catalog(  # noqa: PLR0917 - a parameter for each option
     artist: Artist = None,
     date_format: Dates = None,
     dry_run: DryRun = False,
+    strict: Strict = False,
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
     """Import artists, albums and tracks."""
-    options = _options(map_, more, blank, dry_run=dry_run, date_format=date_format, artist=artist, user=manager)
-    opened = partial(readers.open_file, file, form, sheet)
-    warn = partial(twins.warn_of_catalog, file, opened, options)
-    import_run.import_file(
-        context, import_run.RunOptions(file, json, refused), opened, partial(catalog.Catalog, options), warn
+    options = _options(
+        map_, more, blank, dry_run=dry_run, strict=strict, date_format=date_format, artist=artist, user=manager
     )
+    opened = partial(readers.open_file, form=form, sheet=sheet)
+    warn = partial(twins.warn_of_catalog, options)
+    import_run.import_file(context, import_run.RunOptions(file, json, refused, options), opened, catalog.Catalog, warn)
 
 
 @app.command("follows")
@@ -131,15 +135,14 @@ def import_follows(  # noqa: PLR0917 - a parameter for each option
     blank: Blank = None,
     create_missing: CreateMissing = False,
     dry_run: DryRun = False,
+    strict: Strict = False,
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
     """Import follows between accounts."""
-    options = _options(map_, more, blank, dry_run=dry_run, create_missing=create_missing)
-    opened = partial(readers.open_file, file, form, sheet)
-    import_run.import_file(
-        context, import_run.RunOptions(file, json, refused), opened, partial(follows.Follows, options)
-    )
+    options = _options(map_, more, blank, dry_run=dry_run, strict=strict, create_missing=create_missing)
+    opened = partial(readers.open_file, form=form, sheet=sheet)
+    import_run.import_file(context, import_run.RunOptions(file, json, refused, options), opened, follows.Follows)
 
 
 @app.command("playlists")
@@ -154,17 +157,16 @@ def import_playlists(  # noqa: PLR0917 - a parameter for each option
     owner: Owner = None,
     public: Public = False,
     dry_run: DryRun = False,
+    strict: Strict = False,
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
     """Import playlists from rows with one track each."""
     if owner is None:
         raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
-    options = _options(map_, more, blank, dry_run=dry_run, user=owner, public=public)
-    opened = partial(readers.open_file, file, form, sheet)
-    import_run.import_file(
-        context, import_run.RunOptions(file, json, refused), opened, partial(playlists.Playlists, options)
-    )
+    options = _options(map_, more, blank, dry_run=dry_run, strict=strict, user=owner, public=public)
+    opened = partial(readers.open_file, form=form, sheet=sheet)
+    import_run.import_file(context, import_run.RunOptions(file, json, refused, options), opened, playlists.Playlists)
 
 
 @app.command("plays")
@@ -180,25 +182,28 @@ def import_plays(  # noqa: PLR0917 - a parameter for each option
     create_missing: MakeTracks = False,
     manager: Manager = None,
     dry_run: DryRun = False,
+    strict: Strict = False,
     refused: Refused = None,
     json: AsJson = False,
 ) -> None:
     """Import plays from tables or from exports of other services."""
-    options = _options(
-        map_, more, blank, dry_run=dry_run, user=manager, listener=listener, create_missing=create_missing
-    )
+    of_plays = {"user": manager, "listener": listener, "create_missing": create_missing}
+    options = _options(map_, more, blank, dry_run=dry_run, strict=strict, **of_plays)
     mapped = bool(options.pairs)
-    if listener is None and histories.is_history(file, form, mapped=mapped):
-        raise UnclearError(*plays.NO_LISTENER)
-    opened = partial(histories.open_file, file, form, sheet, mapped=mapped)
-    chosen = import_run.RunOptions(file, json, refused)
-    import_run.import_file(context, chosen, opened, partial(plays.Plays, options), twins.warn_of_plays)
+
+    def opened(path: Path) -> records.Reader:
+        if listener is None and histories.is_history(path, form, mapped=mapped):
+            raise records.UnclearError(*plays.NO_LISTENER)
+        return histories.open_file(path, form, sheet, mapped=mapped)
+
+    chosen = import_run.RunOptions(file, json, refused, options)
+    import_run.import_file(context, chosen, opened, plays.Plays, twins.warn_of_plays)
 
 
 def _options(
-    mapped: list[str] | None, more: list[str] | None, blank: list[str] | None, *, dry_run: bool, **of_kind: Any
+    mapped: list[str] | None, more: list[str] | None, blank: list[str] | None, **others: Any
 ) -> runner.ImportOptions:
-    return runner.ImportOptions((*(mapped or ()), *(more or ())), tuple(blank or ()), dry_run=dry_run, **of_kind)
+    return runner.ImportOptions((*(mapped or ()), *(more or ())), tuple(blank or ()), **others)
 
 
 def _write_csv(file: IO[bytes], rows: Sequence[Sequence[str]]) -> None:

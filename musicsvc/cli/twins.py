@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from musicsvc.store.editing import twins
 from musicsvc.store.engine import store as stores
@@ -16,14 +15,11 @@ MOST_MANAGERS = 3
 
 
 def warn_of_catalog(
-    file: Path, open_file: Callable[[], records.Reader], options: runner.ImportOptions, store: stores.Store
+    options: runner.ImportOptions, store: stores.Store, open_file: Callable[[], records.Reader]
 ) -> str | None:
-    """Return a warning if artists of a catalog file already exist with another manager.
-
-    Pipes are skipped, because they can be read only once.
-    """
-    found = catalog.artists_of_others(open_file, options, store) if file.is_file() else None
-    if found is None or not found.names:
+    """Return a warning if artists of a catalog file already exist with another manager."""
+    found = catalog.artists_of_others(open_file, options, store)
+    if not found.names:
         return None
     most = found.managers.most_common(MOST_MANAGERS)
     others = ", ".join(f"{email or 'no manager'}: {count:,}" for email, count in most)
@@ -36,7 +32,7 @@ def warn_of_catalog(
     )
 
 
-def warn_of_plays(store: stores.Store) -> str | None:
+def warn_of_plays(store: stores.Store, _: Callable[[], records.Reader]) -> str | None:
     """Return a warning if the catalog has artists of the same name with different managers."""
     names = store.read(twins.under_several).result()
     if not names:

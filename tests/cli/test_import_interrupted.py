@@ -2,7 +2,6 @@
 
 import re
 import signal
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from musicsvc.cli.session import Session
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.files import readers
 from musicsvc.store.importing.files.records import Reader
+from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary, Progress
 from musicsvc.store.models import Track
 from tests.cli.conftest import Json
@@ -80,7 +80,7 @@ def test_an_interrupt_says_what_was_imported_and_how_to_continue(
         raise KeyboardInterrupt
 
     file = Path(songs)
-    options = import_run.RunOptions(file, json=False, refused=None)
+    options = import_run.RunOptions(file, json=False, refused=None, chosen=ImportOptions())
     with pytest.raises(KeyboardInterrupt):
-        import_run.run(Session(), options, partial(readers.open_file, file), work)
+        import_run.run(Session(), options, readers.open_file, work)
     assert capsys.readouterr().err == f"{said}\n"

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.columns import Cells, Columns, Field
@@ -24,6 +25,7 @@ from musicsvc.store.security.security_events import Actor
 
 Row = TypeVar("Row")
 LONGEST_TRIAL = 3.0  # seconds for which a dry run keeps others from writing
+CHANGED = "The file or the catalog is not as it was when it was checked (--strict)."
 PAUSE = 0.1  # seconds between two transactions of a dry run, twice as long as a writer waits before it tries again
 
 
@@ -52,6 +54,7 @@ class ImportOptions:
     create_missing: bool = False  # accounts of follows, tracks of plays
     public: bool = False  # whether new playlists are public
     dry_run: bool = False
+    strict: bool = False  # to end the import before anything of the file is not taken
 
 
 class Scope(NamedTuple):
@@ -303,7 +306,10 @@ class _Runner(Generic[Row]):
         runs.begin_batch(run)
         rows = [each for each in batch if not isinstance(each, Refusal | str)]
         outcome = self.kind.write(rows, Scope(self.user, self.now, run, self.actor))
-        totals = self._totals(outcome.counts, self._refused(batch, outcome))
+        refused = self._refused(batch, outcome)
+        if self.kind.options.strict and not self.summary.dry_run and (refused or self.summary.objections):
+            raise Failure(CHANGED)
+        totals = self._totals(outcome.counts, refused)
         runs.record_counts(run, self.summary.rows + len(batch), totals)
         return outcome
 

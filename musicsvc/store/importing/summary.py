@@ -9,6 +9,7 @@ from operator import add
 from typing import NamedTuple
 
 from musicsvc.store.importing.columns import Cells, Guess, Unread
+from musicsvc.wording import quantity
 
 NOTES = {
     "month_padded": "Release dates with only a year, taken as January 1",
@@ -91,6 +92,17 @@ class ImportSummary:
         """Count the cells of a row that were left out."""
         for name, reason, example in cells.left_out:
             self.left_out.setdefault((name, reason), LeftOut(0, line, example)).count += 1
+
+    @property
+    def objections(self) -> list[str]:
+        """What `--strict` refuses, in words."""
+        left_out = sum(each.count for each in self.left_out.values())
+        found = {
+            "refused row": len(self.refused),
+            "cell left out": left_out,
+            "column not read": len(self.unread),
+        }
+        return [quantity(count, noun) for noun, count in found.items() if count]
 
 
 Progress = Callable[[ImportSummary], None]
