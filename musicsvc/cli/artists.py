@@ -1,25 +1,29 @@
-"""`musicsvc artist`: set the manager and the verified badge of artists; the other commands are in `catalog.py`."""
+"""`musicsvc artist`: split them, set the manager and the verified badge; the other commands are in `catalog.py`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from musicsvc.cli import output
 from musicsvc.cli.catalog import add_commands
-from musicsvc.cli.options import AsJson, group, one_account, option, row
+from musicsvc.cli.options import AsJson, Yes, group, one_account, option, refuse, row
 from musicsvc.cli.output import JSON
 from musicsvc.cli.session import Session
+from musicsvc.errors import Invalid
+from musicsvc.server.schemas import editing
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import artists
-from musicsvc.store.editing import assignments
+from musicsvc.store.editing import assignments, merging, splitting
 from musicsvc.wording import quantity
 
 app = group(
     "artist assign --all-of ada@example.test eve@example.test",
     'artist edit "Clara Wieck" --description "Pianist and composer"',
     'artist merge "Clara Wieck" 7 --dry-run',
+    'artist split "Clara & Robert" --into Clara --into Robert --dry-run',
 )
 
 add_commands(app, "artist")
@@ -31,6 +35,54 @@ AllOf = Annotated[
     tuple[str, str] | None,
     option("FROM TO", "Move all artists that the account FROM manages to the account TO (e-mails).", "--all-of"),
 ]
+
+Into = Annotated[
+    list[str],
+    option("NAME", "One of the artists: a name, or the id of one that exists. Once for each, in order.", "--into"),
+]
+Unit = Callable[[], splitting.Split]
+SplitDryRun = Annotated[bool, typer.Option("--dry-run", help="Show what the parts would get, and change nothing.")]
+
+
+@app.command()
+def split(
+    context: typer.Context,
+    chosen: Annotated[int, row("artist")],
+    into: Into,
+    dry_run: SplitDryRun = False,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Split an artist into two or more others, which take its place on tracks and albums.
+
+    Plays count for each of them. Artists that its manager lacks are created. Imports find them by the name of the one
+    that was split, too. There is no undo.
+    """
+    session, now = Session.begin(context)
+    refuse({"--into": editing.fault_of_parts(into, now=now)})
+    found = _split(session.read, lambda: splitting.preview(chosen, into))
+    about, gains = splitting.about(found), f"Each gets {', '.join(found.gains) or 'nothing'}."
+    if dry_run:
+        output.print_result(session, f"This would split {about}. {gains}", _split_json(found), json=json)
+        return
+    if not yes:
+        session.confirm(f"splits {about}", f"Split {about}?", hint=f"{gains} {merging.NO_UNDO}")
+    parts = [part.text for part in found.into]
+    done = _split(session.write, lambda: splitting.split(chosen, parts, now=now))
+    output.print_result(session, f"Split {splitting.about(done)}.", _split_json(done), json=json)
+
+
+def _split(run: Callable[[Unit], splitting.Split], unit: Unit) -> splitting.Split:
+    """Run a unit. Raises Invalid with the name of the option."""
+    try:
+        return run(unit)
+    except Invalid as failure:
+        raise Invalid({f"--{name}": fault for name, fault in failure.errors.items()}) from None
+
+
+def _split_json(found: splitting.Split) -> JSON:
+    """Return a split as JSON. Artists that do not exist yet have no id."""
+    return found._asdict() | {"into": [part._asdict() for part in found.into]}
 
 
 @app.command()

@@ -148,3 +148,30 @@ def test_a_merge_says_what_moves_and_needs_a_yes_without_a_terminal(run: Run, as
     assert (done["from_id"], done["into_id"], done["repeated_plays"]) == (3, 2, 0)
     events = store.read(lambda: [event.kind for event in SecurityEvent.select().order_by(SecurityEvent.id)]).result()
     assert events == ["artist.merged", "track.merged"]
+
+
+def test_a_split_says_what_the_parts_get_and_needs_a_yes_without_a_terminal(run: Run, ask: Json, store: Store) -> None:
+    into = ["--into", "Louise", "--into", " Robert "]
+    about = "Clara (artist 1) into Louise (artist 2) and Robert (new)"
+    dry = run("artist", "split", "Clara", *into, "--dry-run").stderr
+    assert dry == f"This would split {about}. Each gets 3 tracks, 1 album.\n"
+    assert ask("artist", "split", "1", *into, "--dry-run")["into"][1] == {"id": None, "name": "Robert"}
+    refused = run("artist", "split", "Clara", *into, expect=1).stderr
+    assert refused == f"Error: This splits {about}. To confirm this without a terminal, add --yes.\n"
+    for given, code, words in (
+        ([], 2, "Missing option '--into'"),
+        (["--into", "Louise"], 2, "--into: Name 2 to 50 artists, not 1."),
+        ([*into, "--into", "x" * 256], 2, "--into: Must have at most 255 characters."),
+        ([*into, "--into", "\u200b"], 2, "--into: "),
+        (["--into", "Clara", *into], 1, "--into: Clara (artist 1) cannot be a part of itself."),
+        (["--into", "2", *into], 1, "--into: Louise is named twice."),
+        (["--into", "9", *into], 1, "--into: There is no artist 9."),
+    ):
+        assert words in run("artist", "split", "1", *given, "--yes", expect=code).stderr
+    assert "There is no artist 9." in run("artist", "split", "9", *into, "--yes", expect=1).stderr
+    done = ask("artist", "split", "Clara", *into, "--yes")
+    assert (done["id"], done["into"][1], done["tracks"]) == (1, {"id": 3, "name": "Robert"}, 3)
+    assert "There is no such artist." in run("artist", "show", "1", expect=1).stderr
+    assert [each["id"] for each in ask("track", "show", "3")["artists"]] == [2, 3]
+    (event,) = store.read(lambda: [*SecurityEvent.select()]).result()
+    assert (event.kind, event.actor) == ("artist.split", "cli")

@@ -249,6 +249,11 @@ PAGES: Mapping[str, PageRight] = {
         f"POST /insights/{noun}/merge": PageRight(form=_pair(noun), others={STRANGER: 403})
         for noun in ("artist", "album", "track")
     },
+    "GET /insights/artist/split": PageRight(query="?into=7"),
+    "POST /insights/artist/split": PageRight(
+        form=lambda world: {"artist": str(world.do(lambda: create("artist", world.ids[OWNER]))), "into": "Ann\nBob"},
+        others={STRANGER: 403},
+    ),
     "POST /insights/export/csv": DOWNLOAD,
     "POST /insights/export/json": DOWNLOAD,
     "POST /insights/export/xlsx": DOWNLOAD,

@@ -53,6 +53,8 @@ ROUTES: tuple[Route, ...] = (
     get("/imports/{id}/undo", partial(imports.preview_undo, IMPORT), find=runs.get_own, cost=FIGURES),
     post("/imports/{id}/undo", partial(imports.undo, IMPORT), find=runs.get_own),
     page("GET", merging.TWINS, merging.show_twins, Access.SESSION, cost=FIGURES),
+    get("/insights/artist/split", merging.show_split, form="/insights/artist/split"),
+    post("/insights/artist/split", merging.split, form="/insights/artist/split"),
     *(route for noun, find in FIND.items() for route in _pages(noun, find)),
 )
 # fmt: on

@@ -1,6 +1,6 @@
 """Validation of fields of artists, albums and tracks that people typed, by the schemas of the API."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from musicsvc.errors import Failure
@@ -8,7 +8,7 @@ from musicsvc.server.schemas.catalog import AlbumEdit, AlbumIn, ArtistEdit, Arti
 from musicsvc.server.schemas.fields import Body
 from musicsvc.server.schemas.reading import REQUIRED, Errors, check
 from musicsvc.store.catalog import fields
-from musicsvc.store.editing import row_texts
+from musicsvc.store.editing import row_texts, splitting
 
 EDIT: Mapping[str, type[Body]] = {"artist": ArtistEdit, "album": AlbumEdit, "track": TrackEdit}
 NEW: Mapping[str, type[Body]] = {"artist": ArtistIn, "album": AlbumIn, "track": TrackIn}
@@ -33,6 +33,15 @@ def faults(noun: str, texts: Mapping[str, str], schema: type[Body], *, now: int)
     sent, errors = _parse(noun, {name: text for name, text in texts.items() if name not in ids}, None)
     _add(errors, check(schema, sent, {"now": now})[1])
     return errors
+
+
+def fault_of_parts(texts: Sequence[str], *, now: int) -> str | None:
+    """Return a message if an artist cannot be split into artists with these names, whatever the database contains."""
+    if not splitting.FEWEST <= len(texts) <= splitting.MOST:
+        return splitting.wrong_number(len(texts))
+    return next(
+        (fault for text in texts for fault in faults("artist", {"name": text}, NEW["artist"], now=now).values()), None
+    )
 
 
 def _parse(noun: str, texts: Mapping[str, str], manager_id: int | None) -> tuple[dict[str, Any], Errors]:

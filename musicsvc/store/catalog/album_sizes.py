@@ -119,9 +119,14 @@ def require_within_limits(album_id: int, field: str) -> None:
         raise Invalid({field: excess})
 
 
-def excess_with_artist(artist_id: int) -> str:
-    """Return an error message if an album with the artist has too many tracks or JSON bytes, else an empty string."""
-    for some in batches([album for (album,) in _with_artist(artist_id)]):
+def with_artist(artist_id: int) -> list[int]:
+    """Return the albums whose JSON contains an artist."""
+    return [album for (album,) in _with_artist(artist_id)]
+
+
+def excess(album_ids: Sequence[int]) -> str:
+    """Return an error message if one of the albums has too many tracks or JSON bytes, else an empty string."""
+    for some in batches(album_ids):
         for album, size in measure(some).items():
             if size.excess:
                 return f"Album {album}: {size.excess}"

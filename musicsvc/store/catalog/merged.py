@@ -1,7 +1,7 @@
 """Tracks, albums and artists that were merged into others: the names and codes by which these are found, too."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from peewee import JOIN, Value
@@ -85,6 +85,29 @@ def add(kind: int, former: int, into: int, values: dict[str, Any], artists: Coll
         credited = MergedCredit.select(MergedCredit.merged, Value(into)).where(MergedCredit.artist == former)
         MergedCredit.insert_from(credited, [MergedCredit.merged, MergedCredit.artist]).on_conflict_ignore().execute()
         MergedCredit.delete().where(MergedCredit.artist == former).execute()
+
+
+def divide(former: int, name: str, into: Sequence[int]) -> None:
+    """Record that an artist was split. Its name, and those that led to it, lead to all of the others, in this order.
+
+    A row for each has the negative id of the artist, so that the artist counts as deleted, not as merged.
+    """
+    led = Merged.select(Merged.former, Merged.name).where(Merged.kind == ARTIST, Merged.into == former)
+    called = {-abs(each): also for each, also in led.tuples().iterator()} | {-former: name}
+    for group, also in called.items():
+        same = (Merged.kind == ARTIST) & Merged.former.in_((group, -group))
+        found = Merged.select(Merged.into).where(same).order_by(Merged.id).tuples()
+        before = [each for (each,) in found.iterator()] or [former]
+        Merged.delete().where(same).execute()
+        after = dict.fromkeys(part for each in before for part in (into if each == former else [each]))
+        values = {"kind": ARTIST, "former": group, "name": also, "imported_for": 0}
+        Merged.insert_many([values | {"into": part} for part in after]).execute()
+    for place, part in enumerate(into):
+        kinds = (TRACK,) if place else (TRACK, ALBUM)  # of an album, only the first artist counts
+        credited = MergedCredit.select(MergedCredit.merged, Value(part)).join(Merged)
+        rows = credited.where(MergedCredit.artist == former, Merged.kind.in_(kinds))
+        MergedCredit.insert_from(rows, [MergedCredit.merged, MergedCredit.artist]).on_conflict_ignore().execute()
+    MergedCredit.delete().where(MergedCredit.artist == former).execute()
 
 
 def forget(kind: int, into: int) -> None:

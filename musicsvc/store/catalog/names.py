@@ -1,11 +1,12 @@
 """Find artists, albums and tracks by what people type in place of an id."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from musicsvc.errors import Failure
 from musicsvc.store.engine.name_index import INDEXES
+from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track
 
 LARGEST_ID = 2**63 - 1
@@ -14,9 +15,9 @@ LONGEST = 300  # characters of a name with its id
 ALIKE = 50  # names that are compared; equal ones are the best matches
 WITH_ID = re.compile(r"(.+) \(([0-9]{1,18})\)")
 TABLES: Mapping[str, Any] = {"artist": Artist, "album": Album, "track": Track}
-# Whether an account manages the artist, album or track {id}.
+# Whether an account (of artists also nobody, 0) manages the artist, album or track {id}.
 MANAGED = {
-    "artist": "EXISTS (SELECT 1 FROM artist a WHERE a.id = {id} AND a.manager_id = ?)",
+    "artist": "EXISTS (SELECT 1 FROM artist a WHERE a.id = {id} AND coalesce(a.manager_id, 0) = ?)",
     **{
         noun: f"""EXISTS (SELECT 1 FROM {noun}_artist l JOIN artist a ON a.id = l.artist_id
                           WHERE l.{noun}_id = {{id}} AND a.manager_id = ?)"""  # noqa: S608 - our own nouns
@@ -52,9 +53,39 @@ def find_id(noun: str, text: str, *, manager_id: int | None = None, digits: bool
     managed = _named(noun, text, manager_id) if manager_id is not None else []
     ids = managed or _named(noun, text)
     if len(ids) != 1:
-        several = f"Several {noun}s are named {text}: {', '.join(map(str, ids))}. Give an id."
-        raise Failure(several if ids else f"There is no {noun} named {text}.")
+        raise Failure(_several(noun, text, ids) if ids else f"There is no {noun} named {text}.")
     return ids[0]
+
+
+def as_id(noun: str, text: str) -> int | None:
+    """Return the id that a text means if it is digits alone, or a name with the id of a row that has this name."""
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return min(int(text), LARGEST_ID)
+    found = WITH_ID.fullmatch(text)
+    table = TABLES[noun]
+    if found is None or not table.select().where(table.id == int(found[2]), table.name == found[1]).exists():
+        return None
+    return int(found[2])
+
+
+def find_alike(noun: str, name: str, manager_id: int | None) -> int | None:
+    """Return the row that an account manages, or nobody (None), whose name has the key of this name, or None.
+
+    A name that is written in the same way comes before others. Raises Failure if several rows have the name.
+    """
+    alike = INDEXES[noun].find(name, ALIKE, (MANAGED[noun], manager_id or 0))
+    table, key = TABLES[noun], name_key(name)
+    rows = table.select(table.id, table.name).where(table.id.in_(alike)).order_by(table.id).tuples()
+    found = {each: named for each, named in rows.iterator() if name_key(named) == key} if alike else {}
+    ids = [each for each, named in found.items() if named == name] or [*found]
+    if len(ids) > 1:
+        raise Failure(_several(noun, name, ids))
+    return ids[0] if ids else None
+
+
+def _several(noun: str, name: str, ids: Sequence[int]) -> str:
+    return f"Several {noun}s are named {name}: {', '.join(map(str, ids))}. Give an id."
 
 
 def _named(noun: str, text: str, manager_id: int | None = None) -> list[int]:

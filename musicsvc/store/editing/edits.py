@@ -117,7 +117,7 @@ def edit_artist(artist: ArtistRow, changes: Mapping[str, Any], *, now: int) -> A
     edited = artists.get(artist.id)
     if album_sizes.of_artist(edited.name, edited.image_small) > album_sizes.of_artist(artist.name, artist.image_small):
         field = "image_small" if edited.image_small != artist.image_small else "name"
-        if excess := album_sizes.excess_with_artist(artist.id):
+        if excess := album_sizes.excess(album_sizes.with_artist(artist.id)):
             raise Invalid({field: excess})
     return edited
 

@@ -71,18 +71,28 @@ def _labels(name: str, owner: Any, member: Any, most: int | None = None) -> Link
 
 
 def _credits(name: str, owner: Any) -> Link:
-    """Return the link of what credits an artist. On something that has both, the other takes the earlier position."""
-    table = owner.model
+    """Return the link of what credits an artist."""
 
     def move(source: int, target: int) -> None:
-        beside = table.alias()
-        of_source = beside.select(beside.position).where(getattr(beside, owner.name) == owner, beside.artist == source)
-        later = (table.artist == target) & (table.position > of_source)
-        table.update(position=of_source).where(later).execute()
-        rows = table.select(owner, Value(target), table.position).where(table.artist == source)
-        table.insert_from(rows, [owner, table.artist, table.position]).on_conflict_ignore().execute()
+        _credit(owner, source, [target])
 
-    return Link(name, lambda source, _: table.select().where(table.artist == source), move)
+    return Link(name, lambda source, _: owner.model.select().where(owner.model.artist == source), move)
+
+
+def _credit(owner: Any, source: int, targets: Sequence[int]) -> None:
+    """Credit artists wherever one is, at its place and in this order. Those with an earlier place stay there."""
+    table = owner.model
+    beside = table.alias()
+    at = beside.select(beside.position).where(getattr(beside, owner.name) == owner, beside.artist == source)
+    if len(targets) > 1:
+        on = table.select(owner).where(table.artist == source)
+        after = owner.in_(on) & (table.position > at)
+        table.update(position=table.position + len(targets) - 1).where(after).execute()
+    for place, target in enumerate(targets):
+        later = (table.artist == target) & (table.position > at)
+        table.update(position=Value(place) + at).where(later).execute()
+        rows = table.select(owner, Value(target), table.position + place).where(table.artist == source)
+        table.insert_from(rows, [owner, table.artist, table.position]).on_conflict_ignore().execute()
 
 
 def _move_album_artists(source: int, target: int) -> None:
@@ -128,8 +138,15 @@ def move(kind: int, source: int, target: int) -> None:
     if kind == TRACK:
         _count_given(target)
     else:
-        _move_deleted(kind, source, target)
+        _move_deleted(kind, source, [target])
     _move_shared(kind, source, target)
+
+
+def divide(source: int, targets: Sequence[int]) -> None:
+    """Let what credits an artist credit several, in its place. Share links of it show nothing any more."""
+    for owner in (TrackArtist.track, AlbumArtist.album):
+        _credit(owner, source, targets)
+    _move_deleted(ARTIST, source, targets)
 
 
 def _count_given(track: int) -> None:
@@ -140,12 +157,13 @@ def _count_given(track: int) -> None:
     Track.update(likes_count=likes, reposts_count=reposts).where(Track.id == track).execute()
 
 
-def _move_deleted(kind: int, source: int, target: int) -> None:
-    """Let the plays of deleted tracks that count for the one count for the other."""
+def _move_deleted(kind: int, source: int, targets: Sequence[int]) -> None:
+    """Let the plays of deleted tracks that count for the one count for the others."""
     of_source = (DeletedTrack.kind == kind) & (DeletedTrack.subject == source)
     columns = [DeletedTrack.kind, DeletedTrack.subject, DeletedTrack.track, DeletedTrack.duration]
-    rows = DeletedTrack.select(columns[0], Value(target), *columns[2:]).where(of_source)
-    DeletedTrack.insert_from(rows, columns).on_conflict_ignore().execute()
+    for target in targets:
+        rows = DeletedTrack.select(columns[0], Value(target), *columns[2:]).where(of_source)
+        DeletedTrack.insert_from(rows, columns).on_conflict_ignore().execute()
     DeletedTrack.delete().where(of_source).execute()
 
 

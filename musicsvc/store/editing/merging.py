@@ -180,7 +180,7 @@ def _merge_artists(pair: _Pair, now: int) -> None:
     sizes = [album_sizes.of_artist(row["name"], row["image_small"]) for row in (pair.source, pair.target)]
     image = pair.target["image_small"] or pair.source["image_small"]
     grown = album_sizes.of_artist(pair.target["name"], image) > min(sizes)
-    if grown and (excess := album_sizes.excess_with_artist(target)):
+    if grown and (excess := album_sizes.excess(album_sizes.with_artist(target))):
         raise Conflict(excess)
 
 

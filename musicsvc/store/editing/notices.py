@@ -1,4 +1,4 @@
-"""Security events of the managers of what was deleted, merged, or taken from their artists by somebody else.
+"""Security events of the managers of what was deleted, merged, split, or taken from their artists by somebody else.
 
 An event goes to each manager, so that a person who shares a track with others learns who has changed it.
 """
@@ -20,6 +20,7 @@ from musicsvc.wording import quantity
 VERBS: Mapping[str, str] = {
     **{f"{noun}.deleted": "deleted" for noun in ("artist", "album", "track")},
     **{f"{noun}.merged": "merged" for noun in ("artist", "album", "track")},
+    "artist.split": "split",
     **{f"{noun}.uncredited": "removed" for noun in ("album", "track")},
 }
 OWN_PARTS = ("api", "page")  # events by these, without the account that acted, are of the account itself

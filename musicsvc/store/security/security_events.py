@@ -34,6 +34,7 @@ Kind = Literal[
     "album.deleted",
     "track.deleted",
     "artist.merged",
+    "artist.split",
     "album.merged",
     "track.merged",
     "album.uncredited",

@@ -1,14 +1,15 @@
-"""Pages to find twins among artists, albums and tracks, and to merge one into another."""
+"""Pages to find twins among artists, albums and tracks, to merge one into another, and to split an artist."""
 
 from functools import partial
 
 from musicsvc.errors import Conflict, Failure, Invalid
 from musicsvc.server.responses.answer_cache import FragmentReader
-from musicsvc.server.schemas.pages.editing import MergeForm, MergeQuery, TwinsQuery
+from musicsvc.server.schemas import editing
+from musicsvc.server.schemas.pages.editing import MergeForm, MergeQuery, SplitForm, SplitQuery, TwinsQuery, read_parts
 from musicsvc.server.shapes import editing as shapes
 from musicsvc.server.shapes.pages import Redirect, View
 from musicsvc.store.catalog import names
-from musicsvc.store.editing import merging, row_texts, twins
+from musicsvc.store.editing import merging, row_texts, splitting, twins
 from musicsvc.store.editing.merging import Noun
 from musicsvc.store.engine.pagination import Page
 from musicsvc.store.security.security_events import Actor, Administrator
@@ -53,6 +54,39 @@ def _find(noun: Noun, name: str, text: str, caller: SessionIdentity) -> int:
 
 def merge(noun: Noun, body: MergeForm, caller: SessionIdentity, now: int) -> Redirect:
     """Merge one row into another."""
-    actor: Actor = Administrator(caller.user_id) if caller.admin else "page"
-    done = merging.merge(noun, body.merge, body.into, now=now, caller=caller, actor=actor)
+    done = merging.merge(noun, body.merge, body.into, now=now, caller=caller, actor=_actor(caller))
     return Redirect(f"{TWINS}?kind={noun}", f"{done.from_name} is merged into {done.into_name}.")
+
+
+def show_split(query: SplitQuery, caller: SessionIdentity, now: int) -> View:
+    """Let the user choose an artist and its parts and, once they are chosen, show what a split would do.
+
+    Raises Invalid for parts that are none, and for a track that would have too many artists.
+    """
+    artist = None if not query.artist else _find("artist", "artist", query.artist, caller)
+    values = {"query": query, "known": names.managed("artist", caller.user_id), "preview": None}
+    if artist is None or query.into is None:
+        return View("insights/split.html", values)
+    try:
+        preview = splitting.preview(artist, _parts(query.into, now), caller=caller)
+    except Conflict as failure:
+        raise Invalid({"into": failure.message}) from None
+    return View("insights/split.html", values | {"preview": preview})
+
+
+def _parts(text: str, now: int) -> list[str]:
+    parts = read_parts(text)
+    if fault := editing.fault_of_parts(parts, now=now):
+        raise Invalid({"into": fault})
+    return parts
+
+
+def split(body: SplitForm, caller: SessionIdentity, now: int) -> Redirect:
+    """Split an artist into others."""
+    parts = _parts(body.into, now)
+    done = splitting.split(body.artist, parts, now=now, caller=caller, actor=_actor(caller))
+    return Redirect("/insights/artists", f"{done.name} is split into {', '.join(part.name for part in done.into)}.")
+
+
+def _actor(caller: SessionIdentity) -> Actor:
+    return Administrator(caller.user_id) if caller.admin else "page"

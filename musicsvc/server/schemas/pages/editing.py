@@ -11,6 +11,7 @@ from musicsvc.server.schemas.pages.insights import FormId
 from musicsvc.store.catalog.fields import FIELDS, Field
 from musicsvc.store.editing.merging import Noun
 
+LONGEST_PARTS = 16_000  # characters of all names of artists into which one is split
 WAS = "was."  # before the name of a field: its text when the form was shown
 
 
@@ -42,6 +43,20 @@ class MergeForm(Form):
     into: Annotated[int, pydantic.Field(ge=1, le=MAX_ID), DIGITS_ONLY]
 
 
+class SplitQuery(Query):
+    """The name or id of an artist, and those of the artists into which it is split, one in a line."""
+
+    artist: Annotated[str | None, Text(0, 300)] = None
+    into: Annotated[str | None, Text(0, LONGEST_PARTS)] = None
+
+
+class SplitForm(Form):
+    """The id of an artist, and the names or ids of the artists into which it is split, one in a line."""
+
+    artist: Annotated[int, pydantic.Field(ge=1, le=MAX_ID), DIGITS_ONLY]
+    into: Annotated[str, Text(0, LONGEST_PARTS)] = ""
+
+
 class FieldsForm(Form):
     """Any fields, as texts (`read_texts`)."""
 
@@ -51,6 +66,11 @@ class FieldsForm(Form):
 def read_texts(noun: str, sent: Mapping[str, Any]) -> dict[str, str]:
     """Return the text of each field of a form. Several artists are in `artists.0`, `artists.1` and so on."""
     return {field.name: _joined(field, sent) for field in FIELDS[noun]}
+
+
+def read_parts(text: str) -> list[str]:
+    """Return the lines of a text that are not blank."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def read_former(noun: str, sent: Mapping[str, Any]) -> dict[str, str]:
