@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 from peewee import JOIN, Value
 
+from musicsvc.store.engine import name_index
+from musicsvc.store.engine.name_index import MERGED
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Album, Artist, Merged, MergedCredit
 
@@ -77,6 +79,7 @@ def add(kind: int, former: int, into: int, values: dict[str, Any], artists: Coll
     """
     Merged.update(into=into).where(Merged.kind == kind, Merged.into == former).execute()
     number = Merged.insert(kind=kind, former=former, into=into, **values).execute()
+    name_index.spell(MERGED, [(number, values["name"])])
     if artists:
         MergedCredit.insert_many([{"merged": number, "artist": artist} for artist in artists]).execute()
     if kind == ALBUM:
@@ -112,7 +115,9 @@ def divide(former: int, name: str, into: Sequence[int]) -> None:
 
 def forget(kind: int, into: int) -> None:
     """Forget what was merged into a row that is deleted."""
-    Merged.delete().where(Merged.kind == kind, Merged.into == into).execute()
+    gone = (Merged.kind == kind) & (Merged.into == into)
+    name_index.unspell(MERGED, Merged.select(Merged.id, Merged.name).where(gone).tuples().iterator())
+    Merged.delete().where(gone).execute()
 
 
 def targets(kind: int, ids: Collection[int]) -> dict[int, int]:

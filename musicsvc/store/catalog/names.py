@@ -96,4 +96,7 @@ def _named(noun: str, text: str, manager_id: int | None = None) -> list[int]:
     name, number = (found[1], int(found[2])) if found else (text, 0)
     table = TABLES[noun]
     rows = table.select(table.id, table.name).where(table.id.in_([*alike, number])).order_by(table.id)
-    return [each for each, named in rows.tuples().iterator() if named == text or (each, named) == (number, name)]
+    named = list(rows.tuples().iterator())
+    exact = [each for each, called in named if called == text or (each, called) == (number, name)]
+    keys = name_key(text), name_key(name)
+    return exact or [each for each, called in named if name_key(called) == keys[each == number]]

@@ -20,7 +20,8 @@ from peewee import SQL, fn
 
 from musicsvc.store.catalog import external_ids
 from musicsvc.store.editing.merging import Noun
-from musicsvc.store.engine.name_keys import folded_key
+from musicsvc.store.engine.name_index import spellings
+from musicsvc.store.engine.name_keys import folded_key, name_key
 from musicsvc.store.engine.pagination import Listing, Page
 from musicsvc.store.engine.sql import batches
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track, TrackArtist, User
@@ -160,13 +161,14 @@ def has_others(user_id: int | None) -> bool:
 
 def under_others(names: Sequence[str], user_id: int | None) -> OtherManagers:
     """Count the artists with these names that have another manager than this account (None: that have any)."""
-    found: set[str] = set()
+    keys, found = set(map(name_key, names)), set[str]()
     managers: Counter[str | None] = Counter()
     for some in batches(names):
         query = Artist.select(Artist.name, User.email).join(User, "LEFT JOIN").distinct()
-        for name, other in query.where(Artist.name.in_(some), _of_others(user_id)).tuples().iterator():
-            found.add(name)
-            managers[other] += 1
+        for name, other in query.where(Artist.name.in_(spellings(some)), _of_others(user_id)).tuples().iterator():
+            if name_key(name) in keys:
+                found.add(name_key(name))
+                managers[other] += 1
     return OtherManagers(len(found), managers)
 
 

@@ -1,26 +1,37 @@
 """Indexes of names for searches that ignore case and accents, with the best matches first.
 
-An index marks the beginning of each name and word with special characters. Its keys sort by length of the name, then by
+An index marks the beginning of each name and word with special characters. In scripts without blanks, each character
+begins a word. Its keys sort by length of the name, then by
 id, so that the best matches of a search have the lowest keys. On SQLite it is an FTS5 table of trigrams, on PostgreSQL
 a table with a trigram index.
 
-Triggers insert each name of an artist, album, track or public playlist that a transaction adds, changes or deletes into
-the table `name_change`. Before COMMIT, the transaction updates the indexes and empties this table, so other
-transactions never see its rows.
+Triggers insert each name of an artist, album, track or playlist that a transaction adds, changes or deletes into the
+table `name_change`. Before COMMIT, the transaction updates the indexes and empties this table, so other transactions
+never see its rows.
+
+The table `name_spelling` has the names that differ from their keys (`name_keys.name_key`), so that imports find all
+names with a key: those that equal it, and these.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from musicsvc.store.engine.name_keys import folded_key
+from musicsvc.store.engine.name_keys import folded_key, name_key
 from musicsvc.store.engine.sql import current, fetch, in_list, is_sqlite, run, run_many
 from musicsvc.store.engine.tables import current_tables
 
 # Two characters each, so that a mark and one letter make a trigram. No folded name contains them: they become a and o.
 NAME_BEGINS, WORD_BEGINS = "ªª", "ºº"
-LATER_WORD = re.compile(r"(?<=[\W_])(?=[^\W_])")  # a place before a letter or digit and after another character
+# Han, kana, Hangul, Thai, Lao, Khmer and Myanmar.
+WITHOUT_BLANKS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u19e0-\u19ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u303c"
+    "\u3041-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff"
+    "\uf900-\ufaff\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
+)
+# A place before a character of these scripts, or before a letter or digit and after another character or one of them.
+LATER_WORD = re.compile(rf"(?<=.)(?=[{WITHOUT_BLANKS}])|(?<=[\W_{WITHOUT_BLANKS}])(?=[^\W_])")
 TRIGRAM = 3
 ID_BITS, LONGEST = 53, 1023
 ID_MASK = (1 << ID_BITS) - 1
@@ -42,9 +53,17 @@ INSERT = "INSERT INTO {table} (rowid, name) VALUES (?, ?)"
 DELETE = "DELETE FROM {table} WHERE {key} = ?"
 NOTES = "name_change"
 TAKE = f"DELETE FROM {NOTES} RETURNING source, id, name"  # noqa: S608 - a constant
-NAMES = "SELECT id, name FROM {source} WHERE {indexed} AND id {among} ORDER BY id"
+NAMES = "SELECT id, name, {indexed} FROM {source} WHERE id {among} ORDER BY id"
 COUNTS = "SELECT (SELECT count(*) FROM {source} WHERE {indexed}), (SELECT count(*) FROM {index})"
-NEXT = "SELECT id, {name} FROM {source} WHERE {indexed} AND id > ? ORDER BY id LIMIT ?"
+NEXT = "SELECT id, {name}, {indexed} FROM {source} WHERE id > ? ORDER BY id LIMIT ?"
+SPELLINGS = "name_spelling"
+KEY = 64  # characters of a key that are stored: names whose keys begin alike are compared by those who find them
+SPELL = f"""
+    INSERT INTO {SPELLINGS} (key, source, id, name) VALUES (?, ?, ?, ?)
+    ON CONFLICT (key, source, id) DO UPDATE SET name = excluded.name
+"""  # noqa: S608 - a constant
+UNSPELL = f"DELETE FROM {SPELLINGS} WHERE key = ? AND source = ? AND id = ?"  # noqa: S608 - a constant
+SPELLED = f"SELECT name FROM {SPELLINGS} WHERE key {{among}}"  # noqa: S608 - a constant
 BATCH = 10_000
 
 Condition = tuple[str, int]
@@ -186,6 +205,7 @@ ACCOUNTS = NameIndex("account_search")
 INDEXES = {"artist": ARTISTS, "album": ALBUMS, "track": TRACKS, "playlist": PLAYLISTS}  # by table
 ALL_INDEXES = {**INDEXES, "account": ACCOUNTS}  # no trigger notes the names of accounts
 INDEXED = {"playlist": "public", "account": "suspended_at IS NULL"}  # the rows that are indexed, if not all
+MERGED = "merged"  # no trigger notes the names of what was merged
 NAMED_BY = {"account": "display_name"}  # the column of the names, if not `name`
 
 
@@ -194,6 +214,16 @@ def index_changed_names(statements: Iterable[str]) -> None:
     tables = current_tables()
     if all(INDEXES.keys().isdisjoint(tables.changed(each)) for each in statements) or NOTES not in tables.names:
         return
+    for source, former, names in _take_changed():
+        INDEXES[source].remove(former)
+        INDEXES[source].add((row_id, name) for row_id, name, indexed in names if indexed)
+
+
+def _take_changed() -> Iterator[tuple[str, list[tuple[int, str]], list[Any]]]:
+    """Yield table, former names and present names (id, name, whether it is indexed) of the rows noted so far.
+
+    The spellings are right then.
+    """
     former: dict[str, list[tuple[int, str]]] = {}
     changed: dict[str, set[int]] = {}
     for source, row_id, name in fetch(TAKE):
@@ -201,9 +231,35 @@ def index_changed_names(statements: Iterable[str]) -> None:
         if name is not None:
             former.setdefault(source, []).append((row_id, name))
     for source, ids in changed.items():
-        INDEXES[source].remove(former.get(source, ()))
         among, values = in_list(ids)
-        INDEXES[source].add(fetch(NAMES.format(source=source, indexed=_indexed(source), among=among), values))
+        names = fetch(NAMES.format(source=source, indexed=_indexed(source), among=among), values)
+        before = former.get(source, [])
+        unspell(source, before)
+        spell(source, [row[:2] for row in names])
+        yield source, before, names
+
+
+def spell(source: str, names: Iterable[tuple[int, str]]) -> None:
+    """Add names, given as (id, name) pairs of rows of the table `source`, to the spellings if they are none yet."""
+    run_many(SPELL, [(name_key(name)[:KEY], source, row_id, name) for row_id, name in names if name_key(name) != name])
+
+
+def unspell(source: str, names: Iterable[tuple[int, str]]) -> None:
+    """Remove names, given as (id, name) pairs of rows of the table `source`, from the spellings."""
+    run_many(UNSPELL, [(name_key(name)[:KEY], source, row_id) for row_id, name in names if name_key(name) != name])
+
+
+def spell_noted() -> None:
+    """Let `spellings` find the names that a transaction has written so far, which will be rolled back."""
+    for _ in _take_changed():
+        pass
+
+
+def spellings(names: Collection[str]) -> set[str]:
+    """Return all spellings of these names that rows may have. Others may be among them."""
+    keys = set(map(name_key, names))
+    among, values = in_list({key[:KEY] for key in keys})
+    return keys.union(names, (name for (name,) in fetch(SPELLED.format(among=among), values)))
 
 
 def differences() -> list[str]:
@@ -221,13 +277,23 @@ def rebuild() -> None:
     if not is_sqlite():
         run(f"LOCK TABLE {', '.join(ALL_INDEXES)} IN SHARE MODE")
     run(f"DELETE FROM {NOTES}")  # noqa: S608 - a constant
-    for source, index in ALL_INDEXES.items():
-        run(f"DELETE FROM {index.table}")  # noqa: S608 - our own names
-        following = NEXT.format(source=source, name=NAMED_BY.get(source, "name"), indexed=_indexed(source))
-        last = 0
-        while names := fetch(following, last, BATCH):
-            index.add(names)
-            last = names[-1][0]
+    for table in (SPELLINGS, *(index.table for index in ALL_INDEXES.values())):
+        run(f"DELETE FROM {table}")  # noqa: S608 - our own names
+    for source in (*ALL_INDEXES, MERGED):
+        for names in all_names(source):
+            if source in ALL_INDEXES:
+                ALL_INDEXES[source].add((row_id, name) for row_id, name, indexed in names if indexed)
+            if source != "account":
+                spell(source, [row[:2] for row in names])
+
+
+def all_names(source: str) -> Iterator[list[Any]]:
+    """Yield batches of id, name and whether it is indexed of all rows of a table, by id."""
+    following = NEXT.format(source=source, name=NAMED_BY.get(source, "name"), indexed=_indexed(source))
+    last = 0
+    while names := fetch(following, last, BATCH):
+        yield names
+        last = names[-1][0]
 
 
 def _indexed(source: str) -> str:

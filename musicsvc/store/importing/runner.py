@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
+from musicsvc.store.engine import name_index
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.columns import Cells, Columns, Field
 from musicsvc.store.importing.files.records import Pause, Reader, Record, Step
@@ -297,6 +298,7 @@ class _Runner(Generic[Row]):
                 outcome = self._write(batch, run)
                 outcome.remember()
                 done.append(outcome)
+                name_index.spell_noted()
             if time.monotonic() - began > (self.pace.trial or LONGEST_TRIAL):
                 raise _RolledBackError(finished=False)
         raise _RolledBackError(finished=True)

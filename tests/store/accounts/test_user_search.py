@@ -42,14 +42,21 @@ def _tier(name: str, query: str) -> int | None:
     if name.startswith(query):
         return 0
     places = [at for at in range(1, len(name)) if name.startswith(query, at)]
-    if any(name[at].isalnum() and not name[at - 1].isalnum() for at in places):
+    if any(_begins_word(name, at) for at in places):
         return 1
     return 2 if places and len(query) >= 3 else None
 
 
+def _begins_word(name: str, at: int) -> bool:
+    """Return whether a word begins here, after the first character."""
+    before = name[at - 1]
+    return name[at] in BLANKLESS or (name[at].isalnum() and (not before.isalnum() or before in BLANKLESS))
+
+
 SIGNS = st.sampled_from(
-    [*"aAbBnoß1 -'%_\"\\*ªº.", "é", "e\u0301", "Å", "ﬁ", "太", "郎", "한", "и", "й", "क्ष", "\u200d", "🎵"]
+    [*"aAbBnoß1 -'%_\"\\*ªº.", "é", "e\u0301", "Å", "ﬁ", "太", "郎", "한", "ภ", "า", "и", "й", "क्ष", "\u200d", "🎵"]
 )
+BLANKLESS = set("太郎한ภา")
 TEXT = st.lists(SIGNS, min_size=1, max_size=9).map("".join)
 
 
@@ -83,6 +90,22 @@ def test_a_search_finds_what_the_rule_says_and_in_its_order(
         ("مُحَمَّد", "محمد"),
         ("山田太郎", "田太郎"),
         ("김민준", "김민"),
+        ("周杰伦", "杰伦"),
+        ("周杰伦", "伦"),
+        ("김민준", "준"),
+        ("きゃりーぱみゅ", "みゅ"),
+        ("ภาษาไทย", "ษา"),
+        ("ພາສາລາວ", "ວ"),
+        ("ភាសាខ្មែរ", "ខ្មែ"),
+        ("မြန်မာ", "မာ"),
+        ("The 周", "周"),
+        ("DJ周", "周"),
+        ("周DJ", "dj"),
+        ("a\u2010ha", "a-ha"),
+        ("a-ha", "A\u2013HA"),
+        ("\u201cHeroes\u201d", '"heroes"'),
+        ('"Heroes"', "\u201eheroes"),
+        ("Don\u2019t", "don't"),
         ("Anna\u00a0 Maria", "anna maria"),
         ("An\u00adna", "anna"),
         ("❤️ beats", "❤ be"),

@@ -181,12 +181,6 @@ def test_artists_differ_by_case_and_by_manager(store: Store, imported: Import) -
         imported([row], user="nobody@a.test")
 
 
-def test_names_that_only_look_alike_are_other_artists(imported: Import) -> None:
-    names = ["Björk", "Bjo\u0308rk", "Bjork", "Björk "]
-    summary = imported([{"track": "T", "artist": name} for name in names])
-    assert counts(summary, "artists") == (3, 0, 1, 0)
-
-
 def test_columns_are_mapped_and_left_out(store: Store, imported: Import) -> None:
     row = {"song": "T", "by": "A", "and": "B", "key": "not a key", "tempo": 90, "popularity": 3}
     imported([row], pairs=["song=track", "by=artist", "and=artist", "key=", "tempo=bpm"])

@@ -8,7 +8,8 @@ from peewee import SQL, fn
 
 from musicsvc.store.catalog import album_sizes, merged
 from musicsvc.store.catalog.merged import ALBUM, Former
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import bulk, name_index
+from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.index import UNCHANGED, Index, Item, Key, Offer, Size
@@ -42,10 +43,11 @@ class Albums(Index):
         keys = [self._key(row) for row in rows if row.album]
         external_ids = {key[1] for key in keys if key[0] == "id"}
         named = [key for key in keys if key[0] == "name"]
+        names = name_index.spellings([key[2] for key in named])
         of_id = _by_external_id(external_ids, scope.user or 0) if external_ids else []
-        of_name = _by_name({key[1] for key in named}, {key[2] for key in named}) if named else []
+        of_name = _by_name({key[1] for key in named}, names) if named else []
         self._load([*of_id, *of_name])
-        self._add_merged(merged.find(ALBUM, name={key[2] for key in named}, external_id=external_ids))
+        self._add_merged(merged.find(ALBUM, name=names, external_id=external_ids))
         self._ids = iter(bulk.ids(Album, len(keys)))
 
     def _add_merged(self, formers: Sequence[Former]) -> None:
@@ -55,7 +57,7 @@ class Albums(Index):
             if former.external_id is not None and former.imported_for == (self._scope.user or 0):
                 self.add_former(("id", former.external_id), album)
             for artist in former.artists:
-                self.add_former(("name", artist, former.name), album)
+                self.add_former(("name", artist, name_key(former.name)), album)
 
     def load_others(self, ids: Iterable[int | None]) -> None:
         """Add the albums with these ids, which the tracks of the batch are on."""
@@ -80,19 +82,21 @@ class Albums(Index):
     def _key(self, row: CatalogRow) -> Key:
         if row.album_external_id:
             return ("id", row.album_external_id)
-        return ("name", self._artists.ids[row.album_credits[0]], row.album)
+        return ("name", self._artists.ids[row.album_credits[0]], name_key(row.album or ""))
 
     def compare(self, row: CatalogRow) -> AlbumOffer:
         """Find the album of the row, or make one that `take` adds. Return what the row says of it."""
-        album = self.find(self._key(row))
-        if album is None and (other := self.find_former(self._key(row))) is not None:
+        key = self._key(row)
+        album = self.find(key, row.album)
+        if album is None and (other := self.find_former(key)) is not None:
             return AlbumOffer(other, UNCHANGED, {}, former=True)
         if album is None:
             values = dict.fromkeys(FIELDS) | {"artists": {}}
             album = Item(
                 next(self._ids), values, row.album_external_id, new=True, size=Size(bytes=album_sizes.EMPTY_ALBUM)
             )
-        offer = album.compare(zip(FIELDS, (row.album, *map(row.values.get, OF_ROW)), strict=True))
+        name = row.album if row.album_external_id else album.values["name"] or row.album
+        offer = album.compare(zip(FIELDS, (name, *map(row.values.get, OF_ROW)), strict=True))
         return AlbumOffer(album, offer, album.lacks("artists", dict.fromkeys(self._artists.of(row.album_credits))))
 
     def take(self, row: CatalogRow, offer: AlbumOffer) -> None:
@@ -169,7 +173,7 @@ def _imageless(ids: Collection[int]) -> Any:
 
 
 def _name_key(album: Item) -> Key:
-    return ("name", next(iter(album.values["artists"]), None), album.values["name"])
+    return ("name", next(iter(album.values["artists"]), None), name_key(album.values["name"]))
 
 
 def _links(album: Item) -> Iterator[tuple[int, int, int]]:

@@ -1,4 +1,4 @@
-"""Find or create the artists of a catalog import. Only the manager's artists are searched, by exact name.
+"""Find or create the artists of a catalog import, by the keys of their names among those of the manager.
 
 An artist also has the names of those that were merged into it.
 """
@@ -10,7 +10,8 @@ from peewee import SQL, fn
 
 from musicsvc.store.catalog import album_sizes
 from musicsvc.store.catalog.merged import ARTIST
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import bulk, name_index
+from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.summary import Counts
@@ -23,16 +24,22 @@ class Artists:
 
     def __init__(self, rows: Sequence[CatalogRow], manager: int | None) -> None:
         names = dict.fromkeys(name for row in rows for name in (*row.artists, *row.album_artists))
-        found = {row[0]: row[1:] for row in _find(names, manager or 0)}
+        keys = {name: name_key(name) for name in names}
+        stored = _find(name_index.spellings(names), manager or 0)
+        exact = {row[0]: row[1:] for row in stored}
+        alike = {name_key(row[0]): row[1:] for row in stored}
+        self._missing = bulk.ids(Artist, len({*keys.values()} - alike.keys()))
+        unused = iter(self._missing)
+        for name, key in keys.items():
+            if key not in alike:
+                alike[key] = next(unused), name, None
+        found = {name: exact.get(name) or alike[key] for name, key in keys.items()}
         self._manager = manager
-        self._missing = [name for name in names if name not in found]
-        self._needed: set[str] = set()
+        self._needed: dict[int, str] = {}
         self._named = 0
-        missing = dict(zip(self._missing, bulk.ids(Artist, len(self._missing)), strict=True))
-        self.ids = {name: artist_id for name, (artist_id, *_) in found.items()} | missing
+        self.ids: dict[str, int] = {name: artist_id for name, (artist_id, *_) in found.items()}
         self._images = {artist_id: image for artist_id, _, image in found.values()}
         self._names = {artist_id: name for artist_id, name, _ in found.values()}
-        self._names |= {artist_id: name for name, artist_id in missing.items()}
         self._sizes: dict[int, int] = {}
         self._credits: dict[tuple[str, ...], tuple[int, ...]] = {}
 
@@ -43,7 +50,8 @@ class Artists:
 
     def need(self, row: CatalogRow) -> None:
         """Count the artists that the row names, and create those of them that are missing."""
-        self._needed.update(row.artists, row.album_artists)
+        for name in (*row.artists, *row.album_artists):
+            self._needed.setdefault(self.ids[name], name)
         self._named += len(row.artists)
 
     def size(self, ids: Iterable[int]) -> int:
@@ -60,7 +68,8 @@ class Artists:
 
     def save(self, run: int, now: int) -> Counts:
         """Create the missing artists that rows need, and return the counts of the batch."""
-        rows = [(self.ids[name], name, self._manager, now) for name in self._missing if name in self._needed]
+        needed = [each for each in self._missing if each in self._needed]
+        rows = [(each, self._needed[each], self._manager, now) for each in needed]
         bulk.insert(Artist, ("id", "name", "manager", "created_at"), rows)
         runs.made(run, Artist, [row[0] for row in rows])
         return Counts(new=len(rows), repeated=self._named - len(rows))

@@ -107,11 +107,12 @@ class Index:
         self._by_name: dict[Key, list[Item]] = {}
         self._former: dict[Key, Item] = {}
 
-    def find(self, key: Key) -> Item | None:
-        """Return the item with this key, the first one if several have the same name, or None."""
+    def find(self, key: Key, name: str | None = None) -> Item | None:
+        """Return the item with this key, of several the first one written as `name` or else the first one, or None."""
         if key[0] != "name":
             return self._by_code.get(key)
-        return next((item for item in self._by_name.get(key, ()) if item.name_key == key), None)
+        found = [item for item in self._by_name.get(key, ()) if item.name_key == key]
+        return next((item for item in found if item.values["name"] == name), found[0] if found else None)
 
     def find_former(self, key: Key) -> Item | None:
         """Return the item into which the one with this key was merged. Rows with the key change nothing of it."""

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from musicsvc.store.catalog import genres, identifiers, merged
 from musicsvc.store.catalog.merged import TRACK, Former
 from musicsvc.store.editing import notices
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import bulk, name_index
+from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.index import UNCHANGED, Index, Item, Key, Offer
@@ -48,7 +49,7 @@ class Tracks(Index):
         self._named: list[str] = []  # the genres of all rows
         by_isrc = _by_isrc({row.isrc for row in rows if row.isrc}, scope)
         external_ids = {row.external_id for row in rows if row.external_id}
-        names = {row.name for row in rows if not row.external_id}
+        names = name_index.spellings({row.name for row in rows if not row.external_id})
         formers = merged.find(TRACK, name=names, external_id=external_ids)
         credited = {artist for row in rows if not row.external_id for artist in artists.of(row.artists)}
         others = {*by_isrc.values(), *(former.into for former in formers)}
@@ -71,7 +72,7 @@ class Tracks(Index):
             track = self.items[former.into]
             if former.external_id is not None and former.imported_for == (self._scope.user or 0):
                 self.add_former(("id", former.external_id), track)
-            name = ("name", frozenset(former.artists), former.name, former.album_id)
+            name = ("name", frozenset(former.artists), name_key(former.name), former.album_id)
             self.add_former(name, track)
             self.add_former((*name, former.code), track)  # for rows with an ISRC
         for code, track_id in by_isrc.items():
@@ -93,7 +94,8 @@ class Tracks(Index):
         if track is None:
             empty = dict.fromkeys(FIELDS) | {"artists": (), "genres": {}, "tags": {}}
             track = Item(next(self._ids), empty, row.external_id, new=True)
-        offer = track.compare(zip(NAMES, (album, row.name, *OFFERED(row.values), artists), strict=True))
+        name = row.name if row.external_id or row.isrc else track.values["name"] or row.name
+        offer = track.compare(zip(NAMES, (album, name, *OFFERED(row.values), artists), strict=True))
         return TrackOffer(track, offer, track.lacks("genres", row.genres) if row.genres else {})
 
     def take(self, row: CatalogRow, offer: TrackOffer) -> None:
@@ -114,16 +116,16 @@ class Tracks(Index):
         It is found by external id or, if the row has none, by ISRC or name. A track with the same name but another
         ISRC is a different track.
         """
-        name = ("name", frozenset(artists), row.name, album)
+        name = ("name", frozenset(artists), name_key(row.name), album)
         if row.external_id or not row.isrc:
             key = ("id", row.external_id) if row.external_id else name
-            found, former = self.find(key), self.find_former(key)
+            found, former = self.find(key, row.name), self.find_former(key)
         else:
             # Even if the other track has taken over the ISRC.
             former = self.find_former((*name, row.isrc)) or self.find_former(("isrc", row.isrc))
             if former is not None:
                 return former, True
-            named = self.find(name)
+            named = self.find(name, row.name)
             same = named is not None and named.values["isrc"] in {None, row.isrc}
             found = self._find_isrc(row.isrc) or (named if same else None)
             former = self.find_former((*name, None))
@@ -223,7 +225,7 @@ def _collect(select: Callable[[Any], list[Any]], ids: Sequence[int]) -> dict[int
 
 
 def _name_key(track: Item) -> Key:
-    return ("name", frozenset(track.values["artists"]), track.values["name"], track.values["album"])
+    return ("name", frozenset(track.values["artists"]), name_key(track.values["name"]), track.values["album"])
 
 
 def _update(tracks: Sequence[Item]) -> None:

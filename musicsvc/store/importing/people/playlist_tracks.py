@@ -5,10 +5,13 @@ from typing import Any, NamedTuple
 
 from musicsvc.store.catalog import merged
 from musicsvc.store.catalog.merged import TRACK
+from musicsvc.store.engine import name_index
+from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Album, Artist, Track, TrackArtist
 
 Name = tuple[frozenset[str], str]  # the names of the artists, and of the track
+Found = tuple[int, str | None, Name]  # a track: its id, album and name as written
 
 
 class TrackMention(NamedTuple):
@@ -21,8 +24,16 @@ class TrackMention(NamedTuple):
 
     @property
     def name(self) -> Name:
-        """The names of the artists and of the track, which identify the track if there is no external id."""
+        """The names of the artists and of the track, whose keys identify the track if there is no external id."""
         return frozenset(self.artists), self.track or ""
+
+    @property
+    def key(self) -> Name:
+        return _key(self.name)
+
+
+def _key(name: Name) -> Name:
+    return frozenset(map(name_key, name[0])), name_key(name[1])
 
 
 def find(mentions: Sequence[TrackMention], *, manager: int) -> list[int | None]:
@@ -31,18 +42,21 @@ def find(mentions: Sequence[TrackMention], *, manager: int) -> list[int | None]:
     A track or artist also has the names and external ids of what was merged into it.
 
     Among tracks with the same external id, those imported for the manager are preferred, then those without manager.
-    Among tracks with the same artists and name, those on the row's album are preferred, then those by artists of the
-    manager. Older tracks are preferred to newer ones.
+    Among tracks with the same artists and name, those written exactly so are preferred, then those on the row's album,
+    then those by artists of the manager. Older tracks are preferred to newer ones.
     """
     by_id = _by_external_id({each.external_id for each in mentions if each.external_id}, manager)
     named = [each for each in mentions if not each.external_id]
-    renamed = merged.artist_names({name for each in named for name in each.artists})
-    now = {each: each._replace(artists=tuple(renamed.get(name, name) for name in each.artists)) for each in named}
+    formers = merged.artist_names(name_index.spellings({name for each in named for name in each.artists}))
+    renamed = {name_key(former): name for former, name in formers.items()}
+    now = {
+        each: each._replace(artists=tuple(renamed.get(name_key(name), name) for name in each.artists)) for each in named
+    }
     by_name = _by_name([*named, *now.values()], manager)
     return [
         by_id.get(each.external_id)
         if each.external_id
-        else _best(by_name.get(each.name) or by_name.get(now[each].name) or (), each.album)
+        else _best(by_name.get(each.key) or by_name.get(now[each].key) or (), each)
         for each in mentions
     ]
 
@@ -63,21 +77,24 @@ def _imported(external_ids: Collection[str]) -> Any:
     return query.where(Track.external_id.in_(external_ids))
 
 
-def _by_name(mentions: Iterable[TrackMention], manager: int) -> dict[Name, list[tuple[int, str | None]]]:
-    """Return lists of (track id, album name) by (artist names, track name). The manager's tracks come first."""
+def _by_name(mentions: Iterable[TrackMention], manager: int) -> dict[Name, list[Found]]:
+    """Return tracks by the keys of their names. The manager's tracks come first."""
     wanted = {each.name for each in mentions}
-    titles = {name for _, name in wanted}
-    rows = {row[0]: row[1:] for row in _tracks(titles, {name for names, _ in wanted for name in names})}
+    titles = name_index.spellings({name for _, name in wanted})
+    artists = name_index.spellings({name for names, _ in wanted for name in names})
+    rows = {row[0]: row[1:] for row in _tracks(titles, artists)}
     credit: dict[int, tuple[set[str], set[int | None]]] = {each: (set(), set()) for each in rows}
     for track_id, name, managed_by in _credits(list(rows)):
         credit[track_id][0].add(name)
         credit[track_id][1].add(managed_by)
-    found: dict[Name, list[tuple[int, str | None]]] = {}
+    found: dict[Name, list[Found]] = {}
     for track_id in sorted(rows, key=lambda each: (manager not in credit[each][1], each)):
-        name, album = rows[track_id]
-        found.setdefault((frozenset(credit[track_id][0]), name), []).append((track_id, album))
+        title, album = rows[track_id]
+        written = frozenset(credit[track_id][0]), title
+        found.setdefault(_key(written), []).append((track_id, album, written))
     for former in merged.find(TRACK, name=titles):
-        found.setdefault((frozenset(former.artists.values()), former.name), []).append((former.into, former.album))
+        written = frozenset(former.artists.values()), former.name
+        found.setdefault(_key(written), []).append((former.into, former.album, written))
     return found
 
 
@@ -95,6 +112,8 @@ def _credits(tracks: Collection[int]) -> Any:
     return query.where(TrackArtist.track.in_(tracks))
 
 
-def _best(found: Sequence[tuple[int, str | None]], album: str | None) -> int | None:
-    """Return the id of the first track on this album; without one, of the first track; None if `found` is empty."""
-    return next((track_id for track_id, on in found if album and on == album), found[0][0] if found else None)
+def _best(found: Sequence[Found], mention: TrackMention) -> int | None:
+    """Return the id of the first track that is written and on the album as in the mention; None if `found` is empty."""
+    album = name_key(mention.album or "")
+    ranks = [(written != mention.name, name_key(on or "") != album, at) for at, (_, on, written) in enumerate(found)]
+    return found[min(ranks)[-1]][0] if found else None

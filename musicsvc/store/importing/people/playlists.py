@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from musicsvc.store.engine import bulk
+from musicsvc.store.engine import bulk, name_index
+from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import compiled, lock_rows
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog import rows
@@ -59,16 +60,17 @@ class PlaylistIndex:
     def put(self, each: PlaylistRef) -> None:
         if each.external_id is not None:
             self._by_id[each.external_id] = each
-        self._by_name.setdefault(each.name, []).append(each)
+        self._by_name.setdefault(name_key(each.name), []).append(each)
 
     def find(self, external_id: str | None, name: str) -> PlaylistRef | None:
         """Return the playlist with this external id, or None. If the id is None, search by name instead.
 
-        Of several playlists with the name, one without external id is preferred.
+        Of several playlists with the name, one that is written so is preferred, then one without external id.
         """
         if external_id is not None:
             return self._by_id.get(external_id)
-        return min(self._by_name.get(name, ()), key=lambda each: each.external_id is not None, default=None)
+        found = self._by_name.get(name_key(name), ())
+        return min(found, key=lambda each: (each.name != name, each.external_id is not None), default=None)
 
 
 class Playlists(Kind[EntryRow]):
@@ -155,7 +157,8 @@ def _unknown(row: EntryRow) -> RefusedError:
 def _load(wanted: Sequence[EntryRow], owner: int) -> list[PlaylistRef]:
     """Return the owner's playlists that the rows may name, oldest first, and lock them."""
     external_ids = {row.external_id for row in wanted if row.external_id is not None}
-    found = _locked(owner, external_ids, {row.name for row in wanted if row.external_id is None})
+    names = name_index.spellings({row.name for row in wanted if row.external_id is None})
+    found = _locked(owner, external_ids, names)
     return [PlaylistRef(*row) for row in found]
 
 

@@ -1,6 +1,7 @@
 """Find what a play in a listening history names: its track, by id, ISRC or names, and the play if it is stored already.
 
-Names with the same case are preferred. A track or artist also has the names and codes of what was merged into it.
+Names are compared by their keys, those written exactly so are preferred, then those with the same case. A track or
+artist also has the names and codes of what was merged into it.
 """
 
 import hashlib
@@ -17,6 +18,7 @@ from peewee import SQL, fn
 from musicsvc.store import models
 from musicsvc.store.catalog import tracks
 from musicsvc.store.catalog.merged import ARTIST, TRACK
+from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.plays.listen_rows import Listen
 from musicsvc.store.models import Album, DroppedPlay, Listener, Merged, MergedCredit, Play, TrackArtist
@@ -52,8 +54,9 @@ Tracks = dict[int, dict[str, list[Track]]]  # by artist, then by case-folded nam
 
 
 def fold_case(name: str) -> str:
-    """Return the name in a form that ignores case: names that differ only in case have the same form."""
-    return unicodedata.normalize("NFC", name.casefold())
+    """Return the key of the name in a form that ignores case: names that differ only in case have the same form."""
+    key = name_key(name)
+    return key.lower() if key.isascii() else unicodedata.normalize("NFC", key.casefold())
 
 
 @dataclass(slots=True)
@@ -150,7 +153,9 @@ class TrackLookup:
     def managed(self, name: str) -> Artist | None:
         """Return the manager's artist with this name or, if only one has it in other case, that artist. Else None."""
         mine = [artist for artist in self._alike(name) if artist.manager == self.created.manager]
-        exact = [artist for artist in mine if artist.name == name]
+        exact = [artist for artist in mine if artist.name == name] or [
+            artist for artist in mine if name_key(artist.name) == name_key(name)
+        ]
         return min(exact) if exact else mine[0] if len({artist.id for artist in mine}) == 1 else None
 
     def _alike(self, name: str) -> list[Artist]:
@@ -178,7 +183,7 @@ class TrackLookup:
 
 def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: int | None) -> int:
     exact = _exact(found, listen)
-    if not exact and len({(artist.name, track.name) for track, artist in found}) > 1:
+    if not exact and len({(name_key(artist.name), name_key(track.name)) for track, artist in found}) > 1:
         return AMBIGUOUS
     album = None if listen.album is None else fold_case(listen.album)
     ranks = [
@@ -194,9 +199,14 @@ def _choose(found: Collection[tuple[Track, Artist]], listen: Listen, manager: in
 
 
 def _exact(found: Collection[tuple[Track, Artist]], listen: Listen) -> list[tuple[Track, Artist]]:
-    """Return the candidates in `found` whose track name and first artist are spelled exactly as in the row."""
+    """Return the candidates in `found` whose track name and first artist are written exactly as in the row.
+
+    If there are none, return those whose names have the same keys.
+    """
     wanted = (listen.artists[0], listen.track)
-    return [(track, artist) for track, artist in found if (artist.name, track.name) == wanted]
+    keys = tuple(name_key(name or "") for name in wanted)
+    same = [pair for pair in found if (name_key(pair[1].name), name_key(pair[0].name)) == keys]
+    return [(track, artist) for track, artist in same if (artist.name, track.name) == wanted] or same
 
 
 def _by_code(find: Callable[[Any], list[Any]], codes: Collection[str], manager: int | None) -> dict[str, list[int]]:
@@ -278,8 +288,8 @@ class KnownPlays:
         stored = self._plays.get((listen.played_at // SLOT, listeners.opaque_key(listen.listener)), ())
         if not stored or listen.track_id is not None:
             return False
-        names_hash = hash_names(listen)
-        if any(play.names_hash == names_hash for play in stored):
+        hashes = {hash_names(listen), hash_names(listen, as_written=True)}
+        if any(play.names_hash in hashes for play in stored):
             return True
         alike = lookup.alike(listen)
         return any(
@@ -302,11 +312,18 @@ def _stored(slots: Collection[int], keys: Collection[str], run: int) -> Any:
     )
 
 
-def hash_names(listen: Listen) -> int | None:
-    """Return a 63-bit hash of the row's client_id and its track's names or codes, or None if it has a track_id."""
+def hash_names(listen: Listen, *, as_written: bool = False) -> int | None:
+    """Return a 63-bit hash of the row's client_id and its track's names or codes, or None if it has a track_id.
+
+    Names are hashed by their keys, or `as_written`, as in plays that programs of 0.1.0 stored.
+    """
     if listen.track_id is not None:
         return None
-    named = (listen.artists, listen.track) if listen.artists and listen.track else (listen.external_ids, listen.isrc)
+    named: tuple[object, ...] = listen.external_ids, listen.isrc
+    if listen.artists and listen.track:
+        named = listen.artists, listen.track
+        if not as_written:
+            named = tuple(map(name_key, listen.artists)), name_key(listen.track)
     when = None if listen.client_id is None else (listen.client_id, listen.played_at)
     return _digest(named, when)
 
