@@ -9,7 +9,6 @@ import pytest
 
 from musicsvc.store.accounts import users
 from musicsvc.store.engine import name_index
-from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import fetch, run
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing.catalog.catalog import Catalog
@@ -21,6 +20,7 @@ from musicsvc.store.models import Album, Artist, Merged, Play, Playlist, Track, 
 from tests.support.bounds import Bounds
 from tests.support.import_files import Rows, import_file
 from tests.support.merges import merge
+from tests.support.spellings import require_spellings
 from tests.support.undoing import AT, LABEL, require_sound, undone
 
 ALIKE = {
@@ -66,22 +66,6 @@ def sheet(name: str, at: int = 0) -> dict[str, object]:
 def names(store: Store, table: Any) -> list[str]:
     query = table.select(table.name).order_by(table.id)
     return store.read(lambda: [row.name for row in query.iterator()]).result()
-
-
-def require_spellings(store: Store) -> None:
-    """Check that the spellings are those of the names that are stored."""
-
-    def read() -> tuple[set[Any], set[Any]]:
-        rows = {
-            (name_key(name)[: name_index.KEY], source, row_id, name)
-            for source in (*name_index.INDEXES, name_index.MERGED)
-            for row_id, name in fetch(f"SELECT id, name FROM {source}")
-            if name_key(name) != name
-        }
-        return set(map(tuple, fetch("SELECT key, source, id, name FROM name_spelling"))), rows
-
-    found, expected = store.read(read).result()
-    assert found == expected
 
 
 @of_each
