@@ -54,7 +54,7 @@ class HtmlPage(HTMLParser):
     def _note_field(self, tag: str, attributes: dict[str, str | None]) -> None:
         """Note the value of an input, and of a select: that of the first option, or of the one that is selected."""
         fields = next(reversed(self.forms.values()), {})
-        if tag == "input":
+        if tag == "input" and ("checked" in attributes or attributes.get("type") != "checkbox"):
             fields[str(attributes.get("name"))] = attributes.get("value") or ""
         choice = next((str(opened["name"]) for name, opened, _ in self._open if name == "select"), None)
         if tag == "option" and choice is not None and ("selected" in attributes or choice not in fields):

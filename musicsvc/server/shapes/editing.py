@@ -1,6 +1,6 @@
 """Build the template variables of forms for artists, albums and tracks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from musicsvc.server.shapes.envelope import JSON
@@ -13,13 +13,16 @@ MORE = 2  # empty lines for further artists
 class Texts(NamedTuple):
     """The texts of fields: as they are now, as they were typed, and as they were when the form was shown.
 
-    `notes`: further texts to show beside some fields.
+    `notes`: further texts to show beside some fields. `unknown`: by field, typed names of artists that do not exist.
+    `created`: those that the user lets the form create.
     """
 
     now: Mapping[str, str]
     typed: Mapping[str, str]
     former: Mapping[str, str]
     notes: Mapping[str, str]
+    unknown: Mapping[str, Sequence[str]]
+    created: Collection[str]
 
 
 def inputs(noun: str, texts: Texts, form: FormState) -> list[JSON]:
@@ -47,6 +50,7 @@ def _input(field: Field, texts: Texts, form: FormState) -> JSON:
         "former": now if shown else former,
         "meanwhile": now if changed and field.differs(now, former) and field.differs(now, typed) else None,
         "choices": _choices(field),
+        "unknown": [(name, name in texts.created) for name in texts.unknown.get(field.name, ())],
     }
 
 

@@ -78,8 +78,7 @@ def add(kind: int, former: int, into: int, values: dict[str, Any], artists: Coll
     equal to `into`, the row is also found as it was before.
     """
     Merged.update(into=into).where(Merged.kind == kind, Merged.into == former).execute()
-    number = Merged.insert(kind=kind, former=former, into=into, **values).execute()
-    name_index.spell(MERGED, [(number, values["name"])])
+    number = _insert(kind, former, into, values)
     if artists:
         MergedCredit.insert_many([{"merged": number, "artist": artist} for artist in artists]).execute()
     if kind == ALBUM:
@@ -98,26 +97,39 @@ def divide(former: int, name: str, into: Sequence[int]) -> None:
     led = Merged.select(Merged.former, Merged.name).where(Merged.kind == ARTIST, Merged.into == former)
     called = {-abs(each): also for each, also in led.tuples().iterator()} | {-former: name}
     for group, also in called.items():
-        same = (Merged.kind == ARTIST) & Merged.former.in_((group, -group))
-        found = Merged.select(Merged.into).where(same).order_by(Merged.id).tuples()
-        before = [each for (each,) in found.iterator()] or [former]
-        Merged.delete().where(same).execute()
-        after = dict.fromkeys(part for each in before for part in (into if each == former else [each]))
-        values = {"kind": ARTIST, "former": group, "name": also, "imported_for": 0}
-        Merged.insert_many([values | {"into": part} for part in after]).execute()
+        rows = Merged.select(Merged.id, Merged.into).order_by(Merged.id)
+        rows = rows.where(Merged.kind == ARTIST, Merged.former.in_((group, -group)))
+        before = dict(rows.tuples().iterator())
+        _delete([(number, also) for number in before])
+        after = dict.fromkeys(
+            part for each in before.values() or [former] for part in (into if each == former else [each])
+        )
+        for part in after:
+            _insert(ARTIST, group, part, {"name": also, "imported_for": 0})
     for place, part in enumerate(into):
         kinds = (TRACK,) if place else (TRACK, ALBUM)  # of an album, only the first artist counts
         credited = MergedCredit.select(MergedCredit.merged, Value(part)).join(Merged)
-        rows = credited.where(MergedCredit.artist == former, Merged.kind.in_(kinds))
-        MergedCredit.insert_from(rows, [MergedCredit.merged, MergedCredit.artist]).on_conflict_ignore().execute()
+        credited = credited.where(MergedCredit.artist == former, Merged.kind.in_(kinds))
+        MergedCredit.insert_from(credited, [MergedCredit.merged, MergedCredit.artist]).on_conflict_ignore().execute()
     MergedCredit.delete().where(MergedCredit.artist == former).execute()
 
 
 def forget(kind: int, into: int) -> None:
     """Forget what was merged into a row that is deleted."""
-    gone = (Merged.kind == kind) & (Merged.into == into)
-    name_index.unspell(MERGED, Merged.select(Merged.id, Merged.name).where(gone).tuples().iterator())
-    Merged.delete().where(gone).execute()
+    gone = Merged.select(Merged.id, Merged.name).where(Merged.kind == kind, Merged.into == into)
+    _delete([*gone.tuples().iterator()])
+
+
+def _insert(kind: int, former: int, into: int, values: Mapping[str, Any]) -> int:
+    number: int = Merged.insert(kind=kind, former=former, into=into, **values).execute()
+    name_index.spell(MERGED, [(number, values["name"])])
+    return number
+
+
+def _delete(rows: Collection[tuple[int, str]]) -> None:
+    """Delete rows, given by their ids and names."""
+    name_index.unspell(MERGED, rows)
+    Merged.delete().where(Merged.id.in_([number for number, _ in rows])).execute()
 
 
 def targets(kind: int, ids: Collection[int]) -> dict[int, int]:

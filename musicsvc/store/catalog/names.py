@@ -8,6 +8,7 @@ from musicsvc.errors import Failure
 from musicsvc.store.engine.name_index import INDEXES
 from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.models import Album, AlbumArtist, Artist, Track
+from musicsvc.wording import LONGEST_NAME, name_problem
 
 LARGEST_ID = 2**63 - 1
 SUGGESTED = 500  # names to choose from; others can be typed
@@ -57,6 +58,14 @@ def find_id(noun: str, text: str, *, manager_id: int | None = None, digits: bool
     return ids[0]
 
 
+def is_unknown(noun: str, text: str) -> bool:
+    """Return whether a text could be the name of a row, and no row has this name."""
+    name = text.strip()
+    if not 1 <= len(name) <= LONGEST_NAME or name_problem(name) or as_id(noun, name) is not None:
+        return False
+    return not _named(noun, name)
+
+
 def as_id(noun: str, text: str) -> int | None:
     """Return the id that a text means if it is digits alone, or a name with the id of a row that has this name."""
     text = text.strip()
@@ -69,16 +78,12 @@ def as_id(noun: str, text: str) -> int | None:
     return int(found[2])
 
 
-def find_alike(noun: str, name: str, manager_id: int | None) -> int | None:
-    """Return the row that an account manages, or nobody (None), whose name has the key of this name, or None.
+def find_managed(noun: str, name: str, manager_id: int | None) -> int | None:
+    """Return the row with this name that an account manages, or nobody (None); None if there is no such row.
 
-    A name that is written in the same way comes before others. Raises Failure if several rows have the name.
+    Raises Failure if several rows have the name.
     """
-    alike = INDEXES[noun].find(name, ALIKE, (MANAGED[noun], manager_id or 0))
-    table, key = TABLES[noun], name_key(name)
-    rows = table.select(table.id, table.name).where(table.id.in_(alike)).order_by(table.id).tuples()
-    found = {each: named for each, named in rows.iterator() if name_key(named) == key} if alike else {}
-    ids = [each for each, named in found.items() if named == name] or [*found]
+    ids = _named(noun, name, manager_id or 0)
     if len(ids) > 1:
         raise Failure(_several(noun, name, ids))
     return ids[0] if ids else None

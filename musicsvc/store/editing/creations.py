@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from musicsvc.store.accounts.callers import Caller
-from musicsvc.store.catalog import albums, artists, tracks
+from musicsvc.store.catalog import albums, artists, names, tracks
 from musicsvc.store.catalog.albums import AlbumRow
 from musicsvc.store.catalog.artists import ArtistRow
 from musicsvc.store.catalog.tracks import TrackRow
@@ -13,6 +13,12 @@ from musicsvc.store.catalog.tracks import TrackRow
 def create_artist(values: Mapping[str, Any], *, now: int, actor: Caller) -> ArtistRow:
     """Create an artist that the actor manages."""
     return artists.create(**values, now=now, actor=actor)
+
+
+def ensure_artist(name: str, *, now: int, actor: Caller) -> str:
+    """Create an artist, unless the actor manages one with this name. Return the name with its id."""
+    found = names.find_managed("artist", name, actor.user_id)
+    return names.with_id(name, artists.create(name, now=now, actor=actor).id) if found is None else str(found)
 
 
 def create_album(values: Mapping[str, Any], *, now: int, actor: Caller) -> AlbumRow:

@@ -133,7 +133,7 @@ def _part(text: str, artist: ArtistRow, caller: Caller | None) -> Part:
     name = text.strip()
     try:
         number = names.as_id("artist", name)
-        number = names.find_alike("artist", name, artist.manager_id) if number is None else number
+        number = names.find_managed("artist", name, artist.manager_id) if number is None else number
         return Part(None, name) if number is None else Part(number, _find(number, caller).name)
     except Forbidden:
         raise

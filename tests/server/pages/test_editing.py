@@ -244,6 +244,53 @@ async def test_a_label_brings_in_an_artist_an_album_and_a_track_by_hand(person: 
     assert (refused.status, "You do not manage this artist." in HtmlPage(refused.body).text) == (409, True)
 
 
+@pytest.mark.parametrize("noun", ["album", "track"])
+@on_shared_loop
+async def test_an_artist_that_does_not_exist_is_created_once_the_user_says_so(person: Person, noun: str) -> None:
+    row, _ = subjects(person, noun)
+    path, name = f"/insights/{noun}/{row}/edit", f"Robert & Co. {noun}"
+    field = "artists.0" if noun == "track" else "artist_id"
+    typed = await form(person, noun, row) | {field: f" {name} ", "name": "Aria"}
+
+    def made() -> list[Any]:
+        query = Artist.select(Artist.manager, Artist.name).where(Artist.name == name)
+        found: list[Any] = person.do(lambda _: [*query.tuples()])
+        return found
+
+    refused = await save(person, noun, row, typed)
+    page = HtmlPage(refused.body)
+    assert (refused.status, page.text.count(f"There is no artist named {name}.")) == (422, 1)
+    assert f"Create {name} as an artist of yours" in page.text
+    assert (page.forms[path].get("create.0"), made()) == (None, [])  # not unasked
+    assert f"There is no artist named {name}." in HtmlPage((await save(person, noun, row, page.forms[path])).body).text
+
+    agreed = page.forms[path] | {"create.0": name}
+    again = HtmlPage((await save(person, noun, row, agreed | {"name": LONG + "x"})).body)
+    assert (again.forms[path]["create.0"], made()) == (name, [])  # it stays chosen, and nothing is made
+    assert (await save(person, noun, row, agreed | {"create.1": "Not typed"})).status == 303
+    assert made() == [(person.id, name)]
+    found = await shown(api(person), noun, row)
+    assert (found["name"], [artist["name"] for artist in found["artists"]]) == ("Aria", [name])
+
+    for other, message in ((" ", "must contain"), ("x" * 256, "There is no artist named"), ("99999", "does not exist")):
+        page = HtmlPage((await save(person, noun, row, agreed | {field: other, "create.0": other})).body)
+        assert "as an artist of yours" not in page.text, (other, message)
+
+
+@on_shared_loop
+async def test_a_new_track_creates_the_artists_that_it_names_if_the_user_says_so(person: Person) -> None:
+    person.do(lambda user: Artist.create(name="Ann  Example", manager=user.id, created_at=1))
+    path = "/insights/track/new"
+    sent = HtmlPage((await person.browser.get(path)).body).forms[f"{path}?"] | {"name": "Duo", "duration": "1:00"}
+    sent |= {"artists.0": "Ann Example", "artists.1": "Bob Sample"}
+    page = HtmlPage((await person.browser.post(path, sent)).body)
+    assert page.text.count("as an artist of yours") == 1  # one has the first name, but for a blank
+    answer = await person.browser.post(path, sent | {"create.0": "Bob Sample"})
+    assert answer.status == 303, HtmlPage(answer.body).text
+    names = Artist.select(Artist.name).where(Artist.manager == person.id).order_by(Artist.id)
+    assert person.do(lambda _: [*names.tuples()]) == [("Ann  Example",), ("Bob Sample",)]
+
+
 @on_shared_loop
 async def test_a_deletion_says_what_goes_and_asks_and_an_artist_that_is_needed_stays(person: Person) -> None:
     (track, _), (album, _) = subjects(person, "track"), subjects(person, "album")

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
+from typing import Any
 
 from musicsvc.errors import Conflict, Forbidden, Invalid
 from musicsvc.server.schemas import editing
-from musicsvc.server.schemas.pages.editing import FieldsForm, NewQuery, read_former, read_texts
+from musicsvc.server.schemas.pages.editing import FieldsForm, NewQuery, read_created, read_former, read_texts
 from musicsvc.server.shapes import editing as shapes
 from musicsvc.server.shapes.envelope import JSON
 from musicsvc.server.shapes.pages import FormState, Redirect, View
@@ -19,6 +20,8 @@ from musicsvc.store.editing import creations, deletions, edits, row_texts
 from musicsvc.store.security.sessions import SessionIdentity
 
 Row = ArtistRow | AlbumRow | TrackRow
+# The fields that name artists.
+ARTISTS = {noun: [field for field in fields if field.noun == "artist"] for noun, fields in FIELDS.items()}
 MEANWHILE = "Somebody else has changed this since you opened the form. Save again to replace their value."
 
 
@@ -37,9 +40,32 @@ def _form(
     notes: Mapping[str, str] = MappingProxyType({}),
 ) -> JSON:
     """Return the inputs of a form. `now`, `notes`: the texts of the fields, and what stands beside them."""
-    texts = shapes.Texts(now, read_texts(noun, form.values), read_former(noun, form.values), notes)
+    typed = read_texts(noun, form.values)
+    unknown = {field.name: _unknown(typed[field.name]) for field in ARTISTS[noun]}
+    texts = shapes.Texts(now, typed, read_former(noun, form.values), notes, unknown, read_created(form.values))
     known = {each: names.managed(each, caller.user_id) for each in ("artist", "album")}
     return {"inputs": shapes.inputs(noun, texts, form), "known": known}
+
+
+def _unknown(text: str) -> list[str]:
+    """Return the lines of a text that are names of no artist."""
+    lines = dict.fromkeys(line.strip() for line in text.split("\n")[: row_texts.TOO_MANY])
+    return [line for line in lines if names.is_unknown("artist", line)]
+
+
+def _with_created(
+    noun: str, texts: Mapping[str, str], sent: Mapping[str, Any], caller: SessionIdentity, now: int
+) -> dict[str, str]:
+    """Create the artists that the user lets the form create. Return the texts, with ids in place of their names."""
+    asked, found = read_created(sent), dict(texts)
+    for field in ARTISTS[noun] if asked else ():
+        made = {
+            name: creations.ensure_artist(name, now=now, actor=caller)
+            for name in _unknown(texts[field.name])
+            if name in asked
+        }
+        found[field.name] = "\n".join(made.get(line.strip(), line) for line in texts[field.name].split("\n"))
+    return found
 
 
 def save(noun: str, subject: Row, body: FieldsForm, caller: SessionIdentity, now: int) -> Redirect:
@@ -49,7 +75,7 @@ def save(noun: str, subject: Row, body: FieldsForm, caller: SessionIdentity, now
     """
     current = row_texts.load(noun, subject.id, lock=True)
     sent = body.model_extra or {}
-    texts, former = read_texts(noun, sent), read_former(noun, sent)
+    texts, former = _with_created(noun, read_texts(noun, sent), sent, caller, now), read_former(noun, sent)
     changed, errors = {}, {}
     for field in FIELDS[noun]:
         text, was, now_is = texts[field.name], former[field.name], current[field.name]
@@ -86,7 +112,9 @@ def show_new(noun: str, query: NewQuery, form: FormState, caller: SessionIdentit
 
 def create(noun: str, body: FieldsForm, caller: SessionIdentity, now: int) -> Redirect:
     """Create an artist, album or track. Raises Invalid for wrong fields."""
-    texts = {name: text for name, text in read_texts(noun, body.model_extra or {}).items() if text.strip()}
+    sent = body.model_extra or {}
+    texts = _with_created(noun, read_texts(noun, sent), sent, caller, now)
+    texts = {name: text for name, text in texts.items() if text.strip()}
     values, errors = editing.read(noun, texts, editing.NEW[noun], now=now, manager_id=caller.user_id)
     if errors:
         raise Invalid(errors)

@@ -12,6 +12,7 @@ from musicsvc.store.catalog.fields import FIELDS, Field
 from musicsvc.store.editing.merging import Noun
 
 LONGEST_PARTS = 16_000  # characters of all names of artists into which one is split
+CREATE = "create."  # before the number of a name: an artist to create
 WAS = "was."  # before the name of a field: its text when the form was shown
 
 
@@ -66,6 +67,11 @@ class FieldsForm(Form):
 def read_texts(noun: str, sent: Mapping[str, Any]) -> dict[str, str]:
     """Return the text of each field of a form. Several artists are in `artists.0`, `artists.1` and so on."""
     return {field.name: _joined(field, sent) for field in FIELDS[noun]}
+
+
+def read_created(sent: Mapping[str, Any]) -> set[str]:
+    """Return the names of the artists that the user lets the form create, in `create.0`, `create.1` and so on."""
+    return {text.strip() for name, text in sent.items() if name.startswith(CREATE)}
 
 
 def read_parts(text: str) -> list[str]:
