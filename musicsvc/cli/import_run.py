@@ -29,6 +29,7 @@ Work = Callable[..., ImportSummary]
 Warn = Callable[["stores.Store", Callable[[], records.Reader]], str | None]
 
 AGAIN = "Run the same command again to continue; imported rows are not added twice."
+MOST_ARTISTS = 50  # named in a line
 GARBAGE = 20_000  # objects between two collections; a batch makes as many, and hardly any of them refer to each other
 
 
@@ -51,9 +52,10 @@ def import_file(
     """Open the file and import it as the kind of import that `kind` returns. See `run`."""
     session, now = Session.begin(context)
     try:
-        kind(options.chosen).close()  # --map is judged before a database is opened
+        kind(options.chosen).close()  # --map and --divide are judged before a database is opened
     except Invalid as wrong:
-        raise typer.BadParameter(next(iter(wrong.errors.values())), param_hint="--map") from None
+        option, problem = next(iter(wrong.errors.items()))
+        raise typer.BadParameter(problem, param_hint=option) from None
 
     def work(
         store: stores.Store, reader: records.Reader, *, on_progress: Progress, trial: bool = False
@@ -223,6 +225,7 @@ def _print(session: Session, options: RunOptions, summary: ImportSummary) -> Non
     taken = [_taken(each) for each in summary.columns if each.guessed]
     if taken:
         session.echo(f"Columns: {'; '.join(taken)}.")
+    _print_artists(session, summary)
     if summary.unused:
         session.echo(f"Unused columns: {', '.join(escape_controls(cut(name)) for name in summary.unused)}.")
     refused = "all" if _all_refused(summary) else f"{len(summary.refused):,}"
@@ -230,6 +233,22 @@ def _print(session: Session, options: RunOptions, summary: ImportSummary) -> Non
     session.echo(f"{read} Nothing was written (--dry-run)." if options.chosen.dry_run else read)
     if summary.run is not None:
         session.echo(f"Import {summary.run}. To undo it: musicsvc import undo {summary.run}")
+
+
+def _print_artists(session: Session, summary: ImportSummary) -> None:
+    """Print the names of the new artists. Those that may be several artists come first, with the signs between them."""
+    found = summary.new_artists
+    if not found:
+        return
+    names = [f"{cut(name)} ({' '.join(marks)})" if marks else cut(name) for name, marks in found]
+    more = max(len(names), 0 if summary.at_most else summary.counts["artists"].new) - MOST_ARTISTS
+    listed = ", ".join(names[:MOST_ARTISTS]) + (f" and {more:,} more" if more > 0 else "")
+    session.echo(escape_controls(f"New artists: {listed}."))
+    if found[0][1]:
+        column = next((each.column for each in summary.columns if each.field == "artist"), "artist")
+        signs = " ".join(dict.fromkeys(mark for _, marks in found for mark in marks))
+        option = escape_controls(f'--divide "{cut(column)}={signs}"')
+        session.echo(f"Names with signs in parentheses may be several artists. To divide some: {option}")
 
 
 def _taken(guess: Guess) -> str:
@@ -263,4 +282,5 @@ def _to_json(options: RunOptions, summary: ImportSummary) -> JSON:
             if each.guessed
         ],
         "unused_columns": summary.unused,
+        "new_artists": [{"name": name, "marks": marks} for name, marks in summary.new_artists],
     }

@@ -50,6 +50,10 @@ Dates = Annotated[
     Literal["YYYY-MM-DD", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY"] | None,
     option("FORMAT", "Of release dates: YYYY-MM-DD, DD.MM.YYYY, DD/MM/YYYY or MM/DD/YYYY.", "--date-format"),
 ]
+Divide = Annotated[
+    list[str] | None,
+    option("COLUMN=SIGNS", 'Divide names at signs, such as "Artist=& feat."; kept for later imports.', "--divide"),
+]
 Artist = Annotated[str | None, option("NAME", "The artist of tracks that name none.")]
 Strict = Annotated[
     bool,
@@ -107,6 +111,7 @@ def import_catalog(  # noqa: PLR0917 - a parameter for each option
     form: Format = None,
     sheet: Sheet = None,
     blank: Blank = None,
+    divide: Divide = None,
     manager: Manager = None,
     artist: Artist = None,
     date_format: Dates = None,
@@ -116,9 +121,8 @@ def import_catalog(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import artists, albums and tracks."""
-    options = _options(
-        map_, more, blank, dry_run=dry_run, strict=strict, date_format=date_format, artist=artist, user=manager
-    )
+    of_catalog = {"date_format": date_format, "artist": artist, "user": manager}
+    options = _options(map_, more, blank, divide=divide or (), dry_run=dry_run, strict=strict, **of_catalog)
     opened = partial(readers.open_file, form=form, sheet=sheet)
     warn = partial(twins.warn_of_catalog, options)
     import_run.import_file(context, import_run.RunOptions(file, json, refused, options), opened, catalog.Catalog, warn)
@@ -154,6 +158,7 @@ def import_playlists(  # noqa: PLR0917 - a parameter for each option
     form: Format = None,
     sheet: Sheet = None,
     blank: Blank = None,
+    divide: Divide = None,
     owner: Owner = None,
     public: Public = False,
     dry_run: DryRun = False,
@@ -164,7 +169,8 @@ def import_playlists(  # noqa: PLR0917 - a parameter for each option
     """Import playlists from rows with one track each."""
     if owner is None:
         raise typer.BadParameter("Playlists need an owner. Add --user EMAIL.")
-    options = _options(map_, more, blank, dry_run=dry_run, strict=strict, user=owner, public=public)
+    of_playlists = {"divide": divide or (), "user": owner, "public": public}
+    options = _options(map_, more, blank, dry_run=dry_run, strict=strict, **of_playlists)
     opened = partial(readers.open_file, form=form, sheet=sheet)
     import_run.import_file(context, import_run.RunOptions(file, json, refused, options), opened, playlists.Playlists)
 
@@ -178,6 +184,7 @@ def import_plays(  # noqa: PLR0917 - a parameter for each option
     form: History = None,
     sheet: Sheet = None,
     blank: Blank = None,
+    divide: Divide = None,
     listener: Listener = None,
     create_missing: MakeTracks = False,
     manager: Manager = None,
@@ -187,7 +194,7 @@ def import_plays(  # noqa: PLR0917 - a parameter for each option
     json: AsJson = False,
 ) -> None:
     """Import plays from tables or from exports of other services."""
-    of_plays = {"user": manager, "listener": listener, "create_missing": create_missing}
+    of_plays = {"divide": divide or (), "user": manager, "listener": listener, "create_missing": create_missing}
     options = _options(map_, more, blank, dry_run=dry_run, strict=strict, **of_plays)
     mapped = bool(options.pairs)
 

@@ -40,7 +40,7 @@ from musicsvc.store.editing import twins
 from musicsvc.store.engine import name_index
 from musicsvc.store.importing import headings
 from musicsvc.store.importing.catalog.catalog import Catalog
-from musicsvc.store.importing.cells import dates, durations
+from musicsvc.store.importing.cells import dates, durations, lists
 from musicsvc.store.importing.cells import names as name_cells
 from musicsvc.store.importing.columns import Columns
 from musicsvc.store.importing.files import formats, readers, records
@@ -243,6 +243,11 @@ def read_as(name: str) -> Callable[[str], object]:
     return look
 
 
+def several_names(text: str) -> object:
+    found = [lists.counted(text, "1,2", joint) for joint in (*lists.JOINTS, lists.COMMA)]
+    return found, lists.divide(text, (*lists.MARKS, "|")), lists.marks(text)
+
+
 def head_of_file(text: str) -> object:
     raw = text.encode()[: formats.HEAD]
     lines = formats.decoded(raw).splitlines()
@@ -372,6 +377,9 @@ PLACES: dict[str, Place] = {
     "the heads of many parts": Place(parts, uploads.MOST_OTHER, make=many_parts),
     "the name of a file": Place(file_name, multipart.LONGEST_HEAD),
     "a cell": Place(cell, CELL, ("…", "1…", "2026-01-31…"), IN_CELLS),
+    "a cell of several names": Place(
+        several_names, CELL, ("…", "a…", "(…"), (" x", "x ", ",", ", ", "\\,", "0,", "&", "(", ") ", "ft. ", " ")
+    ),
     "a row of a catalog": Place(row_of(Catalog), ROW // 32, ("…", "1…", "2026-01-31…", "http://a…"), IN_CELLS),
     "a row of plays": Place(row_of(Plays), CELL, ("…", "2026-01-31 12:00:00.…", "1…"), IN_CELLS),
     "a row of follows": Place(row_of(Follows), CELL, ("…", "a@…"), IN_CELLS),

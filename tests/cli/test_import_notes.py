@@ -29,6 +29,7 @@ v,V,C,Z,,,{TAGS[1]},
 SINGLES = "track,artist,upc,label\n" + "A,Ann,036000291452,\nB,Ann,,Nine\n" + "C,Ann,,\n" * 4
 SKIPPED = "Ann\tTwo\tRag\t1\t259\tS\t1714557600\t\n"
 SCROBBLE = {"timeMs": 1_714_557_600_250, "artist": "Ann", "track": "Rag"}
+OTHERS = ("Cells left out", "New artists:", "Names with signs", "Columns:", "Unused columns:")  # other lines
 # For each file: the command, its content, and the rows by the reason for which they are noted.
 FILES: dict[str, tuple[str, str, dict[str, int]]] = {
     "songs.csv": (
@@ -44,6 +45,11 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
     ),
     "bells.csv": ("catalog", "track,artist\nRa\x07g,Ann\nRo\x07ck,Be\x07a\nTrio,Ann\n", {"controls_dropped": 2}),
     "singles.csv": ("catalog", SINGLES, {"albumless": 2}),
+    "export.csv": (
+        "catalog",
+        'track,artist,artist ids\nA,"Ann, Bea","1,2"\nB,"Ann, Bea",1\nC,Ann,"1,2"\n',
+        {"ids_differ": 1},
+    ),
     "endsong_0.json": (
         "plays",
         json.dumps(
@@ -90,7 +96,7 @@ def test_every_reason_for_which_rows_are_noted_is_printed_with_their_number(
     printed = run(*line).stderr.splitlines()
 
     assert printed[-1].endswith("0 of them refused. Nothing was written (--dry-run).")
-    told = [text.rpartition(": ") for text in printed[:-1] if not text.startswith("Cells left out")]
+    told = [text.rpartition(": ") for text in printed[:-1] if not text.startswith(OTHERS)]
     assert sorted(number for _, _, number in told) == sorted(f"{number}." for number in noted.values())
     assert len({reason for reason, _, _ in told}) == len(noted)
 

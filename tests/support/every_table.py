@@ -74,6 +74,7 @@ def _rows(users: list[int], now: int) -> list[tuple[type[Model], str, list[tuple
         (models.ImportItem, "run kind item changes", [
             (1 + n % 3, kind, n, None if n % 2 else ODD[4]) for n in range(5) for kind in ("a", "B", "Á", "track")
         ]),
+        (models.DivideRule, "user heading signs set_at", [(n, text, text, now) for n in range(3) for text in ODD]),
         (models.DeletedTrack, "kind subject track duration", [(1 + n % 3, n, 2**40 + n, n) for n in range(17)]),
         (models.OwnPlayDay, "day listener plays", [(n, 2**31 + n, 600 - n) for n in range(19)]),
         (models.DroppedPlay, "client_key slot listener names_hash", [

@@ -27,6 +27,7 @@ OPTIONS: dict[str, Any] = {
     "sheet": None,
     "artist": None,
     "date_format": None,
+    "divide": [],
     "listener": None,
     "create_missing": False,
 }
@@ -35,7 +36,7 @@ REPORT: dict[str, Any] = {
     "problem": None,
     "done": "",
     **dict.fromkeys(("is_history", "at_most", "more"), False),
-    **dict.fromkeys(("columns", "rows", "reasons", "notes", "kept", "sheets"), ()),
+    **dict.fromkeys(("columns", "rows", "reasons", "notes", "artists", "kept", "sheets"), ()),
     **dict.fromkeys(("read", "refused", "more_reasons", "twins"), 0),
     "counts": {},
 }
@@ -49,6 +50,7 @@ class Column:
     field: str
     written: str | None
     examples: list[str]
+    signs: str | None = None  # those of a rule by which its names are divided
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,18 @@ class File:
         found = []
         for place, each in enumerate(self.report["columns"], 1):
             examples = list(dict.fromkeys(row[place] for row in rows if row[place]))[:EXAMPLES]
-            found.append(Column(each["column"], each["field"] or "", each["written"], examples))
+            found.append(Column(each["column"], each["field"] or "", each["written"], examples, each.get("signs")))
         return found
 
     @property
     def sheets(self) -> list[tuple[str, str]]:
         """The sheets of a workbook as choices, the one that is read first."""
         return [(name, cut(name)) for name in self.report["sheets"]]
+
+    def has_names(self, field: str) -> bool:
+        """Return True if a column that fills the field can have several names in a cell."""
+        found = KINDS[self.task.kind].fields.get(field)
+        return found is not None and found.several and found.is_name
 
     @property
     def choices(self) -> list[tuple[str, str]]:

@@ -181,7 +181,7 @@ FIELDS: Mapping[str, tuple[Field, ...]] = {noun: tuple(each for each in ALL[noun
 # The columns of imported files, in the order of the template; `importing/headings.py` says where the headings are from.
 COLUMNS: Mapping[str, Column] = {
     "external_id": Column(
-        "track id, track uri, spotify track id, spotify uri, tc song id, song id, track custom id,"
+        "track id, track uri, spotify track id, spotify uri, spotify id, tc song id, song id, track custom id,"
         " musicbrainz recording id, musicbrainz track id, recording gid, recording mbid",
         ("T-1", "T-2"),
     ),
@@ -199,6 +199,12 @@ COLUMNS: Mapping[str, Column] = {
         counted="artists",
         fills="artists",
     ),
+    "featured_artist": Column(
+        "featured artists, featured artist name, featured artist names, featuring artist, featuring artists, featuring,"
+        " feat artist, feat artists, feat, ft artist, ft artists, ft, guest artist, guest artists, gastkünstler,"
+        " gastinterpret",
+        counted="artists",
+    ),
     "album": Column(
         "album name, album title, release title, release name, release, track album name, product title,"
         " product name, albumtitel, albumname, produkttitel",
@@ -213,19 +219,20 @@ COLUMNS: Mapping[str, Column] = {
     "release_date": Column(
         "digital release date, album release date, track album release date, street date, released, date released,"
         " erscheinungsdatum, veröffentlichungsdatum, veröffentlicht, veröffentlicht am, releasedatum, vö, vö datum,"
-        " date, datum, original release date, original date, release year, year, jahr, erscheinungsjahr",
+        " veröffentlichungsdatum des albums, date, datum, original release date, original date, release year, year,"
+        " jahr, erscheinungsjahr",
         ("2026-10-15", "2026-10-15"),
     ),
     "duration_ms": Column(
         "track duration, track length, duration, length, song length, song duration, time, total time,"
         " running time, playing time, play time, run time, dauer, länge, laenge, spieldauer, spielzeit, laufzeit,"
-        " tracklänge, titellänge",
+        " tracklänge, titellänge, track dauer",
         ("692000", "308500"),
         fills="duration",
     ),
     "genre": Column(
-        "genres, main genre, primary genre, track genre, track genres, album genre, playlist genre, musikrichtung,"
-        " hauptgenre, stil",
+        "genres, main genre, primary genre, track genre, track genres, album genre, playlist genre, artist genres,"
+        " album genres, musikrichtung, hauptgenre, stil, künstler genres",
         ("Classical", "Classical; Chamber music"),
         counted="genres",
     ),
@@ -239,7 +246,7 @@ COLUMNS: Mapping[str, Column] = {
     "scale": Column("mode, tongeschlecht", ("Minor", "Major")),
     "image": Column(
         "cover url, artwork url, image url, album image url, cover art url, cover, artwork, cover art,"
-        " album cover, bild, titelbild",
+        " album cover, bild, titelbild, album bild url",
         ("https://example.test/trios.jpg", "https://example.test/trios.jpg"),
     ),
     "description": Column("track description, beschreibung", ("The first movement", "")),
@@ -251,7 +258,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "disc_number": Column(
         "disc no, disc nr, disc, disk number, disk no, disk, cd number, cd no, cd, volume number, volume no,"
-        " cd nummer, cd nr, discnummer, medium position",
+        " cd nummer, cd nr, discnummer, disc nummer, medium position",
         ("1", "1"),
     ),
     "explicit": Column(
@@ -261,7 +268,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "album_artist": Column(
         "album artists, album artist name, album artist names, release artist, release artists, product artist,"
-        " albumkünstler, albumkuenstler, albuminterpret",
+        " albumkünstler, albumkuenstler, albuminterpret, album künstlername",
         ("Clara Schumann", "Clara Schumann"),
         counted="albums",
     ),

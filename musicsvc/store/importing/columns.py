@@ -13,10 +13,12 @@ from musicsvc.store.importing import headings
 from musicsvc.store.importing.cells import dates, durations, numbers
 from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.names import without_controls
+from musicsvc.store.importing.dividing import NONE, Dividing, Rules
 from musicsvc.store.importing.files.records import Pause, Reader, Record, Step, UnclearError
 from musicsvc.wording import cut, some_of
 
 MOST_LISTED = 50  # columns
+FEATURED = "featured_artist"  # the field that all columns for it fill, not only the best one
 MAPPED, EXACT = "set by --map", "the name of the field"
 Parse = Callable[[Any], Any]
 SAMPLE = 500  # rows
@@ -106,7 +108,7 @@ class Unread:
 class Columns:
     """Maps each column of a file to a field: by `pairs` (`column=field`), as guessed, or by the name of the field.
 
-    `synonyms`: headings by field. `date_format`: a key of DATE_FORMATS, if the user has set it.
+    `synonyms`: headings by field. `date_format`: a key of DATE_FORMATS, if the user has set it. `divide`: rules.
     """
 
     def __init__(
@@ -115,11 +117,13 @@ class Columns:
         pairs: Iterable[str] = (),
         synonyms: Mapping[str, str] | None = None,
         date_format: str | None = None,
+        divide: Iterable[str] = (),
     ) -> None:
-        """Raise Invalid for a malformed or conflicting pair."""
+        """Raise Invalid for a malformed or conflicting pair, or a malformed rule."""
         self.fields = fields
         self._synonyms = synonyms or {}
         self._date_format = date_format
+        self.dividing = Dividing(divide)
         self.mapped: dict[str, str] = {}
         self.guesses: list[Guess] = []
         self.unread: dict[str, Unread] = {}  # by column
@@ -136,10 +140,11 @@ class Columns:
                 raise Invalid({"--map": f"Only one column can fill the field {name}."})
             self.mapped[column] = name
 
-    def fit(self, reader: Reader) -> Iterator[Step]:
+    def fit(self, reader: Reader, kept: Rules = NONE) -> Iterator[Step]:
         """Guess from the first rows what the columns hold, and return an iterator over all steps of the reader.
 
-        Raises UnclearError for dates that may be in either of two orders.
+        `kept`: the rules of the account. Raises UnclearError for dates that may be in either of two orders, and Failure
+        for a rule of a column without names.
         """
         steps = reader.steps()
         first: list[Record] = []
@@ -151,7 +156,9 @@ class Columns:
         rows = [each for each in first if each.fault is None and each.note is None]
         names = reader.columns or list(dict.fromkeys(name for each in rows for name in each.values))
         self._sample = names, rows
+        self.dividing.kept = NONE if reader.columns is None else kept  # they are of tables
         self.guess(*self._sample)
+        self.dividing.require()
         return _all(first, damage, steps)
 
     def unmapped(self) -> dict[str, str | None]:
@@ -171,6 +178,8 @@ class Columns:
                 unread = None if exact else _unread(rows, column, name, self.fields[name])
                 if unread is None:
                     found[column] = (name, EXACT if exact else f"a name for {name}")
+                    if name == FEATURED:
+                        continue
                     break
                 missed.setdefault(column, unread)
         guesses = []
@@ -180,7 +189,10 @@ class Columns:
             guesses.append(
                 Guess(column, name or None, why, *_written(column, name, rows, self._date_format, ours=ours))
             )
-        self.guesses = guesses
+        lists = {name for name, each in self.fields.items() if each.several and each.is_name}
+        named = {each.column: each.field for each in guesses if each.field in lists}
+        divided = self.dividing.decide(named, [row.values for row in rows])
+        self.guesses = [each._replace(written=divided.get(each.column, each.written)) for each in guesses]
         self.unread = {column: each for column, each in missed.items() if column not in found}
         self._found = {each.column: each.field for each in guesses}
         self._parsers |= {each.field: each.parse for each in guesses if each.field and each.parse}
@@ -217,7 +229,7 @@ class Columns:
     def read(self, row: Mapping[str, Any], blanks: Collection[str]) -> Cells:
         """Parse a row, given as cells by column. Cells that equal a text in `blanks` are empty."""
         found: dict[str, Any] = {}
-        notes: tuple[str, ...] = ()
+        row, notes = self.dividing.divide(row, blanks)
         for column, value in row.items():
             if column in self._found:
                 name = self._found[column]
@@ -228,14 +240,14 @@ class Columns:
                     self.unread[column].count += 1
                 continue
             if self.fields[name].is_name and (cleaned := without_controls(value)) != value:
-                value, notes = cleaned, ("controls_dropped",)  # noqa: PLW2901 - cleaned
+                value, notes = cleaned, {*notes, "controls_dropped"}  # noqa: PLW2901 - cleaned
             if not self.fields[name].several:
                 found[name] = value
             elif name in found:
                 found[name].append(value)
             else:
                 found[name] = [value]
-        return self._parsed(Cells(found, notes=notes))
+        return self._parsed(Cells(found, notes=tuple(notes)))
 
     def _parsed(self, cells: Cells) -> Cells:
         """Parse the cells of a row by field."""

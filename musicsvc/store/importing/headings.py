@@ -13,8 +13,8 @@ from musicsvc.store.catalog.fields import COLUMNS
 from musicsvc.store.importing.files.records import LONGEST_HEADING
 
 CATALOG = {name: column.headings for name, column in COLUMNS.items()}
-PLAYS = {name: CATALOG[name] for name in ("artist", "track", "album", "isrc")} | {
-    "external_id": "spotify track uri, track uri, recording mbid, recording gid",
+PLAYS = {name: CATALOG[name] for name in ("artist", "featured_artist", "track", "album", "isrc")} | {
+    "external_id": "spotify track uri, track uri, spotify id, recording mbid, recording gid",
     "listener": "listener id, user, user name, user id, station, callsign, call sign, hörer, nutzer",
     "played_at": (
         "played, listened at, time stamp, time, date time, uts, ts, end time, date, gespielt am, zeitpunkt, zeit, datum"
@@ -31,6 +31,11 @@ UNITS = dict.fromkeys(("ms", "msec", "millis", "milliseconds", "millisekunden"),
 UNITS |= dict.fromkeys(("s", "sec", "secs", "second", "seconds", "sek", "sekunde", "sekunden"), "seconds")
 UNITS |= dict.fromkeys(("min", "mm", "ss", "hh", "h", "m", "hhmmss", "mmss"), "")  # not told: `Length (mm:ss)`
 JOINTS = {"in", "the", "of"}
+# Columns whose ids tell how many names the column for a field has.
+COUNTS = {
+    "artist": "artist uris, artist ids, künstler uris",
+    "album_artist": "album artist uris, album artist ids, album künstler uris",
+}
 WORD = re.compile(r"[^\W\d_]+|[0-9]+")
 CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 OPENING = re.compile(r"[(\[*]")
@@ -68,6 +73,16 @@ def _without_asides(heading: str) -> str:
 def unit(heading: str) -> str | None:
     """Return the unit of durations that a heading names, or None."""
     return next((found for word in words(heading) if (found := UNITS.get(word))), None)
+
+
+def key(heading: str) -> str:
+    """Return what a heading has in common with others that mean the same, whatever their case and separators."""
+    return "".join(words(heading))
+
+
+def counts(field: str, heading: str) -> bool:
+    """Return True if a column has the ids of the names that fill a field."""
+    return field in COUNTS and not {*known(field, COUNTS[field])[1:]}.isdisjoint(keys(heading))
 
 
 def known(field: str, synonyms: str) -> list[str]:

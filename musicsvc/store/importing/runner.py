@@ -18,7 +18,9 @@ from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.engine import name_index
 from musicsvc.store.engine.store import Store
+from musicsvc.store.importing import dividing
 from musicsvc.store.importing.columns import Cells, Columns, Field
+from musicsvc.store.importing.dividing import Rules
 from musicsvc.store.importing.files.records import Pause, Reader, Record, Step
 from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
 from musicsvc.store.importing.undoing import runs
@@ -49,6 +51,7 @@ class ImportOptions:
     pairs: Sequence[str] = ()
     blanks: Sequence[str] = ()
     date_format: str | None = None  # a key of columns.DATE_FORMATS
+    divide: Sequence[str] = ()  # rules: see dividing.rules
     artist: str | None = None  # of tracks in rows that name none
     user: str | None = None  # the e-mail address of the manager of new artists and tracks, or of the playlists' owner
     listener: str | None = None  # of plays in rows that name none
@@ -100,6 +103,7 @@ class Outcome:
     counts: dict[str, Counts] = field(default_factory=dict)  # without refused rows
     refused: dict[int, RefusedError] = field(default_factory=dict)
     notes: Counter[str] = field(default_factory=Counter)
+    artists: Sequence[str] = ()  # the names of those that it creates
     remember: Callable[[], None] = lambda: None
 
 
@@ -117,7 +121,7 @@ class Kind(ABC, Generic[Row]):
     def __init__(self, options: ImportOptions) -> None:
         """Raise Invalid for a malformed or conflicting `--map`."""
         self.options = options
-        self.columns = Columns(self.fields, options.pairs, self.synonyms, options.date_format)
+        self.columns = Columns(self.fields, options.pairs, self.synonyms, options.date_format, options.divide)
 
     def check(self, names: list[str]) -> None:
         """Raise Failure unless the columns of the file (`names`) fill all required fields."""
@@ -162,29 +166,32 @@ def run(
     `on_progress` may raise an exception to end the import. `actor`: the part of the service that security events name.
     """
     with closing(kind):
-        records = kind.columns.fit(reader)
+        user, kept = store.read(partial(_account, kind)).result()
+        records = kind.columns.fit(reader, kept)
         if reader.columns is not None:
             kind.check(reader.columns)
         unused = kind.columns.unused(reader.columns or [])
         counts = {each: Counts() for each in kind.counted}
         summary = ImportSummary(kind.options.dry_run, unused, kind.columns.guesses, counts=counts, remark=reader.remark)
         summary.unread = [*kind.columns.unread.values()]
-        user = store.read(partial(_load, kind)).result()
+        store.read(partial(kind.load, user)).result()
         runner = _Runner(store, kind, user, now, actor, summary, on_progress, pace)
         start = partial(runs.start, kind.name, reader.name, user, summary.counts, now, actor)
         batches = _batches(_parsed(records, kind, summary), min(kind.rows_a_unit, pace.rows or kind.rows_a_unit))
         if summary.dry_run:
             runner.try_all(batches, start)
         else:
+            if found := kind.columns.dividing.chosen:
+                store.write(partial(dividing.keep, user or 0, found, now)).result()
             runner.write_all(batches, start)
             kind.finish(store)
     return summary
 
 
-def _load(kind: Kind[Any]) -> int | None:
+def _account(kind: Kind[Any]) -> tuple[int | None, Rules]:
+    """Return the id of the account of `--user`, and the rules that are kept for it."""
     user = None if kind.options.user is None else int(users.by_email(kind.options.user).id)
-    kind.load(user)
-    return user
+    return user, dividing.of_account(user or 0)
 
 
 def _parsed(steps: Iterable[Step], kind: Kind[Row], summary: ImportSummary) -> Iterator[Row | Refusal | str | Pause]:
@@ -323,6 +330,7 @@ class _Runner(Generic[Row]):
         self.summary.notes.update(each for each in batch if isinstance(each, str))
         self.summary.notes.update(note for each in refused for note in each.notes)
         self.summary.notes += outcome.notes
+        self.summary.add_artists(outcome.artists)
         self.on_progress(self.summary)
 
     def _refused(self, batch: Batch[Row], outcome: Outcome) -> list[Refusal]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, field
 from operator import add
 from typing import NamedTuple
 
+from musicsvc.store.importing.cells import lists
 from musicsvc.store.importing.columns import Cells, Guess, Unread
 from musicsvc.wording import quantity
+
+MOST_NAMED = 1_000  # new artists of an import
 
 NOTES = {
     "month_padded": "Release dates with only a year, taken as January 1",
@@ -27,6 +30,7 @@ NOTES = {
     "no_music": "Entries of YouTube other than those of YouTube Music, left out",
     "no_time": "Entries without a time or of before October 2002, left out",
     "no_scrobble": "Entries other than plays, left out",
+    "ids_differ": "Cells with more or fewer names than ids beside them, taken as one name",
 }
 
 
@@ -81,6 +85,8 @@ class ImportSummary:
     rows: int = 0
     counts: dict[str, Counts] = field(default_factory=dict)
     refused: list[Refusal] = field(default_factory=list)
+    joined: dict[str, tuple[str, ...]] = field(default_factory=dict)  # `lists.marks` by names of new artists
+    single: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the same without marks
     notes: Counter[str] = field(default_factory=Counter)
     remark: str = ""
     left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
@@ -103,6 +109,19 @@ class ImportSummary:
             "column not read": len(self.unread),
         }
         return [quantity(count, noun) for noun, count in found.items() if count]
+
+    def add_artists(self, names: Iterable[str]) -> None:
+        """Add the names of new artists."""
+        for name in names:
+            marks = lists.marks(name)
+            found = self.joined if marks else self.single
+            if len(found) < MOST_NAMED:
+                found[name] = marks
+
+    @property
+    def new_artists(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The first MOST_NAMED new artists with their marks, those that have some before the others."""
+        return [*self.joined.items(), *self.single.items()][:MOST_NAMED]
 
 
 Progress = Callable[[ImportSummary], None]

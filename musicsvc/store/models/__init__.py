@@ -28,7 +28,7 @@ from musicsvc.store.models.catalog import (
     TrackRank,
     TrackTag,
 )
-from musicsvc.store.models.imports import ImportItem, ImportRun, ImportTask
+from musicsvc.store.models.imports import DivideRule, ImportItem, ImportRun, ImportTask
 from musicsvc.store.models.plays import (
     DeletedTrack,
     DroppedPlay,
@@ -70,6 +70,7 @@ __all__ = [
     "Conversation",
     "DeletedTrack",
     "Device",
+    "DivideRule",
     "DroppedPlay",
     "EngagementDay",
     "Follow",

@@ -68,3 +68,18 @@ class ImportItem(Table):
     class Meta:
         primary_key = CompositeKey("run", "kind", "item")
         indexes = ((("kind", "item"), False),)
+
+
+class DivideRule(Table):
+    """A rule that divides the names in columns with a heading, for the later imports of an account, or of none (0).
+
+    `heading`: see `headings.key`. `signs`: separated by blanks.
+    """
+
+    user = BigIntegerField(column_name="user_id")
+    heading = TextField()
+    signs = TextField()
+    set_at = BigIntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("user", "heading")

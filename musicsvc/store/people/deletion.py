@@ -22,6 +22,7 @@ from musicsvc.store.models import (
     Comment,
     Conversation,
     Device,
+    DivideRule,
     Follow,
     ImportTask,
     Message,
@@ -111,6 +112,7 @@ def delete(
     AccessRequest.delete().where(AccessRequest.email_key == user.email_key).execute()
     listeners.erase(listeners.account_key(user.id))
     user_search.remove(user.id, user.display_name)
+    DivideRule.delete().where(DivideRule.user == user.id).execute()
     User.delete().where(User.id == user.id).execute()  # and all rows that refer to it
     erase_for_good()
     reason = describe(belongings) or None

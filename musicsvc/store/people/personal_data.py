@@ -58,6 +58,7 @@ SECTIONS: dict[str, Section] = {
         _columns("id kind file state rows started_at undone_at"), "import_run WHERE user_id = ? ORDER BY id"
     ),
     "uploads": Section(_columns("id kind file step state created_at"), "import_task WHERE user_id = ? ORDER BY id"),
+    "import_rules": Section(_columns("heading signs set_at"), "divide_rule WHERE user_id = ? ORDER BY heading"),
     "playlists": Section(
         _columns("id name description image public collaborative created_at"), "playlist WHERE owner_id = ? ORDER BY id"
     ),

@@ -77,10 +77,15 @@ def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
         pairs = chosen_pairs(subject.kind, file.report["columns"], file.options["pairs"], body.choice)
     except Invalid as wrong:
         raise Invalid({f"{COLUMN}{number}": message for number, message in wrong.errors.items()}) from None
+    rules = [
+        f"{each.name}={body.signs(number)}"
+        for number, each in enumerate(file.columns)
+        if file.has_names(body.choice(number)) and (body.signs(number) or each.signs is not None)
+    ]
     if file.report["sheets"] and body.sheet not in {None, file.report["sheets"][0]}:
-        pairs = []  # another sheet has other columns
+        pairs = rules = []  # another sheet has other columns
     names = ("listener", "create_missing") if subject.kind == "plays" else ("artist", "date_format")
-    queue.check_again(subject, {"pairs": pairs, **body.model_dump(include={"sheet", *names})})
+    queue.check_again(subject, {"pairs": pairs, "divide": rules, **body.model_dump(include={"sheet", *names})})
     return Redirect(f"{HOME}/{subject.id}")
 
 

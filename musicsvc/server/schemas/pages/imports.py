@@ -10,6 +10,7 @@ from musicsvc.wording import LONGEST_NAME
 
 DateFormat = Literal["YYYY-MM-DD", "DD.MM.YYYY", "DD/MM/YYYY", "MM/DD/YYYY"]
 COLUMN = "column-"  # begins the names of the fields that say what a column holds
+DIVIDE = "divide-"  # and of those with the signs at which its names are divided
 
 
 class UploadForm(Form):
@@ -20,7 +21,7 @@ class UploadForm(Form):
 
 
 class ColumnsForm(Form):
-    """Options to read a file with. `column-0` and so on: the fields that its columns fill."""
+    """Options to read a file with. `column-0` and so on: the fields that its columns fill; `divide-0`: the signs."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -32,4 +33,11 @@ class ColumnsForm(Form):
 
     def choice(self, number: int) -> str:
         """Return the field that this column fills, or an empty text."""
-        return str((self.model_extra or {}).get(f"{COLUMN}{number}", ""))
+        return self._extra(f"{COLUMN}{number}")
+
+    def signs(self, number: int) -> str:
+        """Return the signs at which this column is divided, or an empty text."""
+        return " ".join(self._extra(f"{DIVIDE}{number}").split())
+
+    def _extra(self, name: str) -> str:
+        return str((self.model_extra or {}).get(name, ""))

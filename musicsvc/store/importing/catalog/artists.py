@@ -66,13 +66,13 @@ class Artists:
                 self._sizes[each] = album_sizes.of_artist(self._names[each], self._images.get(each))
         return sum(self._sizes[each] for each in ids)
 
-    def save(self, run: int, now: int) -> Counts:
-        """Create the missing artists that rows need, and return the counts of the batch."""
+    def save(self, run: int, now: int) -> tuple[Counts, list[str]]:
+        """Create the missing artists that rows need. Return the counts of the batch, and their names."""
         needed = [each for each in self._missing if each in self._needed]
         rows = [(each, self._needed[each], self._manager, now) for each in needed]
         bulk.insert(Artist, ("id", "name", "manager", "created_at"), rows)
         runs.made(run, Artist, [row[0] for row in rows])
-        return Counts(new=len(rows), repeated=self._named - len(rows))
+        return Counts(new=len(rows), repeated=self._named - len(rows)), [row[1] for row in rows]
 
 
 @compiled

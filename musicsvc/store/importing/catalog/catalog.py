@@ -15,7 +15,7 @@ from musicsvc.store.catalog.album_sizes import AlbumSize
 from musicsvc.store.editing import twins
 from musicsvc.store.editing.twins import OtherManagers
 from musicsvc.store.engine.store import Store
-from musicsvc.store.importing import headings
+from musicsvc.store.importing import dividing, headings
 from musicsvc.store.importing.catalog import rows
 from musicsvc.store.importing.catalog.albums import AlbumOffer, Albums
 from musicsvc.store.importing.catalog.artists import Artists
@@ -23,6 +23,7 @@ from musicsvc.store.importing.catalog.index import Item, Size
 from musicsvc.store.importing.catalog.rows import CatalogRow
 from musicsvc.store.importing.catalog.tracks import TrackOffer, Tracks
 from musicsvc.store.importing.columns import Cells, Columns
+from musicsvc.store.importing.dividing import Rules
 from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
 from musicsvc.wording import LONGEST_NAME
@@ -77,7 +78,7 @@ class Catalog(Kind[CatalogRow]):
                 albums.items[album].size = size
             outcome.notes.update(row.notes)
             outcome.notes["differing"] += offer.fields.differs or (named is not None and named.fields.differs)
-        outcome.counts["artists"] = artists.save(scope.run, scope.now)
+        outcome.counts["artists"], outcome.artists = artists.save(scope.run, scope.now)
         albums.save()
         outcome.counts |= {"genres": tracks.save(), "albums": albums.counts, "tracks": tracks.counts}
         outcome.notes += tracks.notes
@@ -94,19 +95,20 @@ def artists_of_others(open_file: Callable[[], Reader], options: ImportOptions, s
     user = None if options.user is None else int(store.read(partial(users.by_email, options.user)).result().id)
     if not store.read(partial(twins.has_others, user)).result():
         return OtherManagers(0, Counter())
+    kept = store.read(partial(dividing.of_account, user or 0)).result()
     with open_file() as reader:
-        names = [name for name in dict.fromkeys((*_artists(reader, options), options.artist)) if name]
+        names = [name for name in dict.fromkeys((*_artists(reader, options, kept), options.artist)) if name]
     return store.read(partial(twins.under_others, names, user)).result()
 
 
-def _artists(reader: Reader, options: ImportOptions) -> Iterator[str]:
+def _artists(reader: Reader, options: ImportOptions, kept: Rules) -> Iterator[str]:
     """Yield the names of artists in the file. Invalid rows are skipped. At a damaged place, the iteration ends."""
-    columns = Columns(rows.FIELDS, options.pairs, headings.CATALOG, options.date_format)
+    columns = Columns(rows.FIELDS, options.pairs, headings.CATALOG, options.date_format, options.divide)
     with suppress(Failure):
-        for record in columns.fit(reader):
+        for record in columns.fit(reader, kept):
             if isinstance(record, Record) and record.fault is None:
                 found = columns.read(record.values, options.blanks).values
-                for names in (found.get("artist") or (), found.get("album_artist") or ()):
+                for names in (found.get(name) or () for name in ("artist", "featured_artist", "album_artist")):
                     yield from names if len(names) <= rows.MOST_ARTISTS else ()
 
 

@@ -46,6 +46,7 @@ OTHERS: Mapping[str, Parse] = {
     "album": NAME,
     "album_external_id": partial(codes.identifier, noun="album"),
     "album_artist": NAMES,
+    "featured_artist": NAMES,
     **dict.fromkeys(LATER, lambda cell: cell),
 }
 FILLED = {each.name: each for each in (*ALBUM, *TRACK)}
@@ -121,7 +122,7 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
         line=line,
         external_id=read("external_id"),
         name=read("track") or "",
-        artists=read("artist") or ((artist,) if artist else ()),
+        artists=artists_of(cells, artist),
         album=read("album"),
         album_external_id=read("album_external_id"),
         album_artists=read("album_artist") or (),
@@ -135,6 +136,13 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
         counted = next(each.counted for field, each in FIELDS.items() if field in cells.faults)
         raise RefusedError(cells.reasons(FIELDS), counted, notes=ignored)
     return found
+
+
+def artists_of(cells: Cells, artist: str | None = None) -> tuple[str, ...]:
+    """Return the artists of a row: the main ones (`artist` if it names none), then the featured ones."""
+    main: tuple[str, ...] = cells.values.get("artist") or ((artist,) if artist else ())
+    featured = cells.values.get("featured_artist")
+    return tuple(dict.fromkeys((*main, *featured))) if main and featured else main
 
 
 def _refuse(found: CatalogRow, cells: Cells) -> None:

@@ -26,7 +26,7 @@ NO_TRACK = "no such track; import the catalog first"
 FIELDS = {
     "playlist": Field(partial(names.name, longest=LONGEST_NAME), is_name=True),
     "playlist_external_id": Field(partial(codes.identifier, noun="playlist")),
-    **{name: rows.FIELDS[name] for name in ("external_id", "track", "artist", "album")},
+    **{name: rows.FIELDS[name] for name in ("external_id", "track", "artist", "featured_artist", "album")},
 }
 # Other columns of a catalog file are ignored.
 FIELDS |= {name: Field(lambda _: None, each.several) for name, each in rows.FIELDS.items() if name not in FIELDS}
@@ -138,10 +138,10 @@ def _mention(cells: Cells) -> TrackMention:
     read = cells.values.get
     external_id = read("external_id")
     if external_id is not None or "external_id" in cells.faults:
-        for name in ("artist", "track", "album"):
+        for name in ("artist", "featured_artist", "track", "album"):
             cells.faults.pop(name, None)
         return TrackMention(external_id)
-    artists, track = read("artist") or (), read("track")
+    artists, track = rows.artists_of(cells), read("track")
     cells.refuse("track", "is missing", when=track is None)
     cells.refuse("artist", "is missing", when=not artists)
     return TrackMention(None, artists, track, read("album"))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from musicsvc.clock import EPOCH, SECOND
 from musicsvc.store.catalog import external_ids
 from musicsvc.store.importing.catalog.rows import FIELDS as CATALOG
-from musicsvc.store.importing.catalog.rows import MOST_ARTISTS, NAME, NAMES, TOO_MANY_ARTISTS
+from musicsvc.store.importing.catalog.rows import MOST_ARTISTS, NAME, NAMES, TOO_MANY_ARTISTS, artists_of
 from musicsvc.store.importing.cells import codes, numbers
 from musicsvc.store.importing.cells.blanks import is_blank
 from musicsvc.store.importing.cells.names import text
@@ -26,7 +26,7 @@ TIME = re.compile(
     r" ?(?P<offset>Z|[+-][0-9]{2}:?[0-9]{2})?",
     re.IGNORECASE,
 )
-SEVERAL = {"external_id": "external_ids", "artist": "artists"}  # members of a Listen by field
+SEVERAL = ("external_id", "artist", "featured_artist")
 NO_TIME = "must be a time such as 2026-01-31T12:00:00Z, or Unix seconds"
 
 
@@ -50,8 +50,9 @@ class Listen(NamedTuple):
 def parse(record: Record, cells: Cells, listener: str | None) -> Listen:
     """Validate a row. `listener` is used if the row names none. Raises RefusedError with the reasons of all faults."""
     faults, filled = cells.faults, {name: value for name, value in cells.values.items() if value is not None}
-    named = {SEVERAL.get(name, name): value for name, value in filled.items()}
-    found = Listen(record.line, record.member, **({"listener": listener or ""} | named))
+    named = {name: value for name, value in filled.items() if name not in SEVERAL}
+    several = {"external_ids": filled.get("external_id", ()), "artists": artists_of(cells)}
+    found = Listen(record.line, record.member, **({"listener": listener or ""} | named | several))
     cells.refuse("played_at", "is missing", when="played_at" not in filled)
     cells.refuse("played_at", "is before 1970", when=found.played_at < 0)
     cells.refuse("played_at", "is that of a clock that was not set", when=found.played_at in UNSET)
@@ -112,6 +113,7 @@ FIELDS = {
     "external_id": Field(_external_ids, several=True),
     "isrc": Field(codes.isrc, optional=True),
     "artist": Field(NAMES, several=True, is_name=True),
+    "featured_artist": Field(NAMES, several=True, is_name=True),
     "track": Field(NAME, is_name=True),
     "album": Field(NAME, is_name=True, optional=True),
     "listener": Field(partial(text, longest=LISTENER_LENGTH)),

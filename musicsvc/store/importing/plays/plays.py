@@ -165,7 +165,8 @@ class Plays(Kind[Listen]):
         creator.write()
         self._replace_missing(found)
         counts = _counts(found, creator, len(batch) - len(found.refused), _record(found.matched.values(), scope))
-        return Outcome(counts, found.refused, remember=partial(self._remember, creator, found.client_ids))
+        made = [artist.name for artist in creator.artists]
+        return Outcome(counts, found.refused, artists=made, remember=partial(self._remember, creator, found.client_ids))
 
     def _find(self, batch: Sequence[Listen], lookup: TrackLookup, creator: MissingCreator, scope: Scope) -> FoundPlays:
         """Find the track of each play that is not stored yet, or create it with `--create-missing`."""

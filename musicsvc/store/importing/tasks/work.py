@@ -181,7 +181,13 @@ class _Task:
         known = kind.columns.unmapped()
         written = {each.column: each.written for each in kind.columns.guesses}
         report["columns"] = [
-            {"column": name, "field": kind.columns.field(name), "guess": known.get(name), "written": written.get(name)}
+            {
+                "column": name,
+                "field": kind.columns.field(name),
+                "guess": known.get(name),
+                "written": written.get(name),
+                "signs": kind.columns.dividing.signs(name),
+            }
             for name in excerpt.names()
         ]
         if self._task.kind == "catalog" and not report["problem"]:
@@ -228,4 +234,5 @@ def _result(summary: ImportSummary) -> Report:
             *(f"{NOTES[note]}: {count:,}." for note, count in summary.notes.items() if count),
         ],
         "at_most": summary.at_most,
+        "artists": summary.new_artists,
     }
