@@ -21,7 +21,7 @@ from musicsvc.store.engine import store as stores
 from musicsvc.store.importing import refused_rows, runner
 from musicsvc.store.importing.columns import Guess
 from musicsvc.store.importing.files import records
-from musicsvc.store.importing.summary import NOTES, ImportSummary, Progress
+from musicsvc.store.importing.summary import ImportSummary, Progress
 from musicsvc.wording import cut, escape_controls, quantity
 
 Opener = Callable[[Path], records.Reader]
@@ -211,9 +211,8 @@ def _print(session: Session, options: RunOptions, summary: ImportSummary) -> Non
     if summary.at_most:
         found = [row | {name: f"at most {row[name]}" for name in ("new", "changed") if row[name]} for row in found]
     output.print_table(session, found, ("kind", *columns), json=False)
-    for note, title in NOTES.items():
-        if count := summary.notes[note]:
-            session.echo(f"{title}: {count:,}.")
+    for remark in summary.remarks():
+        session.echo(remark)
     for (name, reason), cells in summary.left_out.items():
         where = f"line {cells.line} has {escape_controls(cells.example)}"
         session.echo(f"Cells left out: {cells.count:,}, {name} {reason}; {where}.")
@@ -275,6 +274,7 @@ def _to_json(options: RunOptions, summary: ImportSummary) -> JSON:
             {"field": name, "reason": reason, **asdict(cells)} for (name, reason), cells in summary.left_out.items()
         ],
         "unread_columns": [*map(asdict, summary.unread)],
+        "shared_upcs": [each._asdict() for each in summary.shared_upcs],
         **({"remark": summary.remark} if summary.remark else {}),
         "columns": [
             {"column": each.column, "field": each.field, "why": each.why, "written": each.written}

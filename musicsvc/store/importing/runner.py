@@ -22,7 +22,7 @@ from musicsvc.store.importing import dividing
 from musicsvc.store.importing.columns import Cells, Columns, Field
 from musicsvc.store.importing.dividing import Rules
 from musicsvc.store.importing.files.records import Pause, Reader, Record, Step
-from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal
+from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal, SharedUpc
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.security.security_events import Actor
 
@@ -141,6 +141,10 @@ class Kind(ABC, Generic[Row]):
     def write(self, batch: Sequence[Row], scope: Scope) -> Outcome:
         """Write a batch of valid rows. Call in a write transaction, which may run again: change nothing else."""
 
+    def shared_upcs(self) -> list[SharedUpc]:
+        """Return the UPCs of the file that albums with several names have."""
+        return []
+
     def finish(self, store: Store) -> None:
         """Do what remains after the last batch of an import that is no dry run."""
 
@@ -185,6 +189,7 @@ def run(
                 store.write(partial(dividing.keep, user or 0, found, now)).result()
             runner.write_all(batches, start)
             kind.finish(store)
+        summary.shared_upcs = kind.shared_upcs()
     return summary
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, field
 from operator import add
 from typing import NamedTuple
 
 from musicsvc.store.importing.cells import lists
 from musicsvc.store.importing.columns import Cells, Guess, Unread
-from musicsvc.wording import quantity
+from musicsvc.wording import quantity, some_of
 
 MOST_NAMED = 1_000  # new artists of an import
+MOST_SHARED = 12  # UPCs, and lines of one, that a remark lists
 
 NOTES = {
     "month_padded": "Release dates with only a year, taken as January 1",
@@ -72,6 +73,16 @@ class LeftOut:
     example: str
 
 
+class SharedUpc(NamedTuple):
+    """A UPC of albums with several names: for each name, the first line that has it."""
+
+    upc: str
+    lines: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.upc} is one UPC, {len(self.lines)} names: lines {some_of([*map(str, self.lines)], MOST_SHARED)}"
+
+
 @dataclass(slots=True)
 class ImportSummary:
     """The result of an import. `notes`: numbers of rows by remark (a key of NOTES). `unused`: the ignored columns.
@@ -91,8 +102,16 @@ class ImportSummary:
     remark: str = ""
     left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
     unread: list[Unread] = field(default_factory=list)
+    shared_upcs: list[SharedUpc] = field(default_factory=list)
     run: int | None = field(default=None, compare=False)  # the id of the import, which a dry run has not
     at_most: bool = False  # a dry run of a long file, which counts names again that return after some seconds
+
+    def remarks(self) -> Iterator[str]:
+        """Yield one line for each kind of note, and for each UPC with several names."""
+        yield from (f"{title}: {count:,}." for note, title in NOTES.items() if (count := self.notes[note]))
+        yield from (f"{each}." for each in self.shared_upcs[:MOST_SHARED])
+        if more := len(self.shared_upcs[MOST_SHARED:]):
+            yield f"{quantity(more, 'more UPC')} of albums with several names."
 
     def leave_out(self, line: int, cells: Cells) -> None:
         """Count the cells of a row that were left out."""

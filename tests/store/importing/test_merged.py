@@ -60,7 +60,8 @@ MERGES: Sequence[tuple[Noun, str, str]] = [
 def _album(name: Any, artist: Any) -> dict[str, Any]:
     """Return the album of a row. No two albums have the same name and artist, so rows mean one of them."""
     named = name and f"{name} of {artist}"
-    return {"album": named, "album_external_id": named if artist == "Cleo" else None}
+    upc = {"One": "036000291452", "Two": None if artist == "Ann" else "4006381333931"}.get(name)
+    return {"album": named, "album_external_id": named if artist == "Cleo" else None, "upc": upc}
 
 
 ROWS = some.fixed_dictionaries(

@@ -1,4 +1,7 @@
-"""Find, create and update the albums of a catalog import. Albums are found by external id, or first artist and name."""
+"""Find, create and update the albums of a catalog import.
+
+Albums are found by external id, else by UPC, else by first artist and name.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -7,6 +10,7 @@ from typing import Any, NamedTuple
 from peewee import SQL, fn
 
 from musicsvc.store.catalog import album_sizes, merged
+from musicsvc.store.catalog.identifiers import spellings_of_upc
 from musicsvc.store.catalog.merged import ALBUM, Former
 from musicsvc.store.engine import bulk, name_index
 from musicsvc.store.engine.name_keys import name_key
@@ -16,7 +20,7 @@ from musicsvc.store.importing.catalog.index import UNCHANGED, Index, Item, Key, 
 from musicsvc.store.importing.catalog.rows import OF_ALBUM, CatalogRow
 from musicsvc.store.importing.runner import Scope
 from musicsvc.store.importing.undoing import runs
-from musicsvc.store.models import Album, AlbumArtist, Track
+from musicsvc.store.models import Album, AlbumArtist, Artist, Merged, Track
 
 OF_ROW = ("release_date", "image", *OF_ALBUM)
 FIELDS = ("name", *OF_ROW)
@@ -46,8 +50,16 @@ class Albums(Index):
         names = name_index.spellings([key[2] for key in named])
         of_id = _by_external_id(external_ids, scope.user or 0) if external_ids else []
         of_name = _by_name({key[1] for key in named}, names) if named else []
-        self._load([*of_id, *of_name])
+        upcs = [code for row in rows if row.upc for code in spellings_of_upc(row.values["upc"])]
+        of_upc = _by_upc(upcs, scope.user or 0) if upcs else []
+        self._load([*of_id, *of_name, *of_upc])
+        for album in sorted(row[0] for row in of_upc):
+            self.put(self.items[album], _name_key(self.items[album]), ("upc", _upc(self.items[album])))
         self._add_merged(merged.find(ALBUM, name=names, external_id=external_ids))
+        formers = dict(_merged_with_upc(upcs, scope.user or 0)) if upcs else {}
+        self.load_others(formers.values())
+        for code, album in formers.items():
+            self.add_former(("upc", code.lstrip("0")), self.items[album])
         self._ids = iter(bulk.ids(Album, len(keys)))
 
     def _add_merged(self, formers: Sequence[Former]) -> None:
@@ -84,19 +96,35 @@ class Albums(Index):
             return ("id", row.album_external_id)
         return ("name", self._artists.ids[row.album_credits[0]], name_key(row.album or ""))
 
+    def _find(self, row: CatalogRow) -> tuple[Item | None, bool]:
+        """Return the album that the row describes, or None, and whether the row names what was merged into it.
+
+        Of several albums with the UPC of the row, it is the one with its name.
+        """
+        key, upc = self._key(row), row.upc
+        found, former = self.find(key, row.album), self.find_former(key)
+        if upc is not None and (found is None or _upc(found) != upc):
+            coded = self.find(("upc", upc)) if former is None or found is not None else None
+            found = coded if coded is not None and _upc(coded) == upc else found
+            former = former or self.find_former(("upc", upc))
+        return found or former, found is None and former is not None
+
     def compare(self, row: CatalogRow) -> AlbumOffer:
         """Find the album of the row, or make one that `take` adds. Return what the row says of it."""
-        key = self._key(row)
-        album = self.find(key, row.album)
-        if album is None and (other := self.find_former(key)) is not None:
-            return AlbumOffer(other, UNCHANGED, {}, former=True)
+        album, former = self._find(row)
+        if album is not None and former:
+            return AlbumOffer(album, UNCHANGED, {}, former=True)
         if album is None:
-            values = dict.fromkeys(FIELDS) | {"artists": {}}
+            empty = dict.fromkeys(FIELDS) | {"artists": {}}
             album = Item(
-                next(self._ids), values, row.album_external_id, new=True, size=Size(bytes=album_sizes.EMPTY_ALBUM)
+                next(self._ids), empty, row.album_external_id, new=True, size=Size(bytes=album_sizes.EMPTY_ALBUM)
             )
-        name = row.album if row.album_external_id else album.values["name"] or row.album
-        offer = album.compare(zip(FIELDS, (name, *map(row.values.get, OF_ROW)), strict=True))
+        name, values, key = album.values["name"], row.values, self._key(row)
+        if key[0] != "name" or name is None or name_key(name) != key[-1]:
+            name = row.album
+        if row.upc is not None and row.upc == _upc(album):
+            values = {**values, "upc": album.values["upc"]}  # 12 digits, and 13 with a zero in front, are one UPC
+        offer = album.compare(zip(FIELDS, (name, *map(values.get, OF_ROW)), strict=True))
         return AlbumOffer(album, offer, album.lacks("artists", dict.fromkeys(self._artists.of(row.album_credits))))
 
     def take(self, row: CatalogRow, offer: AlbumOffer) -> None:
@@ -105,7 +133,7 @@ class Albums(Index):
         album.add("artists", offer.fresh)
         moved = not offer.former and self._put_first(album, self._artists.of(row.album_artists))
         self.count(album, altered=bool(offer.fields.changes or offer.fresh or moved))
-        self.put(album, _name_key(album))
+        self.put(album, _name_key(album), ("upc", _upc(album)))
 
     def _put_first(self, album: Item, artists: Sequence[int]) -> bool:
         """Put these artists first, unless an earlier row of the import has. Return True if any moved."""
@@ -170,6 +198,25 @@ def _credits(ids: Collection[int]) -> Any:
 def _imageless(ids: Collection[int]) -> Any:
     query = Track.select(Track.album, fn.count(SQL("*"))).group_by(Track.album)
     return query.where(Track.album.in_(ids), Track.image.is_null())
+
+
+@compiled
+def _by_upc(codes: Collection[str], manager: int) -> Any:
+    """Select the albums with these UPCs whose first artist the account manages (0: nobody)."""
+    query = Album.select(*COLUMNS).join(AlbumArtist).join(Artist)
+    return query.where(Album.upc.in_(codes), AlbumArtist.position == 0, fn.coalesce(Artist.manager, 0) == manager)
+
+
+@compiled
+def _merged_with_upc(codes: Collection[str], manager: int) -> Any:
+    query = Merged.select(Merged.code, Merged.into).join(AlbumArtist, on=AlbumArtist.album == Merged.into).join(Artist)
+    former = (Merged.kind == ALBUM) & Merged.code.in_(codes) & (AlbumArtist.position == 0)
+    return query.where(former, fn.coalesce(Artist.manager, 0) == manager).order_by(Merged.id)
+
+
+def _upc(album: Item) -> str | None:
+    code: str | None = album.values["upc"]
+    return code and code.lstrip("0")
 
 
 def _name_key(album: Item) -> Key:

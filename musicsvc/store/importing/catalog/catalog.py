@@ -12,8 +12,10 @@ from musicsvc.errors import Failure
 from musicsvc.store.accounts import users
 from musicsvc.store.catalog import album_sizes
 from musicsvc.store.catalog.album_sizes import AlbumSize
+from musicsvc.store.catalog.identifiers import UPC_DIGITS
 from musicsvc.store.editing import twins
 from musicsvc.store.editing.twins import OtherManagers
+from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.store import Store
 from musicsvc.store.importing import dividing, headings
 from musicsvc.store.importing.catalog import rows
@@ -26,6 +28,7 @@ from musicsvc.store.importing.columns import Cells, Columns
 from musicsvc.store.importing.dividing import Rules
 from musicsvc.store.importing.files.records import Reader, Record
 from musicsvc.store.importing.runner import ImportOptions, Kind, Outcome, RefusedError, Scope
+from musicsvc.store.importing.summary import SharedUpc
 from musicsvc.wording import LONGEST_NAME
 
 
@@ -42,6 +45,7 @@ class Catalog(Kind[CatalogRow]):
     def __init__(self, options: ImportOptions) -> None:
         """Raise Failure for a name of an artist that is empty or too long, and as all imports do."""
         super().__init__(options)
+        self._names: dict[str, dict[str, int]] = {}  # of albums, with their first lines, by UPC
         self._artist = None if options.artist is None else options.artist.strip()
         if self._artist is not None:
             if not 1 <= len(self._artist) <= LONGEST_NAME:
@@ -53,7 +57,14 @@ class Catalog(Kind[CatalogRow]):
         self._tracks: dict[int, int] = {}
 
     def parse(self, record: Record, cells: Cells) -> CatalogRow:
-        return rows.parse(record.line, cells, self._artist)
+        row = rows.parse(record.line, cells, self._artist)
+        if row.upc is not None:
+            self._names.setdefault(row.upc, {}).setdefault(name_key(row.album or ""), row.line)
+        return row
+
+    def shared_upcs(self) -> list[SharedUpc]:
+        found = {upc: (*lines.values(),) for upc, lines in self._names.items() if len(lines) > 1}
+        return [SharedUpc(upc.zfill(UPC_DIGITS), lines) for upc, lines in found.items()]
 
     def write(self, batch: Sequence[CatalogRow], scope: Scope) -> Outcome:
         artists = Artists(batch, scope.user)

@@ -96,7 +96,7 @@ class Item:
 
 
 class Index:
-    """The albums or the tracks of a batch by id, by external id or ISRC, and by name."""
+    """The albums or the tracks of a batch by id, by external id, ISRC or UPC, and by name."""
 
     def __init__(self, given: Mapping[int, int]) -> None:
         """Create an empty index. `given`: by id, the fields that earlier batches of the import have set."""
@@ -136,13 +136,13 @@ class Index:
                 loaded.append(item)
         return loaded
 
-    def put(self, item: Item, name_key: Key, isrc: str | None = None) -> None:
-        """Add a new item, or one whose values have changed, under its keys."""
+    def put(self, item: Item, name_key: Key, code: Key = ("upc", None)) -> None:
+        """Add a new item, or one whose values have changed, under its keys. `code`: with its ISRC or UPC, or None."""
         self.items[item.id] = item
         if item.external_id is not None:
             self._by_code.setdefault(("id", item.external_id), item)
-        if isrc is not None:
-            self._by_code.setdefault(("isrc", isrc), item)
+        if code[1] is not None:
+            self._by_code.setdefault(code, item)
         if item.name_key != name_key:
             item.name_key = name_key
             self._by_name.setdefault(name_key, []).append(item)

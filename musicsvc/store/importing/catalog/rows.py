@@ -102,6 +102,12 @@ class CatalogRow(NamedTuple):
         return found
 
     @property
+    def upc(self) -> str | None:
+        """The UPC by which the row names its album, without zeros in front. An external id counts more."""
+        code: str | None = self.values["upc"]
+        return code.lstrip("0") if code and self.album and not self.album_external_id else None
+
+    @property
     def album_credits(self) -> tuple[str, ...]:
         """The artists of the row's album, in order. An album without external id is found by name and first artist."""
         return tuple(dict.fromkeys((*self.album_artists, *self.artists)))

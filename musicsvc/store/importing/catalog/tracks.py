@@ -63,7 +63,7 @@ class Tracks(Index):
         for track in loaded:
             more = {"artists": tuple(credits_of[track.id]), "genres": words[track.id], "tags": labels[track.id]}
             track.values |= more
-            self.put(track, _name_key(track), track.values["isrc"])
+            self.put(track, _name_key(track), ("isrc", track.values["isrc"]))
         self._add_merged(formers, by_isrc)
         self._ids = iter(bulk.ids(Track, len(rows)))
 
@@ -108,7 +108,7 @@ class Tracks(Index):
         track.add("tags", fresh)
         self._named += row.genres
         self.count(track, altered=bool(offer.fields.changes or offer.genres or fresh))
-        self.put(track, _name_key(track), track.values["isrc"])
+        self.put(track, _name_key(track), ("isrc", track.values["isrc"]))
 
     def _find(self, row: CatalogRow, artists: Sequence[int], album: int | None) -> tuple[Item | None, bool]:
         """Return the track that the row describes, or None, and whether the row names what was merged into it.

@@ -18,7 +18,7 @@ from musicsvc.store.importing.files import histories, readers
 from musicsvc.store.importing.files.records import Limits, Reader, UnclearError
 from musicsvc.store.importing.refused_rows import RefusedRows
 from musicsvc.store.importing.runner import ImportOptions, Kind, Pace
-from musicsvc.store.importing.summary import NOTES, ImportSummary
+from musicsvc.store.importing.summary import ImportSummary
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.queue import StoppedError
 from musicsvc.store.importing.tasks.uploads import KINDS, Excerpt, Place, refused_name, tidy
@@ -231,7 +231,7 @@ def _result(summary: ImportSummary) -> Report:
         "more_reasons": len({(each.member, each.kind) for each in summary.refused}) - len(reasons),
         "notes": [
             *filter(None, [summary.remark]),
-            *(f"{NOTES[note]}: {count:,}." for note, count in summary.notes.items() if count),
+            *summary.remarks(),
         ],
         "at_most": summary.at_most,
         "artists": summary.new_artists,
