@@ -55,6 +55,27 @@ def test_an_import_says_which_of_several_sheets_was_read(run: Run, ask: Json, tm
     assert (found["rows"], "remark" in found) == (2, False)
 
 
+def test_an_import_names_its_new_artists_and_says_how_to_divide_those_that_may_be_several(
+    run: Run, ask: Json, tmp_path: Path
+) -> None:
+    file = tmp_path / "songs.csv"
+    file.write_text("Title,Credited artist\nT,A & B\nU,C x A\nV,A\n")
+    printed = run("import", "catalog", str(file), "--dry-run").stderr.splitlines()
+    assert "New artists: A & B (&), C x A (x), A." in printed
+    (told,) = [line for line in printed if "may be several" in line]
+    option = shlex.split(told.partition("To divide some: ")[2])
+    assert option == ["--divide", "Credited artist=& x"]
+    found = ask("import", "catalog", str(file), *option)
+    assert found["new_artists"] == [{"name": name, "marks": []} for name in ("A", "B", "C")]
+    assert found["columns"][1]["written"] == "divided at & x"
+    file.write_text("Title,Credited artist\n" + "".join(f"T{n},New {n}\n" for n in range(60)))
+    assert "New 49 and 10 more." in run("import", "catalog", str(file)).stderr
+    assert "(divided at & x as in an earlier import)" in run("import", "catalog", str(file)).stderr
+    wrong = run("import", "catalog", str(file), "--divide", "Title=&", expect=1).stderr
+    assert "No column 'Title' has names to divide." in wrong
+    assert "Invalid value for --divide" in run("import", "catalog", str(file), "--divide", "&", expect=2).stderr
+
+
 def test_control_characters_of_a_file_do_not_reach_the_terminal(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "evil.csv"
     file.write_text("track,artist,\x1b[31mred\nT,A,x\nT\x00,A,x\n")

@@ -191,6 +191,57 @@ async def test_columns_are_read_as_chosen(developer: Person) -> None:
     assert found == [("Air", "2026-04-03", "x"), ("Bolero", "2026-05-04", "y")]
 
 
+@on_shared_loop
+async def test_new_artists_are_named_and_divided_as_the_account_says(developer: Person) -> None:
+    sheet = b"Title,Artist,Genre\nAir,Ann & Bob,a & b\nJig,Ann <i>,a\nBolero,Cat x Ann & Bob,a\n"
+    path = await uploaded(developer, sheet)
+    shown = await ready(developer, path)
+    assert listed(shown) == [
+        'Ann & Bob <small class="muted">&</small>',
+        'Cat x Ann & Bob <small class="muted">x &</small>',
+        "Ann <i>",
+    ]
+    assert re.findall(r'name="divide-(\d)"', shown) == ["1", "2"]
+    choice = {"column-0": "track", "column-1": "artist", "column-2": "genre"}
+    wrong = await developer.browser.post(f"{path}/columns", choice | {"divide-1": "a b c d e f g h i j k"})
+    assert (wrong.status, "a rule has at most 10 signs" in text(wrong)) == (422, True)
+    await developer.browser.post(f"{path}/columns", choice | {"divide-1": " &  x "})
+    shown = await ready(developer, path)
+    assert "divided at & x" in shown
+    assert listed(shown) == ["Ann", "Bob", "Ann <i>", "Cat"]
+    shown = await imported(developer, path)
+    assert listed(shown) == ["Ann", "Bob", "Ann <i>", "Cat"]
+    assert artists(developer) == ["Ann", "Bob", "Ann <i>", "Cat"]
+
+
+@on_shared_loop
+async def test_a_rule_of_the_account_is_kept_for_its_next_file_until_it_is_emptied(developer: Person) -> None:
+    path = await uploaded(developer, b"Title,Artist\nAir,Ann & Bob\n")
+    choice = {"column-0": "track", "column-1": "artist"}
+    await developer.browser.post(f"{path}/columns", choice | {"divide-1": "&"})
+    await ready(developer, path)
+    await imported(developer, path)
+    path = await uploaded(developer, b"Title,Artist\nJig,Cat & Dan\n")
+    shown = await ready(developer, path)
+    assert "divided at & as in an earlier import" in shown
+    assert re.findall(r'name="divide-1"[^>]* value="([^"]*)"', shown) == ["&"]
+    for _ in range(2):  # it stays empty when the file is read once more
+        await developer.browser.post(f"{path}/columns", choice | {"divide-1": ""})
+        assert "divided at semicolons only" in await ready(developer, path)
+    await imported(developer, path)
+    assert artists(developer) == ["Ann", "Bob", "Cat & Dan"]
+
+
+def listed(shown: str) -> list[str]:
+    """Return the names in the list of new artists."""
+    return re.findall(r"<li>(.*?)</li>", shown.partition("<h2>New artists</h2>")[2])
+
+
+def artists(person: Person) -> list[str]:
+    own = Artist.select(Artist.name).where(Artist.manager == person.id).order_by(Artist.id)
+    return person.shared.store.read(lambda: [artist.name for artist in own]).result()
+
+
 @pytest.mark.slow
 @on_shared_loop
 async def test_files_of_all_kinds_are_read(developer: Person, tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """Cells with several names: as known exports join them, divided by rules, and the artists that an import creates."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
 
 from musicsvc.errors import Failure, Invalid
 from musicsvc.store.accounts import users
@@ -14,7 +16,8 @@ from musicsvc.store.importing.people.playlists import Playlists
 from musicsvc.store.importing.plays.plays import Plays
 from musicsvc.store.importing.runner import ImportOptions
 from musicsvc.store.importing.summary import ImportSummary
-from musicsvc.store.models import Artist, Genre, PlaylistTrack, Track, TrackArtist, TrackGenre
+from musicsvc.store.models import Artist, DivideRule, Genre, PlaylistTrack, Track, TrackArtist, TrackGenre
+from tests.support.examples import examples
 from tests.support.import_files import import_file
 
 ANN = "ann@label.test"
@@ -33,6 +36,11 @@ class Files:
         file = self._folder / "rows.csv"
         file.write_text(text, "utf-8")
         return import_file(self.store, file, kind(ImportOptions(**{"user": ANN} | options)))
+
+    def start_anew(self) -> None:
+        """Delete all that the imports made."""
+        for table in (TrackArtist, Track, Artist, DivideRule):
+            self.store.write(table.delete().execute).result()
 
     def credits(self) -> dict[str, list[str]]:
         """Return the names of the artists, in order, by the name of the track."""
@@ -291,3 +299,55 @@ def test_the_list_of_new_artists_is_bounded(files: Files) -> None:
     found = done.new_artists
     assert (len(found), done.counts["artists"].new) == (1_000, 1_500)
     assert (found[0], found[299], found[300]) == (("A0 & B", ("&",)), ("A299 & B", ("&",)), ("Artist 0", ()))
+
+
+SIGNS = ("&", ",", "/", "x", "feat.", "vs", "with", "+", "und")
+WORDS = some.sampled_from(("Ann", "Bob", "Max", "Xenia", "The", "Vsi", "42", "Ä", "(live)", "Withers", "and", "A.X."))
+NAME = some.lists(WORDS, min_size=1, max_size=3).map(" ".join)
+CREDIT = some.lists(NAME, min_size=1, max_size=4, unique=True)
+
+
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(credits_=some.lists(CREDIT, min_size=1, max_size=6), signs=some.lists(some.sampled_from(SIGNS), min_size=1))
+def test_a_sheet_divided_by_a_rule_is_the_sheet_with_semicolons(
+    files: Files, credits_: list[list[str]], signs: list[str]
+) -> None:
+    files.start_anew()
+    rows = [{"track": f"T{n}", "artist": names} for n, names in enumerate(credits_)]
+    plain, ruled = (
+        "\n".join(["track,artist", *(f'{row["track"]},"{join(row["artist"])}"' for row in rows)])
+        for join in ("; ".join, lambda names: join_with(names, signs))
+    )
+    expected = files.read(plain)
+    found = files.credits()
+    files.start_anew()
+    rule = [f"artist={' '.join(signs)}"]
+    tried, done = files.read(ruled, divide=rule, dry_run=True), files.read(ruled, divide=rule)
+    assert files.credits() == found
+    assert tried.new_artists == done.new_artists == expected.new_artists
+    assert tried.counts == done.counts == expected.counts
+
+
+def join_with(names: Sequence[str], signs: Sequence[str]) -> str:
+    """Return the names with signs between them, which take turns."""
+    joints = [f" {signs[at % len(signs)]} " for at in range(len(names))]
+    return "".join(f"{name}{joint}" for name, joint in zip(names, joints, strict=True)).removesuffix(joints[-1])
+
+
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    credits_=some.lists(
+        some.lists(some.text("ab ,;0(&", min_size=1).filter(str.strip), min_size=1, max_size=4, unique_by=str.strip),
+        min_size=1,
+        max_size=6,
+    ),
+)
+def test_an_export_with_uris_has_the_artists_that_it_was_made_of(files: Files, credits_: list[list[str]]) -> None:
+    files.start_anew()
+    rows = [
+        (f"T{n}", ", ".join([ONE] * len(names)), ", ".join(name.replace(",", "\\,") for name in names))
+        for n, names in enumerate(credits_)
+    ]
+    done = files.read("\n".join(["Track Name,Artist URI(s),Artist Name(s)", *(f'{a},"{b}","{c}"' for a, b, c in rows)]))
+    assert files.credits() == {f"T{n}": [name.strip() for name in names] for n, names in enumerate(credits_)}
+    assert done.notes == {}

@@ -3,11 +3,12 @@
 from musicsvc.config import Settings
 from musicsvc.errors import Conflict, Invalid, NotFound
 from musicsvc.server.schemas.pages.admin import OlderQuery
-from musicsvc.server.schemas.pages.imports import COLUMN, ColumnsForm, UploadForm
+from musicsvc.server.schemas.pages.imports import COLUMN, DIVIDE, ColumnsForm, UploadForm
 from musicsvc.server.shapes import imports as shapes
 from musicsvc.server.shapes import pages
 from musicsvc.server.shapes.envelope import Download
 from musicsvc.server.shapes.pages import Newest, Received, Redirect, View
+from musicsvc.store.importing.dividing import Dividing
 from musicsvc.store.importing.tasks import queue
 from musicsvc.store.importing.tasks.uploads import Place, chosen_pairs, refused_name
 from musicsvc.store.importing.undoing import runs, wording
@@ -77,16 +78,25 @@ def change(subject: ImportTask, body: ColumnsForm) -> Redirect:
         pairs = chosen_pairs(subject.kind, file.report["columns"], file.options["pairs"], body.choice)
     except Invalid as wrong:
         raise Invalid({f"{COLUMN}{number}": message for number, message in wrong.errors.items()}) from None
-    rules = [
-        f"{each.name}={body.signs(number)}"
-        for number, each in enumerate(file.columns)
-        if file.has_names(body.choice(number)) and (body.signs(number) or each.signs is not None)
-    ]
+    rules = _rules(file, body)
     if file.report["sheets"] and body.sheet not in {None, file.report["sheets"][0]}:
         pairs = rules = []  # another sheet has other columns
     names = ("listener", "create_missing") if subject.kind == "plays" else ("artist", "date_format")
     queue.check_again(subject, {"pairs": pairs, "divide": rules, **body.model_dump(include={"sheet", *names})})
     return Redirect(f"{HOME}/{subject.id}")
+
+
+def _rules(file: shapes.File, body: ColumnsForm) -> list[str]:
+    """Return the rules that divide the names in columns: those that are filled in, and those that had one so far."""
+    found = []
+    for number, each in enumerate(file.columns):
+        if file.has_names(body.choice(number)) and (body.signs(number) or each.signs is not None):
+            found.append(f"{each.name}={body.signs(number)}")
+            try:
+                Dividing(found[-1:])
+            except Invalid as wrong:
+                raise Invalid({f"{DIVIDE}{number}": wrong.errors["--divide"]}) from None
+    return found
 
 
 def start(subject: ImportTask, caller: SessionIdentity, settings: Settings) -> Redirect:
