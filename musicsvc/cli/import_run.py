@@ -211,22 +211,14 @@ def _print(session: Session, options: RunOptions, summary: ImportSummary) -> Non
     if summary.at_most:
         found = [row | {name: f"at most {row[name]}" for name in ("new", "changed") if row[name]} for row in found]
     output.print_table(session, found, ("kind", *columns), json=False)
-    for remark in summary.remarks():
-        session.echo(remark)
-    for (name, reason), cells in summary.left_out.items():
-        where = f"line {cells.line} has {escape_controls(cells.example)}"
-        session.echo(f"Cells left out: {cells.count:,}, {name} {reason}; {where}.")
-    for each in summary.unread:
-        example = f"line {each.line} has {escape_controls(each.example)}"
-        session.echo(f"Column not read: {escape_controls(cut(each.column))}, {each.field} {each.reason}; {example}.")
+    for line in summary.account():
+        session.echo(line)
     if summary.remark:
         session.echo(f"{escape_controls(summary.remark)} To read another one, add --sheet NAME.")
     taken = [_taken(each) for each in summary.columns if each.guessed]
     if taken:
         session.echo(f"Columns: {'; '.join(taken)}.")
     _print_artists(session, summary)
-    if summary.unused:
-        session.echo(f"Unused columns: {', '.join(escape_controls(cut(name)) for name in summary.unused)}.")
     refused = "all" if _all_refused(summary) else f"{len(summary.refused):,}"
     read = f"{quantity(summary.rows, 'row')} read, {refused} of them refused."
     session.echo(f"{read} Nothing was written (--dry-run)." if options.chosen.dry_run else read)
@@ -279,7 +271,7 @@ def _to_json(options: RunOptions, summary: ImportSummary) -> JSON:
         "columns": [
             {"column": each.column, "field": each.field, "why": each.why, "written": each.written}
             for each in summary.columns
-            if each.guessed
+            if each.guessed or each.field is None
         ],
         "unused_columns": summary.unused,
         "new_artists": [{"name": name, "marks": marks} for name, marks in summary.new_artists],

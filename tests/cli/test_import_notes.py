@@ -26,7 +26,6 @@ u,U again,B,Y,90,,,Mine
 v,V,C,Z,401,2002-06,{TAGS[0]},Mine
 v,V,C,Z,,,{TAGS[1]},
 """
-SINGLES = "track,artist,upc,label\n" + "A,Ann,036000291452,\nB,Ann,,Nine\n" + "C,Ann,,\n" * 4
 SKIPPED = "Ann\tTwo\tRag\t1\t259\tS\t1714557600\t\n"
 SCROBBLE = {"timeMs": 1_714_557_600_250, "artist": "Ann", "track": "Rag"}
 OTHERS = ("Cells left out", "New artists:", "Names with signs", "Columns:", "Unused columns:")  # other lines
@@ -38,13 +37,10 @@ FILES: dict[str, tuple[str, str, dict[str, int]]] = {
         {
             "month_padded": 1,
             "day_padded": 2,
-            "differing": 1,
-            "tags_dropped": 2,
             "playlists_ignored": 4,
         },
     ),
     "bells.csv": ("catalog", "track,artist\nRa\x07g,Ann\nRo\x07ck,Be\x07a\nTrio,Ann\n", {"controls_dropped": 2}),
-    "singles.csv": ("catalog", SINGLES, {"albumless": 2}),
     "export.csv": (
         "catalog",
         'track,artist,artist ids\nA,"Ann, Bea","1,2"\nB,"Ann, Bea",1\nC,Ann,"1,2"\n',

@@ -19,7 +19,7 @@ from musicsvc.wording import cut, some_of
 
 MOST_LISTED = 50  # columns
 FEATURED = "featured_artist"  # the field that all columns for it fill, not only the best one
-MAPPED, EXACT = "set by --map", "the name of the field"
+MAPPED, EXACT, NO_FIELD = "set by --map", "the name of the field", "no field has such a name"
 Parse = Callable[[Any], Any]
 SAMPLE = 500  # rows
 SAMPLE_CELLS = 50_000
@@ -172,19 +172,21 @@ class Columns:
         """Guess from the columns' `names` and the first rows which field each fills. Raises UnclearError as `fit`."""
         found = {column: (field, MAPPED) for column, field in self.mapped.items()}
         keys, missed = {name: headings.keys(name) for name in names}, dict[str, Unread]()
-        for name in [each for each in self.fields if each not in self.mapped.values()]:
+        spare: dict[str, str] = {}  # why a column is not used, although a field has such a name
+        for name in self.fields:
+            taken = next((column for column, field in self.mapped.items() if field == name), None)
             for column in _candidates(keys, name, self._synonyms.get(name, ""), found):
                 exact = column == name
-                unread = None if exact else _unread(rows, column, name, self.fields[name])
-                if unread is None:
-                    found[column] = (name, EXACT if exact else f"a name for {name}")
-                    if name == FEATURED:
-                        continue
-                    break
-                missed.setdefault(column, unread)
+                if taken is not None and name != FEATURED:
+                    spare.setdefault(column, f"{cut(taken)} is read as {name}")
+                elif unread := None if exact else _unread(rows, column, name, self.fields[name]):
+                    missed.setdefault(column, unread)
+                    spare[column] = f"its cells cannot be read as {unread.field}"
+                else:
+                    taken, found[column] = column, (name, EXACT if exact else f"a name for {name}")
         guesses = []
         for column in names:
-            name, why = found.get(column, ("", "no field has such a name"))
+            name, why = found.get(column, ("", spare.get(column, NO_FIELD)))
             ours = column == name or column in self.mapped
             guesses.append(
                 Guess(column, name or None, why, *_written(column, name, rows, self._date_format, ours=ours))
@@ -223,8 +225,9 @@ class Columns:
         free = column in self.fields and column not in {*self.mapped.values(), *self._found.values()}
         return column if free else None
 
-    def unused(self, names: list[str]) -> list[str]:
-        return [name for name in names if self.field(name) is None]
+    def unused(self, names: Iterable[str] = ()) -> list[str]:
+        """Return those of the columns `names` and of the rows read so far that fill no field."""
+        return [name for name in dict.fromkeys((*names, *self._found)) if self.field(name) is None]
 
     def read(self, row: Mapping[str, Any], blanks: Collection[str]) -> Cells:
         """Parse a row, given as cells by column. Cells that equal a text in `blanks` are empty."""

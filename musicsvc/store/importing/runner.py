@@ -22,7 +22,7 @@ from musicsvc.store.importing import dividing
 from musicsvc.store.importing.columns import Cells, Columns, Field
 from musicsvc.store.importing.dividing import Rules
 from musicsvc.store.importing.files.records import Pause, Reader, Record, Step
-from musicsvc.store.importing.summary import Counts, ImportSummary, Progress, Refusal, SharedUpc
+from musicsvc.store.importing.summary import Counts, ImportSummary, LeftOutCell, Progress, Refusal, SharedUpc
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.security.security_events import Actor
 
@@ -104,6 +104,7 @@ class Outcome:
     refused: dict[int, RefusedError] = field(default_factory=dict)
     notes: Counter[str] = field(default_factory=Counter)
     artists: Sequence[str] = ()  # the names of those that it creates
+    left_out: list[LeftOutCell] = field(default_factory=list)
     remember: Callable[[], None] = lambda: None
 
 
@@ -174,7 +175,7 @@ def run(
         records = kind.columns.fit(reader, kept)
         if reader.columns is not None:
             kind.check(reader.columns)
-        unused = kind.columns.unused(reader.columns or [])
+        unused = kind.columns.unused(reader.columns or ())
         counts = {each: Counts() for each in kind.counted}
         summary = ImportSummary(kind.options.dry_run, unused, kind.columns.guesses, counts=counts, remark=reader.remark)
         summary.unread = [*kind.columns.unread.values()]
@@ -190,6 +191,7 @@ def run(
             runner.write_all(batches, start)
             kind.finish(store)
         summary.shared_upcs = kind.shared_upcs()
+        summary.unused = kind.columns.unused()
     return summary
 
 
@@ -216,7 +218,7 @@ def _parsed(steps: Iterable[Step], kind: Kind[Row], summary: ImportSummary) -> I
             except RefusedError as refused:
                 yield refused.at(record, kind.refused_as)
                 continue
-            summary.leave_out(record.line, cells)
+            summary.leave_out((record.line, *each) for each in cells.left_out)
             yield row
 
 
@@ -336,6 +338,7 @@ class _Runner(Generic[Row]):
         self.summary.notes.update(note for each in refused for note in each.notes)
         self.summary.notes += outcome.notes
         self.summary.add_artists(outcome.artists)
+        self.summary.leave_out(outcome.left_out)
         self.on_progress(self.summary)
 
     def _refused(self, batch: Batch[Row], outcome: Outcome) -> list[Refusal]:

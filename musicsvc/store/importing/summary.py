@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import astuple, dataclass, field
-from operator import add
+from itertools import groupby
+from operator import add, itemgetter
 from typing import NamedTuple
 
 from musicsvc.store.importing.cells import lists
-from musicsvc.store.importing.columns import Cells, Guess, Unread
-from musicsvc.wording import quantity, some_of
+from musicsvc.store.importing.columns import NO_FIELD, Guess, Unread
+from musicsvc.wording import cut, quantity, some_of
 
 MOST_NAMED = 1_000  # new artists of an import
 MOST_SHARED = 12  # UPCs, and lines of one, that a remark lists
@@ -19,9 +20,6 @@ NOTES = {
     "month_padded": "Release dates with only a year, taken as January 1",
     "day_padded": "Release dates without a day, taken as the first of the month",
     "controls_dropped": "Rows with control characters in names, which were left out of the names",
-    "differing": "Rows that contradict an earlier row about their track or album, which was kept",
-    "tags_dropped": "Tags beyond the 20 that a track can have, left out",
-    "albumless": "UPCs and labels of rows without an album, left out",
     "playlists_ignored": "Playlist entries, left out (run: musicsvc import playlists)",
     "short": "Streams under 30 seconds before the end of the track, left out",
     "private": "Streams of private sessions, left out",
@@ -62,6 +60,9 @@ class Refusal(NamedTuple):
     def reason(self) -> str:
         found = f"{self.kind}: {', '.join(self.names)}" if self.names else self.kind
         return found if self.member is None else f"{self.member}: {found}"
+
+
+LeftOutCell = tuple[int, str, str, str]  # the line of a cell, its field, why it was left out, and its text
 
 
 @dataclass(slots=True)
@@ -106,28 +107,38 @@ class ImportSummary:
     run: int | None = field(default=None, compare=False)  # the id of the import, which a dry run has not
     at_most: bool = False  # a dry run of a long file, which counts names again that return after some seconds
 
-    def remarks(self) -> Iterator[str]:
-        """Yield one line for each kind of note, and for each UPC with several names."""
-        yield from (f"{title}: {count:,}." for note, title in NOTES.items() if (count := self.notes[note]))
-        yield from (f"{each}." for each in self.shared_upcs[:MOST_SHARED])
-        if more := len(self.shared_upcs[MOST_SHARED:]):
-            yield f"{quantity(more, 'more UPC')} of albums with several names."
-
-    def leave_out(self, line: int, cells: Cells) -> None:
-        """Count the cells of a row that were left out."""
-        for name, reason, example in cells.left_out:
+    def leave_out(self, cells: Iterable[LeftOutCell]) -> None:
+        """Count cells that were left out."""
+        for line, name, reason, example in cells:
             self.left_out.setdefault((name, reason), LeftOut(0, line, example)).count += 1
 
     @property
     def objections(self) -> list[str]:
         """What `--strict` refuses, in words."""
-        left_out = sum(each.count for each in self.left_out.values())
-        found = {
-            "refused row": len(self.refused),
-            "cell left out": left_out,
-            "column not read": len(self.unread),
-        }
-        return [quantity(count, noun) for noun, count in found.items() if count]
+        left_out, unread = sum(each.count for each in self.left_out.values()), len(self.unread)
+        found = (
+            (len(self.refused), f"{quantity(len(self.refused), 'row')} refused"),
+            (left_out, f"{quantity(left_out, 'cell')} left out"),
+            (unread, f"{quantity(unread, 'column')} not read"),
+        )
+        return [words for count, words in found if count]
+
+    def account(self) -> Iterator[str]:
+        """Yield in sentences what was taken otherwise than it stands, left out or not used."""
+        yield from (f"{title}: {count:,}." for note, title in NOTES.items() if (count := self.notes[note]))
+        yield from (f"{each}." for each in self.shared_upcs[:MOST_SHARED])
+        if more := len(self.shared_upcs[MOST_SHARED:]):
+            yield f"{quantity(more, 'more UPC')} of albums with several names."
+        for (name, reason), cells in self.left_out.items():
+            yield f"Cells left out: {cells.count:,}, {name} {reason}; line {cells.line} has {cells.example}."
+        for each in self.unread:
+            where = f"{each.field} {each.reason}; line {each.line} has {each.example}"
+            yield f"Column not read: {cut(each.column)}, {quantity(each.count, 'cell')}, {where}."
+        reasons = {each.column: each.why for each in self.columns}
+        unread = {each.column for each in self.unread}
+        unused = [(reasons.get(name, NO_FIELD), cut(name)) for name in self.unused if name not in unread]
+        for reason, columns in groupby(sorted(unused, key=itemgetter(0)), itemgetter(0)):
+            yield f"Unused columns: {', '.join(name for _, name in columns)} ({reason})."
 
     def add_artists(self, names: Iterable[str]) -> None:
         """Add the names of new artists."""

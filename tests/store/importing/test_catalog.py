@@ -116,7 +116,10 @@ def test_the_first_row_that_gives_a_field_decides_it(store: Store, imported: Imp
     row = {"external_id": "t", "artist": "A"}
     rows = [{**row, "track": "First"}, {**row, "track": "Second", "bpm": 90}, {**row, "track": "First", "bpm": 100}]
     summary = imported(rows)
-    assert summary.notes["differing"] == 2
+    assert [(name, each.count, each.line) for (name, _), each in summary.left_out.items()] == [
+        ("track", 1, 3),
+        ("bpm", 1, 4),
+    ]
     assert (only(store, Track).name, only(store, Track).bpm) == ("First", 90)
     assert counts(imported(rows)) == (0, 0, 3, 0)
 
@@ -337,7 +340,9 @@ def test_a_tempo_out_of_bounds_is_left_out_and_counted(store: Store, imported: I
 
 def test_a_track_holds_twenty_tags_at_most(store: Store, imported: Import) -> None:
     tagged = [{"track": "T", "artist": "A", "tags": [f"{part}{n}" for n in range(15)]} for part in "ab"]
-    assert imported(tagged).notes["tags_dropped"] == 10
+    assert [(*each, left.count) for each, left in imported(tagged).left_out.items()] == [
+        ("tags", "of a track are at most 20", 10)
+    ]
     assert len(dump(store)["TrackTag"]) == 20
     assert counts(imported(tagged)) == (0, 0, 2, 0)
 

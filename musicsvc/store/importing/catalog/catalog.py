@@ -88,11 +88,12 @@ class Catalog(Kind[CatalogRow]):
             for album, size in sizes.items():
                 albums.items[album].size = size
             outcome.notes.update(row.notes)
-            outcome.notes["differing"] += offer.fields.differs or (named is not None and named.fields.differs)
+            of_album = () if named is None else named.fields.differs
+            outcome.left_out += rows.differing(row, offer.fields.differs, of_album)
         outcome.counts["artists"], outcome.artists = artists.save(scope.run, scope.now)
         albums.save()
         outcome.counts |= {"genres": tracks.save(), "albums": albums.counts, "tracks": tracks.counts}
-        outcome.notes += tracks.notes
+        outcome.left_out += tracks.left_out
         outcome.remember = lambda: self._remember(albums, tracks)
         return outcome
 

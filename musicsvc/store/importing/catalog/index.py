@@ -12,14 +12,14 @@ Key = tuple[Any, ...]
 
 
 class Offer(NamedTuple):
-    """The values of a row for an item: the changed fields, whether it contradicts an earlier row, and a bit mask."""
+    """The values of a row for an item: the changed fields, those that contradict an earlier row, and a bit mask."""
 
     changes: dict[str, Any]
-    differs: bool
+    differs: Sequence[str]
     given: int  # of all fields for which the row has a value
 
 
-UNCHANGED = Offer({}, differs=False, given=0)
+UNCHANGED = Offer({}, differs=(), given=0)
 
 
 class Size(NamedTuple):
@@ -51,14 +51,15 @@ class Item:
     def compare(self, offered: Iterable[tuple[str, Any]]) -> Offer:
         """Return what the fields in `offered` would change. Those that an earlier row has set do not change."""
         changes: dict[str, Any] = {}
-        differs, given = False, 0
+        differs: list[str] = []
+        given = 0
         for place, (name, value) in enumerate(offered):
             if value is None:
                 continue
             given |= 1 << place
             if self.values[name] != value:
                 if self.given & 1 << place:
-                    differs = True
+                    differs.append(name)
                 else:
                     changes[name] = value
         return Offer(changes, differs, given)

@@ -1,7 +1,8 @@
 """Validate rows of a catalog file (docs/import.md)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 from musicsvc.store.catalog import genres
@@ -11,12 +12,14 @@ from musicsvc.store.importing.cells import codes, dates, durations, names, words
 from musicsvc.store.importing.cells.numbers import whole
 from musicsvc.store.importing.columns import Cells, Field, Parse
 from musicsvc.store.importing.runner import RefusedError
-from musicsvc.wording import LONGEST_NAME
+from musicsvc.store.importing.summary import LeftOutCell
+from musicsvc.wording import LONGEST_NAME, cut
 
 DESCRIPTION_LENGTH = 10_000
 WORD_LENGTH = 60
 MOST_ARTISTS = 50
 MOST_TAGS = 20
+TOO_MANY_TAGS = f"of a track are at most {MOST_TAGS}"
 
 IGNORED = "playlists_ignored"  # a note that counts although its row is refused
 REQUIRED = {"track": "", "artist": ", or the artist of all tracks with --artist NAME"}
@@ -117,8 +120,9 @@ def parse(line: int, cells: Cells, artist: str | None = None) -> CatalogRow:
     """Validate a row of a catalog file. Raises RefusedError with all faulty fields. `artist`: of a row without one."""
     read = cells.values.get
     notes = [*(ignored := (IGNORED,) if any(field in cells.values for field in LATER) else ())]
-    if not read("album") and any(map(read, OF_ALBUM)):
-        notes.append("albumless")
+    if not read("album"):
+        for name in (PLAIN[field] for field in OF_ALBUM if read(PLAIN[field])):
+            cells.leave_out(name, "needs an album", read(name))
     plain = {field: read(name) for field, name in PLAIN.items()}
     if day := plain["release_date"]:
         plain["release_date"] = day.date
@@ -149,6 +153,15 @@ def artists_of(cells: Cells, artist: str | None = None) -> tuple[str, ...]:
     main: tuple[str, ...] = cells.values.get("artist") or ((artist,) if artist else ())
     featured = cells.values.get("featured_artist")
     return tuple(dict.fromkeys((*main, *featured))) if main and featured else main
+
+
+def differing(row: CatalogRow, of_track: Collection[str], of_album: Iterable[str]) -> Iterator[LeftOutCell]:
+    """Yield the cells of a row that contradict an earlier row, given as fields of its track and of its album."""
+    of_album = [name for name in of_album if name == "name" or name not in of_track]
+    for name, of in chain(zip(of_track, repeat("track")), zip(of_album, repeat("album"))):
+        field = PLAIN.get(name) or {"artists": "artist", "name": of}.get(name, name)
+        value = {"artist": "; ".join(row.artists), "track": row.name, "album": row.album}.get(field) or row.values[name]
+        yield row.line, field, f"differs from an earlier row of the same {of}, which was kept", cut(str(value))
 
 
 def _refuse(found: CatalogRow, cells: Cells) -> None:

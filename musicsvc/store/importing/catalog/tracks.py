@@ -1,6 +1,6 @@
 """Find, create and update the tracks of a catalog import, by external id, by ISRC or by artists, name and album."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -13,13 +13,13 @@ from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.importing.catalog.artists import Artists
 from musicsvc.store.importing.catalog.index import UNCHANGED, Index, Item, Key, Offer
-from musicsvc.store.importing.catalog.rows import MOST_TAGS, OF_TRACK, CatalogRow
+from musicsvc.store.importing.catalog.rows import MOST_TAGS, OF_TRACK, TOO_MANY_TAGS, CatalogRow
 from musicsvc.store.importing.runner import RefusedError, Scope
-from musicsvc.store.importing.summary import Counts
+from musicsvc.store.importing.summary import Counts, LeftOutCell
 from musicsvc.store.importing.undoing import runs
 from musicsvc.store.models import Genre, Tag, Track, TrackArtist, TrackGenre, TrackTag
 from musicsvc.store.plays import reattribution
-from musicsvc.wording import quantity
+from musicsvc.wording import cut, quantity
 
 FIELDS = ("album", "name", *OF_TRACK)  # the columns of a track that a row fills
 ALBUM = FIELDS.index("album")
@@ -43,7 +43,7 @@ class Tracks(Index):
 
     def __init__(self, given: Mapping[int, int], rows: Sequence[CatalogRow], artists: Artists, scope: Scope) -> None:
         super().__init__(given)
-        self.notes: Counter[str] = Counter()
+        self.left_out: list[LeftOutCell] = []
         self._artists = artists
         self._scope = scope
         self._named: list[str] = []  # the genres of all rows
@@ -136,10 +136,10 @@ class Tracks(Index):
         return found if found is not None and found.values["isrc"] == code else None
 
     def _fresh_tags(self, row: CatalogRow, track: Item) -> dict[str, None]:
-        """Return the row's tags that the track lacks. Tags beyond MOST_TAGS per track are only counted in `notes`."""
+        """Return the row's tags that the track lacks. Those beyond MOST_TAGS per track are left out."""
         fresh = list(track.lacks("tags", dict.fromkeys(row.tags)))
         room = max(0, MOST_TAGS - len(track.values["tags"]))
-        self.notes["tags_dropped"] += len(fresh[room:])
+        self.left_out += [(row.line, "tags", TOO_MANY_TAGS, cut(tag)) for tag in fresh[room:]]
         return dict.fromkeys(fresh[:room])
 
     def save(self) -> Counts:

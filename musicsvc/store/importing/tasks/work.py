@@ -231,7 +231,7 @@ def _result(summary: ImportSummary) -> Report:
         "more_reasons": len({(each.member, each.kind) for each in summary.refused}) - len(reasons),
         "notes": [
             *filter(None, [summary.remark]),
-            *summary.remarks(),
+            *summary.account(),
         ],
         "at_most": summary.at_most,
         "artists": summary.new_artists,
