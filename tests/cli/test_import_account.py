@@ -41,7 +41,7 @@ Strict = Callable[..., CompletedProcess[str]]
 @pytest.fixture
 def strict(run: Run) -> Strict:
     """Return a function that runs an import with `--strict`, whatever its exit code."""
-    assert run  # it has set the database
+    del run  # it has set the database
     return lambda *line, stdin="": run_in_process(("import", *line, "--strict"), stdin)
 
 
@@ -128,7 +128,6 @@ def test_strict_imports_nothing_unless_all_of_a_file_can_be(
     [
         PLAIN,
         "track,artist,Catalog No.\nAir,Ann Example,K-1\n",  # no field has such a name
-        "track,artist,track_number\nAir,Ann Example,0\n",  # none
         "Title,artist,Duration,Date,album\n Air ,Ann Example,3:45,2024-05,X\n",  # normalised
         "track,artist,bpm,duration_ms\nAir,Ann Example,,\n",
     ],

@@ -187,10 +187,8 @@ class Columns:
         guesses = []
         for column in names:
             name, why = found.get(column, ("", spare.get(column, NO_FIELD)))
-            ours = column == name or column in self.mapped
-            guesses.append(
-                Guess(column, name or None, why, *_written(column, name, rows, self._date_format, ours=ours))
-            )
+            written = _written(column, name, rows, self._date_format, ours=column == name or column in self.mapped)
+            guesses.append(Guess(column, name or None, why, *written))
         lists = {name for name, each in self.fields.items() if each.several and each.is_name}
         named = {each.column: each.field for each in guesses if each.field in lists}
         divided = self.dividing.decide(named, [row.values for row in rows])
@@ -274,8 +272,6 @@ def _candidates(keys: Mapping[str, Sequence[str]], field: str, synonyms: str, ta
         """Return True if a column `Track` stands beside `Title`, as music players export them: the track's number."""
         return is_titled and "".join(headings.words(column)) == TITLED
 
-    if field in keys and field not in taken and not is_number(field):
-        return [field]
     ranks = {key: rank for rank, key in enumerate(headings.known(field, synonyms))}
     if field == "track_number" and is_number(TITLED):
         ranks["track"] = len(ranks)
@@ -283,8 +279,8 @@ def _candidates(keys: Mapping[str, Sequence[str]], field: str, synonyms: str, ta
     for place, (column, forms) in enumerate(keys.items()):
         own = [ranks[key] for key in forms if key in ranks]
         if own and column not in taken and not (field == TITLED and is_number(column)):
-            found.append((own[0], place, column))
-    return [column for _, _, column in sorted(found)]
+            found.append((column != field, own[0], place, column))
+    return [column for *_, column in sorted(found)]
 
 
 def _cells(rows: Iterable[Record], column: str) -> list[tuple[int, Any]]:

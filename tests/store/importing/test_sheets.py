@@ -295,7 +295,7 @@ def test_each_column_tells_what_it_was_taken_for_and_why() -> None:
     assert guessed("Titel,artist,Cover,Dauer,Bemerkung", row) == {
         "Titel": ("track", None, "a name for track"),
         "artist": ("artist", None, "the name of the field"),
-        "Cover": (None, None, "no field has such a name"),  # its cells are no URLs
+        "Cover": (None, None, "its cells cannot be read as image"),  # its cells are no URLs
         "Dauer": ("duration_ms", "m:ss", "a name for duration_ms"),
         "Bemerkung": (None, None, "no field has such a name"),
     }
