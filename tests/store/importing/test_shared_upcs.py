@@ -94,7 +94,7 @@ def test_names_that_differ_for_one_upc_are_told(imported: Imported, store: Store
 
     for summary in (imported(rows, dry_run=True), imported(rows), imported(rows)):
         assert summary.shared_upcs == [SharedUpc(UPC, (2, 4))]
-        assert f"{UPC} is one UPC, 2 names: lines 2, 4." in summary.remarks()
+        assert f"{UPC} is one UPC, 2 names: lines 2, 4." in summary.account()
         assert summary.counts["albums"].changed == 0
     assert [(name, tracks) for name, _, _, tracks in albums(store)] == [("Tidewater", 4), ("Tidewater", 1)]
 
@@ -104,7 +104,7 @@ def test_many_names_of_many_upcs_are_cut(imported: Imported) -> None:
     codes = [f"{code}{-sum(int(d) * (1 if at % 2 else 3) for at, d in enumerate(code)) % 10}" for code in codes]
     rows = [{"track": f"{n}", "artist": "Ann", "album": f"A{n}", "upc": code} for code in codes for n in range(20)]
 
-    told = list(imported(rows, dry_run=True).remarks())
+    told = list(imported(rows, dry_run=True).account())
 
     assert len(told) == 14  # differing rows, twelve UPCs, and how many more
     assert told[1].endswith("20 names: lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 and 8 more.")
