@@ -1,13 +1,14 @@
-"""Tracks, albums and artists that were merged into others: the names and codes by which these are found, too."""
+"""Tracks, albums and artists that were merged into others, or split: the names and codes by which these are found."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from peewee import JOIN, Value
+from peewee import JOIN, Value, fn
 
 from musicsvc.store.engine import name_index
 from musicsvc.store.engine.name_index import MERGED
+from musicsvc.store.engine.name_keys import name_key
 from musicsvc.store.engine.sql import compiled
 from musicsvc.store.models import Album, Artist, Merged, MergedCredit
 
@@ -29,6 +30,24 @@ class Former(NamedTuple):
     album_id: int | None
     album: str | None
     artists: Mapping[int, str] = {}
+
+
+class Part(NamedTuple):
+    """One of the artists into which another was split, by its name today."""
+
+    id: int
+    name: str
+
+
+class Named(Protocol):
+    """A row of a file that names artists."""
+
+    @property
+    def artists(self) -> tuple[str, ...]:
+        """Their names, as written."""
+
+
+Row = TypeVar("Row", bound=Named)
 
 
 def find(
@@ -68,7 +87,7 @@ def _artists(ids: Collection[int]) -> Any:
 @compiled
 def _artist_names(names: Collection[str]) -> Any:
     query = Merged.select(Merged.name, Artist.name).join(Artist, on=(Artist.id == Merged.into))
-    return query.where(Merged.kind == ARTIST, Merged.name.in_(names)).order_by(Merged.id)
+    return query.where(Merged.kind == ARTIST, Merged.former > 0, Merged.name.in_(names)).order_by(Merged.id)
 
 
 def add(kind: int, former: int, into: int, values: dict[str, Any], artists: Collection[int] = ()) -> None:
@@ -136,3 +155,54 @@ def targets(kind: int, ids: Collection[int]) -> dict[int, int]:
     """Return the id of the row into which each of these was merged, for those that were, by former id."""
     rows = Merged.select(Merged.former, Merged.into).where(Merged.kind == kind, Merged.former.in_(list(ids)))
     return dict(rows.tuples().iterator()) if ids else {}
+
+
+def parts(names: Collection[str], manager: int, *, of_others: bool = False) -> dict[str, tuple[Part, ...]]:
+    """Return the parts of artists that were split and had one of these spellings (`name_index`), by name key.
+
+    Those count that have a part of the account `manager` (0 for nobody) and, with `of_others`, if there are none, those
+    of others. A name that another artist of the account, or of anybody for those of others, has now means that artist.
+    """
+    splits: dict[int, list[tuple[str, int, Part]]] = defaultdict(list)
+    for name, split, owner, *part in _parts(names) if names else ():
+        splits[split].append((name_key(name), owner, Part(*part)))
+    if not splits:
+        return {}
+    now = {(name_key(name), owner) for name, owner in _owners(names)}
+    found: dict[bool, dict[str, tuple[Part, ...]]] = {True: {}, False: {}}
+    for rows in splits.values():  # the latest come last
+        key, own = rows[0][0], any(owner == manager for _, owner, _ in rows)
+        if not all(part.id for _, _, part in rows):  # the undo of an import took one back
+            continue
+        if (key, manager) not in now if own else of_others and key not in {each for each, _ in now}:
+            found[own][key] = tuple(part for _, _, part in rows)
+    return found[False] | found[True]
+
+
+def spread(rows: Sequence[Row], manager: int, replace: Callable[[Row, tuple[str, ...]], Row]) -> Sequence[Row]:
+    """Return the rows with the names of parts in place of those of artists that were split, whoever manages them.
+
+    `replace`: returns a row with other names.
+    """
+    names = name_index.spellings({name for row in rows for name in row.artists})
+    by_key = parts(names, manager, of_others=True)
+    if not by_key:
+        return rows
+    return [row if (now := _spread(row.artists, by_key)) == row.artists else replace(row, now) for row in rows]
+
+
+def _spread(names: tuple[str, ...], by_key: dict[str, tuple[Part, ...]]) -> tuple[str, ...]:
+    found = (by_key.get(name_key(name), (Part(0, name),)) for name in names)
+    return tuple(dict.fromkeys(part.name for some in found for part in some))
+
+
+@compiled
+def _parts(names: Collection[str]) -> Any:
+    row = Merged.name, Merged.former, fn.coalesce(Artist.manager, 0), Artist.id, Artist.name
+    query = Merged.select(*row).join(Artist, JOIN.LEFT_OUTER, on=(Artist.id == Merged.into)).order_by(Merged.id)
+    return query.where(Merged.kind == ARTIST, Merged.former < 0, Merged.name.in_(names))
+
+
+@compiled
+def _owners(names: Collection[str]) -> Any:
+    return Artist.select(Artist.name, fn.coalesce(Artist.manager, 0)).where(Artist.name.in_(names))

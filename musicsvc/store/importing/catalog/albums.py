@@ -94,7 +94,7 @@ class Albums(Index):
     def _key(self, row: CatalogRow) -> Key:
         if row.album_external_id:
             return ("id", row.album_external_id)
-        return ("name", self._artists.ids[row.album_credits[0]], name_key(row.album or ""))
+        return ("name", self._artists.of(row.album_credits)[0], name_key(row.album or ""))
 
     def _find(self, row: CatalogRow) -> tuple[Item | None, bool]:
         """Return the album that the row describes, or None, and whether the row names what was merged into it.

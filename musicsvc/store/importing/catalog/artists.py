@@ -1,14 +1,15 @@
 """Find or create the artists of a catalog import, by the keys of their names among those of the manager.
 
-An artist also has the names of those that were merged into it.
+An artist also has the names of those that were merged into it. The name of one that was split means its parts.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from peewee import SQL, fn
 
-from musicsvc.store.catalog import album_sizes
+from musicsvc.store.catalog import album_sizes, merged
 from musicsvc.store.catalog.merged import ARTIST
 from musicsvc.store.engine import bulk, name_index
 from musicsvc.store.engine.name_keys import name_key
@@ -25,7 +26,9 @@ class Artists:
     def __init__(self, rows: Sequence[CatalogRow], manager: int | None) -> None:
         names = dict.fromkeys(name for row in rows for name in (*row.artists, *row.album_artists))
         keys = {name: name_key(name) for name in names}
-        stored = _find(name_index.spellings(names), manager or 0)
+        spelled = name_index.spellings(names)
+        stored = _find(spelled, manager or 0)
+        parts = merged.parts(spelled, manager or 0)
         exact = {row[0]: row[1:] for row in stored}
         alike = {name_key(row[0]): row[1:] for row in stored}
         self._missing = bulk.ids(Artist, len({*keys.values()} - alike.keys()))
@@ -37,7 +40,7 @@ class Artists:
         self._manager = manager
         self._needed: dict[int, str] = {}
         self._named = 0
-        self.ids: dict[str, int] = {name: artist_id for name, (artist_id, *_) in found.items()}
+        self._ids = {name: [part.id for part in parts.get(keys[name], ())] or [found[name][0]] for name in names}
         self._images = {artist_id: image for artist_id, _, image in found.values()}
         self._names = {artist_id: name for artist_id, name, _ in found.values()}
         self._sizes: dict[int, int] = {}
@@ -45,13 +48,13 @@ class Artists:
 
     def of(self, names: tuple[str, ...]) -> tuple[int, ...]:
         if names not in self._credits:
-            self._credits[names] = tuple(dict.fromkeys(map(self.ids.__getitem__, names)))
+            self._credits[names] = tuple(dict.fromkeys(chain.from_iterable(map(self._ids.__getitem__, names))))
         return self._credits[names]
 
     def need(self, row: CatalogRow) -> None:
         """Count the artists that the row names, and create those of them that are missing."""
         for name in (*row.artists, *row.album_artists):
-            self._needed.setdefault(self.ids[name], name)
+            self._needed.setdefault(self._ids[name][0], name)
         self._named += len(row.artists)
 
     def size(self, ids: Iterable[int]) -> int:
@@ -79,8 +82,8 @@ class Artists:
 def _find(names: Collection[str], manager: int) -> Any:
     """Select name, id, today's name and image of the manager's artists. Those of today and the oldest come last."""
     own = Artist.select(Artist.name.alias("name"), Artist.id.alias("artist"), SQL("0").alias("former"))
-    former = Merged.select(Merged.name, Merged.into, SQL("1")).where(Merged.kind == ARTIST, Merged.name.in_(names))
-    named = own.where(Artist.name.in_(names)).union_all(former).alias("named")
+    former = Merged.select(Merged.name, Merged.into, SQL("1")).where(Merged.kind == ARTIST, Merged.former > 0)
+    named = own.where(Artist.name.in_(names)).union_all(former.where(Merged.name.in_(names))).alias("named")
     found = Artist.alias()
     query = named.select_from(named.c.name, found.id, found.name, found.image_small)
     query = query.join(found, on=found.id == named.c.artist).where(fn.coalesce(found.manager, 0) == manager)

@@ -49,8 +49,10 @@ def find(mentions: Sequence[TrackMention], *, manager: int) -> list[int | None]:
     named = [each for each in mentions if not each.external_id]
     formers = merged.artist_names(name_index.spellings({name for each in named for name in each.artists}))
     renamed = {name_key(former): name for former, name in formers.items()}
+    parts = merged.spread(named, manager, lambda each, names: each._replace(artists=names))
     now = {
-        each: each._replace(artists=tuple(renamed.get(name_key(name), name) for name in each.artists)) for each in named
+        each: each._replace(artists=tuple(renamed.get(name_key(name), name) for name in by.artists))
+        for each, by in zip(named, parts, strict=True)
     }
     by_name = _by_name([*named, *now.values()], manager)
     return [

@@ -45,6 +45,10 @@ class Listen(NamedTuple):
     played_at: int = 0
     duration_ms: int | None = None
     client_id: str | None = None
+    written: tuple[str, ...] = ()  # the artists in the file, if others took the place of one that was split
+
+    def called(self, artists: tuple[str, ...]) -> "Listen":
+        return self._replace(artists=artists, written=self.artists)
 
 
 def parse(record: Record, cells: Cells, listener: str | None) -> Listen:

@@ -240,7 +240,8 @@ def _by_isrc(codes: Collection[str]) -> Any:
 def _artists() -> Any:
     artist = models.Artist
     former = Merged.select(artist.id, Merged.name, artist.manager).join(artist, on=artist.id == Merged.into)
-    return former.where(Merged.kind == ARTIST).union_all(artist.select(artist.id, artist.name, artist.manager))
+    former = former.where(Merged.kind == ARTIST, Merged.former > 0)
+    return former.union_all(artist.select(artist.id, artist.name, artist.manager))
 
 
 @compiled
@@ -320,10 +321,10 @@ def hash_names(listen: Listen, *, as_written: bool = False) -> int | None:
     if listen.track_id is not None:
         return None
     named: tuple[object, ...] = listen.external_ids, listen.isrc
-    if listen.artists and listen.track:
-        named = listen.artists, listen.track
+    if (artists := listen.written or listen.artists) and listen.track:
+        named = artists, listen.track
         if not as_written:
-            named = tuple(map(name_key, listen.artists)), name_key(listen.track)
+            named = tuple(map(name_key, artists)), name_key(listen.track)
     when = None if listen.client_id is None else (listen.client_id, listen.played_at)
     return _digest(named, when)
 

@@ -159,6 +159,7 @@ class Plays(Kind[Listen]):
         counting.lock()
         if artists.missing(self._catalog.named(batch)):  # merged or deleted since they were loaded
             self._catalog = matching.load(scope.user)
+        batch = merged.spread(batch, scope.user or 0, Listen.called)
         lookup = TrackLookup(batch, self._catalog)
         creator = MissingCreator(lookup, scope, batch)
         found = self._find(batch, lookup, creator, scope)
